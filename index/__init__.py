@@ -1,0 +1,1 @@
+"""What both halves share: graphs, versioned storage, vector search."""

@@ -1,0 +1,43 @@
+"""Which page state is this? Canonical, process-independent names for elements and states (WebNavigator 3.1)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+
+def element_hash(xpath: str, frame: Iterable[str] = ()) -> str:
+    """MD5 (hex) of an element's full XPath, with the XPaths of its frames in front.
+
+    >>> element_hash("/html[1]/body[1]")
+    '74c73e1a57ff9e37109eda52f9ec6076'
+    """
+    return hashlib.md5(" ||| ".join([*frame, xpath]).encode()).hexdigest()
+
+
+def node_id(structure: Iterable[str], url: str) -> str:
+    """MD5 (hex) over the *sorted* distinct element hashes and the normalised URL.
+
+    Sorting is what makes the id the same in every process: the reference implementation hashes `str(set)`, which
+    depends on PYTHONHASHSEED.
+
+    >>> node_id(["b", "a"], "http://x/") == node_id(["a", "b", "a"], "http://x/")
+    True
+    """
+    digest = hashlib.md5()
+    for element in sorted(set(structure)):
+        digest.update(element.encode())
+    digest.update(b"\n")
+    digest.update(url.encode())
+    return digest.hexdigest()
+
+
+def similarity(a: Iterable[str], b: Iterable[str]) -> float:
+    """Jaccard similarity of two structures, in [0, 1]; two empty structures are equal.
+
+    >>> similarity(["x", "y"], ["y", "z"])
+    0.3333333333333333
+    """
+    first, second = set(a), set(b)
+    union = len(first | second)
+    return len(first & second) / union if union else 1.0

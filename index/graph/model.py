@@ -1,0 +1,134 @@
+"""Nodes, edges and actions of an interaction graph: plain frozen data, standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+ActionKind = Literal["goto", "click", "hover"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Action:
+    """A replayable step. It carries everything a stranger's browser needs to find the element again.
+
+    `goto` uses `url` alone. `click` and `hover` address one element by a ladder: `role` + `name` + `nth`, then `xpath`,
+    then `css`, inside the frame that `frame` names.
+
+    Attributes
+    ----------
+    kind : what to do.
+    url : for `goto`, the URL to load.
+    frame : XPaths of the iframe elements that lead to the element's document, outermost first; empty in the main frame.
+    role, name : computed ARIA role and accessible name of the element.
+    nth : 0-based position among the exposed elements of the same frame with the same role and name, in document order.
+    xpath : full positional XPath; pieces joined by " >>> " where the path enters an open shadow root.
+    css : a selector by id or test id when the element has one, else empty.
+    target : resolved link target of the element, empty when it is not a link.
+
+    """
+
+    kind: ActionKind
+    url: str = ""
+    frame: tuple[str, ...] = ()
+    role: str = ""
+    name: str = ""
+    nth: int = 0
+    xpath: str = ""
+    css: str = ""
+    target: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON object with every field present, in declaration order."""
+        return {f.name: list(v) if isinstance(v := getattr(self, f.name), tuple) else v for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Inverse of `to_json`; unknown keys are ignored, so that newer writers can be read."""
+        known = {f.name for f in fields(cls)}
+        values = {k: v for k, v in document.items() if k in known}
+        values["frame"] = tuple(values.get("frame", ()))
+        return cls(**values)
+
+    def __str__(self) -> str:
+        return f"goto {self.url}" if self.kind == "goto" else f'{self.kind} {self.role} "{self.name}"'
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BlockedRequest:
+    """A state-changing or out-of-scope request that the network guard stopped."""
+
+    method: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An action that led from one state to another (or back to the same one). A graph may hold many between two nodes.
+
+    Attributes
+    ----------
+    cost_ms : measured duration of acting and settling, in milliseconds.
+    inherited : the element was skipped because the parent state had it too; the parent's edge is kept, unverified.
+    opens_tab : the target was shown in a new tab.
+    blocked : requests the network guard stopped while the action ran; such an edge is never part of a path, since
+        walking it outside the guard would send them.
+    dialogs : JavaScript dialogs the action raised, as "type: message"; they were dismissed.
+
+    """
+
+    source: str
+    target: str
+    action: Action
+    cost_ms: float = 0.0
+    inherited: bool = False
+    opens_tab: bool = False
+    blocked: tuple[BlockedRequest, ...] = ()
+    dialogs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One page state.
+
+    Attributes
+    ----------
+    id : MD5 (hex) over the sorted element hashes and the normalised URL, see `index.graph.identity`.
+    url : normalised URL.
+    structure : sorted MD5 hashes (hex) of the full XPaths of the exposed elements: `H_v` of WebNavigator 3.1.
+    depth : number of actions from the start state on the canonical discovery path.
+    addressable : loading `url` in the prepared session reproduces this state.
+    load_ms : measured duration of that load in milliseconds, 0 when it was not measured.
+
+    """
+
+    id: str
+    url: str
+    title: str
+    structure: tuple[str, ...]
+    depth: int
+    addressable: bool
+    load_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One action of a path, with what must be seen after it."""
+
+    action: Action
+    expected_node_id: str
+    expected_url: str
+    cost_ms: float
+    inherited: bool = False
+    opens_tab: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The cheapest known way to a state. An empty `steps` means: already there."""
+
+    source: str | None
+    target: str
+    steps: tuple[PathStep, ...]
+    cost_ms: float

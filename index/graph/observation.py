@@ -1,0 +1,65 @@
+"""What one page state looked like: its visible text with roles and boxes, and the hashes of its larger captures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle in CSS pixels, relative to the top-left corner of the page (not of the viewport)."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One visible piece of text with the role of the element that carries it.
+
+    `role` is an ARIA role (`heading`, `link`, `button`, `tab`, `textbox`, `columnheader`, `cell`, `img`, ...), or
+    `text`. For form fields `text` is the accessible name, not the value.
+    """
+
+    text: str
+    role: str
+    box: Box
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What encoders, search and people are shown of one state.
+
+    `screenshot`, `dom` and `aria` are content hashes (SHA-256 hex) of blobs in the store, empty when not captured.
+    """
+
+    node_id: str
+    url: str
+    title: str
+    segments: tuple[Segment, ...]
+    screenshot: str = ""
+    dom: str = ""
+    aria: str = ""
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over what a text encoder reads: URL, title, segment texts and roles."""
+        content = [self.url, self.title, [[s.role, s.text] for s in self.segments]]
+        return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentCounts:
+    """How often each segment text and each title part occurs on a site: from this follows what is boilerplate.
+
+    `texts[t]` is the number of states that show text `t` at least once; `titles` counts whole titles.
+    """
+
+    states: int
+    texts: Mapping[str, int]
+    titles: Mapping[str, int]

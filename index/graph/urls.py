@@ -1,0 +1,116 @@
+"""How URLs are written so that equal pages have equal URLs, and how a site is named (RFC 3986, section 6)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from waygraph.errors import InvalidInput
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+#: Query parameters that name a visit or a campaign, never a page.
+TRACKING_PARAMETERS = ("utm_*", "gclid", "fbclid", "msclkid", "dclid", "mc_cid", "mc_eid", "_ga", "_gl")
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPolicy:
+    """Which parts of a URL name a page.
+
+    Attributes
+    ----------
+    fragment : `route` keeps fragments that client-side routers use (`#/...`, `#!...`), `keep` all, `drop` none.
+    drop_parameters : globs of query parameters to leave out.
+    raw : the paper's mode: the URL is used as the browser reports it.
+
+    """
+
+    fragment: Literal["route", "keep", "drop"] = "route"
+    drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS
+    raw: bool = False
+
+
+def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
+    """Canonical form of `url`: idempotent, and equal for URLs that name the same page under `policy`.
+
+    Scheme and host are lower-cased, default ports dropped, the query sorted by key and value, percent-encoding unified.
+
+    >>> normalize_url("HTTP://Shop.example:80/a?b=2&a=1&utm_source=x#top")
+    'http://shop.example/a?a=1&b=2'
+    """
+    if policy.raw:
+        return url
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme not in DEFAULT_PORTS:
+        return url
+    host = (parts.hostname or "").rstrip(".")
+    if ":" in host:
+        host = f"[{host}]"
+    port = parts.port
+    netloc = host if port in {None, DEFAULT_PORTS[scheme]} else f"{host}:{port}"
+    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~-._") if "%2F" not in parts.path.upper() else parts.path
+    pairs = [
+        (key, value)
+        for key, value in parse_qsl(parts.query, keep_blank_values=True)
+        if not any(fnmatchcase(key, glob) for glob in policy.drop_parameters)
+    ]
+    fragment = parts.fragment
+    if policy.fragment == "drop" or (policy.fragment == "route" and not fragment.startswith(("/", "!"))):
+        fragment = ""
+    return urlunsplit((scheme, netloc, path or "/", urlencode(sorted(pairs)), fragment))
+
+
+_HOST = re.compile(r"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$")
+
+
+def parse_start_url(text: str) -> str:
+    """Check a URL that a user typed and complete a missing scheme (`https`, or `http` for loopback hosts).
+
+    Raises
+    ------
+    InvalidInput
+        When it is not an http(s) URL with a host.
+
+    """
+    url = text.strip()
+    if "://" not in url:
+        if re.match(r"^[a-z][a-z0-9+.-]*:(?!\d)", url, re.IGNORECASE):
+            raise InvalidInput(f"'{text}' is not a web address.", hint="Use http:// or https:// URLs.")
+        loopback = re.match(r"^(localhost|127\.|\[::1\])", url)
+        url = f"{'http' if loopback else 'https'}://{url}"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise InvalidInput(f"'{text}' is not a valid URL: {error}.", hint="Example: https://example.org/") from error
+    if parts.scheme.lower() not in DEFAULT_PORTS:
+        raise InvalidInput(f"'{text}' has scheme '{parts.scheme}'.", hint="Only http:// and https:// can be mapped.")
+    host = parts.hostname or ""
+    if not host or (":" not in host and not _HOST.match(host.encode("idna").decode() if host else "")) or port == 0:
+        raise InvalidInput(f"'{text}' names no host.", hint="Example: https://example.org/")
+    return url if parts.path or parts.query else f"{url}/" if not parts.fragment else url
+
+
+def site_key(url: str) -> str:
+    """The exact host of a URL, with the port when it is not the scheme's default: the key of a site.
+
+    >>> site_key("https://Example.org:443/x"), site_key("http://127.0.0.1:8000/")
+    ('example.org', '127.0.0.1:8000')
+    """
+    return urlsplit(normalize_url(url, UrlPolicy())).netloc.rpartition("@")[2]
+
+
+def url_template(url: str) -> str:
+    """The URL with digits-only and hex-like path pieces and all query values replaced: what pages of one kind share.
+
+    >>> url_template("http://x/orders/17/edit?tab=a")
+    'http://x/orders/*/edit?tab='
+    """
+    parts = urlsplit(url)
+    pieces = ["*" if re.fullmatch(r"\d+|[0-9a-fA-F-]{16,}", piece) else piece for piece in parts.path.split("/")]
+    keys = [f"{key}=" for key, _ in parse_qsl(parts.query, keep_blank_values=True)]
+    return urlunsplit((parts.scheme, parts.netloc, "/".join(pieces), "&".join(keys), ""))

@@ -1,0 +1,1 @@
+"""Where are maps kept? Immutable versions, content-addressed blobs, atomic publishing."""

@@ -1,0 +1,1 @@
+"""The offline half: how does a website become a map?"""

@@ -1,0 +1,1 @@
+"""How do page states and questions become multi-vectors?"""

@@ -1,0 +1,1 @@
+"""Which states does a site have, and which actions join them? Adaptive breadth-first exploration."""

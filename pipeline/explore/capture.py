@@ -1,0 +1,91 @@
+"""What exploring one site yields: the graph, what each state looked like, and the run's account of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from index.graph import InteractionGraph, Observation
+
+
+class BlobSink(Protocol):
+    """Where captured screenshots, DOMs and accessibility snapshots go while a site is explored."""
+
+    def put(self, content: bytes) -> str:
+        """Store `content` once, under its SHA-256 (hex), and return that. Safe to call from many processes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """An element or URL that was seen and deliberately not visited."""
+
+    node_id: str
+    reason: str
+    element: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A work item that was tried and did not work."""
+
+    node_id: str
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreProgress:
+    """Where a running exploration stands; sent whenever a work item is done."""
+
+    site: str
+    depth: int
+    states: int
+    edges: int
+    activations: int
+    pending: int
+    skipped: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class DepthRow:
+    """Discovery at one depth (WebNavigator, figure 3)."""
+
+    depth: int
+    states: int
+    activations: int
+    seconds: float
+
+    @property
+    def states_per_minute(self) -> float:
+        """Discovery velocity."""
+        return 60 * self.states / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExploreReport:
+    """A run's account of itself. `counters` has flat `area/name` keys, all documented in docs/counters.md."""
+
+    start_url: str
+    seconds: float
+    partial: bool
+    stopped_by: str
+    depths: tuple[DepthRow, ...]
+    counters: Mapping[str, int]
+    skips: tuple[Skip, ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteCapture:
+    """One explored site, ready to be encoded and published. Plain data: it travels between Ray actors."""
+
+    site: str
+    start_url: str
+    graph: InteractionGraph
+    observations: Mapping[str, Observation]
+    report: ExploreReport
+    profile: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""How are many sites explored, encoded and published at once? The Ray side."""

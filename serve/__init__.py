@@ -1,0 +1,1 @@
+"""The online half: a Ray Serve application that answers agents over HTTP."""

@@ -1,0 +1,130 @@
+"""What can go wrong, what the user should do about it, and how each front door reports it.
+
+Every error that waygraph raises on purpose is a `WaygraphError`. The CLI turns it into one message and `exit_code`,
+the service into an RFC 9457 problem with `http_status` and `slug`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class WaygraphError(Exception):
+    """Base of all expected errors: `message` says what happened and where, `hint` what to do about it."""
+
+    exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
+    slug: ClassVar[str] = "internal"
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments do not survive the default pickling, which Ray uses between processes.
+        return (_rebuild, (type(self), self.message, self.hint))
+
+
+def _rebuild(kind: type[WaygraphError], message: str, hint: str) -> WaygraphError:
+    return kind(message, hint=hint)
+
+
+class InvalidInput(WaygraphError):
+    """A URL, a flag, a rule or a request body that cannot mean anything."""
+
+    exit_code, http_status, slug, title = 2, 422, "invalid-input", "Invalid input"
+
+
+class NotFound(WaygraphError):
+    """A site, a node or a version that the store does not hold."""
+
+    exit_code, http_status, slug, title = 3, 404, "not-found", "Not found"
+
+
+class NoPath(WaygraphError):
+    """Both states exist, but the map holds no way from one to the other under the given conditions."""
+
+    exit_code, http_status, slug, title = 3, 404, "no-path", "No path"
+
+
+class SiteUnreachable(WaygraphError):
+    """The start page could not be mapped: DNS, connection, HTTP status, redirect loop, not HTML."""
+
+    exit_code, http_status, slug, title = 4, 502, "site-unreachable", "Site unreachable"
+
+
+class RobotsForbidden(WaygraphError):
+    """The site's robots.txt forbids the start page to our user agent."""
+
+    exit_code, http_status, slug, title = 4, 403, "robots-forbidden", "Forbidden by robots.txt"
+
+
+class SomeSitesFailed(WaygraphError):
+    """A bulk run finished, and at least one site, but not all, failed."""
+
+    exit_code, slug, title = 5, "some-sites-failed", "Some sites failed"
+
+
+class EnvironmentMissing(WaygraphError):
+    """A browser, an extra or model weights that this command needs are not installed."""
+
+    exit_code, http_status, slug, title = 6, 503, "environment-missing", "Environment incomplete"
+
+
+class BrowserMissing(EnvironmentMissing):
+    """No usable Chromium was found."""
+
+    slug, title = "browser-missing", "No browser"
+
+
+class WeightsMissing(EnvironmentMissing):
+    """The encoder's weights are neither on disk nor reachable."""
+
+    slug, title = "weights-missing", "No encoder weights"
+
+
+class StoreError(WaygraphError):
+    """The store directory is foreign, unwritable, damaged, or of a newer schema."""
+
+    exit_code, http_status, slug, title = 7, 503, "store", "Store not usable"
+
+
+class PublishConflict(StoreError):
+    """Another writer published this version first."""
+
+    http_status, slug, title = 409, "publish-conflict", "Publish conflict"
+
+
+class EncoderMismatch(WaygraphError):
+    """The index was made by another encoder (or other settings of it) than the one that encodes the query."""
+
+    exit_code, http_status, slug, title = 8, 409, "encoder-mismatch", "Encoder mismatch"
+
+
+class ServiceError(WaygraphError):
+    """The service could not start (port in use, no API key) or could not be reached."""
+
+    exit_code, http_status, slug, title = 9, 503, "service", "Service not available"
+
+
+class Unauthorized(ServiceError):
+    """The API key is missing or wrong."""
+
+    http_status, slug, title = 401, "unauthorized", "Unauthorized"
+
+
+class TeleportFailed(WaygraphError):
+    """The walk ended somewhere else than at its target; nothing was reported as reached."""
+
+    exit_code, http_status, slug, title = 10, 409, "teleport-failed", "Teleport did not arrive"
+
+
+class BrowserFailure(WaygraphError):
+    """The browser crashed, hung or refused a command; the work item is retried in a fresh one, then failed."""
+
+    exit_code, http_status, slug, title = 1, 502, "browser-failure", "Browser failure"

@@ -1,0 +1,179 @@
+"""Requests and answers of the HTTP API and of `--json` output: the contract with agents."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class ActionModel(_Schema):
+    """A replayable step; see `index.graph.Action` for what each field means."""
+
+    kind: Literal["goto", "click", "hover"]
+    url: str = ""
+    frame: list[str] = []
+    role: str = ""
+    name: str = ""
+    nth: int = 0
+    xpath: str = ""
+    css: str = ""
+    target: str = ""
+
+
+class StepModel(_Schema):
+    """One action of a path, with what must be seen after it."""
+
+    action: ActionModel
+    expected_url: str
+    expected_node_id: str
+    cost_ms: float
+    inherited: bool = False
+    """Never walked while exploring: taken over from the state this one was found from."""
+    opens_tab: bool = False
+
+
+class PathAnswer(_Schema):
+    """The cheapest known action sequence; no steps: already there."""
+
+    site: str
+    version: int
+    source: str | None
+    target: str
+    cost_ms: float
+    steps: list[StepModel]
+
+
+class PathRequest(_Schema):
+    """From where (node id; absent: from anywhere, by `goto`) to where."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    source: str | None = Field(None, alias="from")
+    target: str = Field(alias="to")
+    allow_goto: bool = True
+
+
+class SearchRequest(_Schema):
+    """A question about where something is, in plain words."""
+
+    query: str = Field(min_length=1, max_length=2_000)
+    k: int = Field(10, ge=1)
+
+
+class BoxModel(_Schema):
+    """Rectangle in CSS pixels relative to the page."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+class SegmentModel(_Schema):
+    """A visible text of a state."""
+
+    text: str
+    role: str
+    box: BoxModel
+
+
+class MatchModel(_Schema):
+    """Why a state was found: the encoded text that scored best, and the visible texts it was made of."""
+
+    text: str
+    score: float
+    segments: list[SegmentModel] = []
+
+
+class Hit(_Schema):
+    """A state that answers the question. `score` is MaxSim as a mean over query rows."""
+
+    rank: int
+    node_id: str
+    url: str
+    title: str
+    score: float
+    site: str = ""
+    matched: MatchModel | None = None
+
+
+class SearchAnswer(_Schema):
+    """Ranked states, best first."""
+
+    hits: list[Hit]
+    version: int | None = None
+    """Map version that was searched; absent when several sites were."""
+
+
+class LocateRequest(_Schema):
+    """What the agent sees: its URL, and (if it can compute it) the structure of the page."""
+
+    url: str = Field(max_length=8_192)
+    structure: list[str] | None = Field(None, max_length=200_000)
+
+
+class LocateAnswer(_Schema):
+    """Which state that is, how sure we are, and which rule decided."""
+
+    node_id: str | None
+    rule: Literal["exact", "structure", "url", "none"]
+    confidence: float
+    version: int
+
+
+class SiteSummary(_Schema):
+    """One mapped site."""
+
+    site: str
+    version: int
+    start_url: str
+    states: int
+    edges: int
+    created: str
+    """When the current version was published (ISO 8601, UTC)."""
+    partial: bool
+    """The run was stopped by wall time before it was done."""
+
+
+class SiteDetail(SiteSummary):
+    """One mapped site with everything its manifest says to callers."""
+
+    versions: list[int]
+    start_node_id: str
+    depth: int
+    encoder: dict[str, Any]
+    capture: dict[str, Any]
+    report: dict[str, Any]
+
+
+class NodeAnswer(_Schema):
+    """One state."""
+
+    site: str
+    version: int
+    node_id: str
+    url: str
+    title: str
+    depth: int
+    addressable: bool
+    screenshot: str | None
+    """Path of the screenshot on this service."""
+    segments: list[SegmentModel]
+    edges: list[StepModel]
+    """What can be done from here, inherited actions last."""
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details; `hint` is what to do about it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    hint: str = ""
+    instance: str = ""

