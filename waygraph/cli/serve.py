@@ -1,0 +1,58 @@
+"""`waygraph serve`: answer agents over HTTP."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from waygraph.cli.options import JsonOption, StoreOption, load_settings
+from waygraph.cli.output import say
+
+
+def serve(
+    store: StoreOption = None,
+    host: Annotated[
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.", show_default="127.0.0.1")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", metavar="N", help="Port to bind; 0: any free one.", show_default="8321", min=0, max=65535
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer search, locate and path over HTTP, until interrupted (Ctrl-C or SIGTERM).
+
+    Versions published while it runs are picked up without a restart. Beyond loopback it binds only
+    with API keys, set in WAYGRAPH_SERVE__API_KEYS as a JSON list.
+
+    \b
+    Examples:
+      waygraph serve
+      waygraph serve --store maps --port 8400
+      WAYGRAPH_SERVE__API_KEYS='["a long secret"]' waygraph serve --host 0.0.0.0
+    Then, elsewhere:
+      curl http://127.0.0.1:8321/v1/sites
+      waygraph search --url http://127.0.0.1:8321 example.org "contact address"
+    """  # noqa: D301 - \b keeps the lines of an example together
+    settings = load_settings({"store": store, "serve": {"host": host, "port": port}})
+    from serve import app
+
+    def announce(url: str) -> None:
+        if as_json:
+            # One line, so that a program that started us can read the address as soon as it can be used.
+            sys.stdout.write(json.dumps({"url": url}) + "\n")
+        else:
+            say(f"Serving {settings.store} at {url} (API description: {url}/openapi.json). Ctrl-C stops it.")
+        sys.stdout.flush()
+
+    app.run(settings, on_ready=announce)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("serve", short_help="Answer agents over HTTP.")(serve)
