@@ -10,17 +10,26 @@ import typer
 
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import say
+from waygraph.settings import ServeSettings
+
+_DEFAULTS = ServeSettings()
 
 
 def serve(
+    *,
     store: StoreOption = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.", show_default="127.0.0.1")
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Address to bind.", show_default=_DEFAULTS.host)
     ] = None,
     port: Annotated[
         int | None,
         typer.Option(
-            "--port", metavar="N", help="Port to bind; 0: any free one.", show_default="8321", min=0, max=65535
+            "--port",
+            metavar="N",
+            help="Port to bind; 0: any free one.",
+            show_default=str(_DEFAULTS.port),
+            min=0,
+            max=65535,
         ),
     ] = None,
     as_json: JsonOption = False,
