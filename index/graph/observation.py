@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,11 @@ class Observation:
 class SegmentCounts:
     """How often each segment text and each title part occurs on a site: from this follows what is boilerplate.
 
-    `texts[t]` is the number of states that show text `t` at least once; `titles` counts whole titles.
+    `texts[t]` is the number of states that show text `t` at least once; `titles` counts whole titles. `shared[u]`, for each
+    URL `u` with several states, are the texts that more than half of them show: a dialog or an open tab is in the rest.
     """
 
     states: int
     texts: Mapping[str, int]
     titles: Mapping[str, int]
+    shared: Mapping[str, frozenset[str]] = field(default_factory=dict)

@@ -1,0 +1,121 @@
+"""What does a page state say? One text about the whole, and a few about its parts.
+
+Bare segments make bad vectors: "Save" matches any question about saving. The recipe therefore joins segments of a kind
+into *composites*, names the page in each, and describes the page as a whole in a *context text* whose vector is added
+to every composite's (measured in `bench/retrieval.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from index.graph import Observation
+from pipeline.encode.counts import clean
+from pipeline.encode.site_text import SiteText
+from pipeline.encode.url_words import url_words
+
+BUTTON_ROLES = frozenset({"button", "switch"})
+FIELD_ROLES = frozenset(
+    {"checkbox", "combobox", "listbox", "radio", "searchbox", "slider", "spinbutton", "switch", "textbox"}
+)
+COLUMN_ROLES = frozenset({"columnheader"})
+ACTION_ROLES = frozenset(
+    {"button", "link", "menuitem", "menuitemcheckbox", "menuitemradio", "option", "switch", "tab", "treeitem"}
+)
+
+MAX_HEADINGS = 8
+MAX_TEXTS = 30
+MAX_BUTTONS = 12
+MAX_FIELDS = 24
+ACTIONS_PER_ROW = 12
+MAX_ACTION_ROWS = 4
+#: Names longer than this (links around whole cards) are cut, so that a row never outgrows what the model reads.
+MAX_NAME_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A composite: its text, and the indices of the observation's segments it was made of."""
+
+    text: str
+    segments: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StateText:
+    """What is encoded of a state: the context text, and at least one composite."""
+
+    context: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A segment that counts: its position in the observation, its cleaned text, its role."""
+
+    index: int
+    text: str
+    role: str
+
+    @property
+    def name(self) -> str:
+        return self.text if len(self.text) <= MAX_NAME_CHARS else self.text[: MAX_NAME_CHARS - 1].rstrip() + "\u2026"
+
+
+def describe(observation: Observation, site: SiteText) -> StateText:
+    """Put a state into words."""
+    pieces = _own_pieces(observation, site)
+    fresh = _fresh_pieces(observation, site, pieces)
+    # What tells a state from the others at its URL (the dialog, the open tab) goes first, before anything is cut off.
+    pieces = sorted(pieces, key=lambda piece: piece not in fresh)
+    headings = [piece for piece in pieces if piece.role == "heading"][:MAX_HEADINGS]
+    words = url_words(observation.url)
+    title = site.own_title(observation.title) or (headings[0].name if headings else "")
+    name = title or words
+    texts = [piece for piece in pieces if piece not in headings and _has_words(piece.text)][:MAX_TEXTS]
+
+    context = ". ".join(filter(None, [title, words, *(p.text for p in headings), *(p.text for p in texts)]))
+    rows = [Row(". ".join(filter(None, [title, words])), tuple(p.index for p in headings if p.text == title))]
+    rows += _summary(name, headings, [p for p in pieces if p.role in BUTTON_ROLES][:MAX_BUTTONS])
+    if fresh and len(fresh) < len(pieces):
+        rows += _listing(f"{name}: shows", [p for p in pieces if p in fresh][:MAX_TEXTS])
+    rows += _listing(f"{name}: form with fields", [p for p in pieces if p.role in FIELD_ROLES][:MAX_FIELDS])
+    rows += _listing(f"{name}: table with columns", [p for p in pieces if p.role in COLUMN_ROLES][:MAX_FIELDS])
+    actions = [p for p in pieces if p.role in ACTION_ROLES][: MAX_ACTION_ROWS * ACTIONS_PER_ROW]
+    for start in range(0, len(actions), ACTIONS_PER_ROW):
+        rows += _listing(f"{name}: actions", actions[start : start + ACTIONS_PER_ROW])
+    return StateText(context, tuple(rows))
+
+
+def _own_pieces(observation: Observation, site: SiteText) -> list[_Piece]:
+    """Distinct texts in document order, without the site's boilerplate; all of them when nothing else is there."""
+    pieces: dict[tuple[str, str], _Piece] = {}
+    for index, segment in enumerate(observation.segments):
+        if text := clean(segment.text):
+            pieces.setdefault((text, segment.role), _Piece(index, text, segment.role))
+    own = [piece for piece in pieces.values() if piece.text not in site.boilerplate]
+    # A start page may show nothing but what every page shows. Then that is what it is about.
+    return own or list(pieces.values())
+
+
+def _fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[_Piece]) -> frozenset[_Piece]:
+    """What other states at the same URL do not show; empty when the URL has one state."""
+    shared = site.shared.get(observation.url)
+    return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
+
+
+def _has_words(text: str) -> bool:
+    """Prices, dates in digits and counters would fill the context without saying what the page is."""
+    return sum(character.isalpha() for character in text) >= 2
+
+
+def _summary(name: str, headings: Sequence[_Piece], buttons: Sequence[_Piece]) -> Iterator[Row]:
+    parts = [piece for piece in (*headings, *buttons) if piece.text != name]
+    if parts:
+        yield Row(". ".join([name, *(p.name for p in parts)]), tuple(p.index for p in parts))
+
+
+def _listing(head: str, pieces: Sequence[_Piece]) -> Iterator[Row]:
+    if pieces:
+        yield Row(f"{head} {', '.join(p.name for p in pieces)}", tuple(p.index for p in pieces))

@@ -1,0 +1,136 @@
+"""What is the vector of a text? all-MiniLM-L6-v2 (or another BERT-like sentence model) on the CPU, mean pooling.
+
+The only module of the text encoder that knows torch, transformers and tokenizers.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+from transformers import AutoConfig, AutoModel, PreTrainedModel
+from transformers.utils import logging as transformers_logging
+
+from pipeline.encode.batching import length_batches
+from pipeline.encode.weights import Weights
+from waygraph.errors import WeightsMissing
+
+#: Tokens of a text that are read, special tokens included; the model was trained on no more.
+MAX_TOKENS = 256
+
+
+class SentenceModel:
+    """Embeds texts as unit vectors.
+
+    The vector of a text depends on the text alone; the company it is embedded in (padding, order of summation) changes
+    it by less than 1e-5 per component. Each distinct text is embedded once and remembered, the least recently used
+    being forgotten beyond `remember` texts (1.5 KB each). Safe to call from several threads.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: Tokenizer, *, batch_size: int, remember: int = 20_000
+    ) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._batch_size = batch_size
+        self._remember = remember
+        self._known: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+        self.dim: int = model.config.hidden_size
+        self.embedded = 0
+        """Texts that went through the model so far."""
+
+    @classmethod
+    def load(cls, weights: Weights, *, batch_size: int, threads: int) -> Self:
+        """Load from a weights folder without touching the network.
+
+        `threads` above 0 sets torch's thread count, which is one setting of the whole process; 0 leaves it alone
+        (torch takes every core the process may use, or OMP_NUM_THREADS).
+
+        Raises
+        ------
+        WeightsMissing
+            When the parameters in the file are not those of the architecture in its config.json.
+
+        """
+        if threads:
+            torch.set_num_threads(threads)
+        folder = str(weights.folder)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        with _no_progress_bar():
+            model, report = AutoModel.from_pretrained(
+                folder,
+                config=config,
+                local_files_only=True,
+                use_safetensors=True,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        # transformers fills what the file lacks with random numbers and goes on: vectors would be noise.
+        if wrong := {kind: sorted(map(str, keys)) for kind, keys in report.items() if keys}:
+            raise WeightsMissing(
+                f"{folder} does not fit its own config.json: {wrong}.",
+                hint="Replace the folder by a complete copy of the model.",
+            )
+        tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.no_padding()
+        model.eval()
+        return cls(model, tokenizer, batch_size=batch_size)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, float32 of shape (len(texts), dim), in the order of `texts`."""
+        with self._lock:
+            found = {text: vector for text in texts if (vector := self._known.get(text)) is not None}
+        if new := sorted(set(texts) - found.keys()):
+            vectors = self.embed_now(new)
+            found.update(zip(new, vectors, strict=True))
+        with self._lock:
+            self.embedded += len(new)
+            for text in texts:
+                self._known[text] = found[text]
+                self._known.move_to_end(text)
+            while len(self._known) > self._remember:
+                self._known.popitem(last=False)
+        return np.stack([found[text] for text in texts]) if texts else np.empty((0, self.dim), np.float32)
+
+    def embed_now(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Like `embed`, but remembering nothing."""
+        encodings = self._tokenizer.encode_batch(list(texts))
+        vectors = np.empty((len(texts), self.dim), np.float32)
+        for batch in length_batches([len(e.ids) for e in encodings], self._batch_size):
+            vectors[batch] = self._forward([encodings[i] for i in batch])
+        return vectors
+
+    def _forward(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        width = max(len(e.ids) for e in encodings)
+        ids = torch.zeros((len(encodings), width), dtype=torch.long)
+        mask = torch.zeros((len(encodings), width), dtype=torch.long)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids)
+            mask[row, : len(encoding.ids)] = 1
+        with torch.inference_mode():
+            tokens = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
+            weight = mask.unsqueeze(-1).to(tokens.dtype)
+            mean = (tokens * weight).sum(1) / weight.sum(1)
+            unit: NDArray[np.float32] = torch.nn.functional.normalize(mean, dim=1).numpy()
+        return unit
+
+
+@contextmanager
+def _no_progress_bar() -> Iterator[None]:
+    """Keep transformers from drawing into the caller's terminal."""
+    was_enabled = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if was_enabled:
+            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]

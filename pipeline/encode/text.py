@@ -1,0 +1,112 @@
+"""How does the `text` encoder turn states and questions into multi-vectors?
+
+Late interaction over what a state says. For a state with composites `s_1 .. s_n` and context text `p` (see
+`pipeline.encode.composites`) row `j` is `embed(s_j) + embed(p)`, not re-normalised, so that for a query `q`
+`q . row_j = q . s_j + q . p`: the best part and the page it is on, in one dot product. A question is one row: it is
+embedded whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Self
+
+from index.graph import Observation, SegmentCounts
+from index.vectors.multivector import EncodedPage, MultiVector
+from pipeline.encode.composites import describe
+from pipeline.encode.minilm import MAX_TOKENS, SentenceModel
+from pipeline.encode.protocol import SiteContext
+from pipeline.encode.site_text import SiteText
+from pipeline.encode.weights import Weights, find_weights
+from waygraph.errors import InvalidInput
+from waygraph.settings import EncodeSettings
+
+#: Raise it with every change of `composites`, `site_text` or `url_words` that changes any text.
+RECIPE = "composites+context/1"
+POOLING = "mean, unit length"
+
+
+class TextEncoder:
+    """The default encoder: runs on the CPU and reads text, so it needs the whole site to know what is boilerplate."""
+
+    name = "text"
+    needs_whole_site = True
+
+    def __init__(self, model: SentenceModel, weights: Weights) -> None:
+        self.model = model
+        self.weights = weights
+
+    @classmethod
+    def load(cls, settings: EncodeSettings) -> Self:
+        """Find and load the weights; one second, most of it for importing torch.
+
+        Raises
+        ------
+        WeightsMissing
+            See `pipeline.encode.weights`.
+
+        """
+        weights = find_weights(settings.weights)
+        return cls(SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads), weights)
+
+    @property
+    def dim(self) -> int:
+        """Columns of every multi-vector."""
+        return self.model.dim
+
+    @property
+    def fingerprint(self) -> str:
+        """Names everything that vectors depend on: recipe, parameters, tokenizer, pooling, dimension."""
+        return fingerprint(self.weights, self.dim)
+
+    def prepare_site(self, counts: SegmentCounts) -> SiteContext:
+        """Find out what the site repeats everywhere."""
+        return SiteText.from_counts(counts).to_json()
+
+    def encode_pages(self, observations: Sequence[Observation], context: SiteContext) -> list[EncodedPage]:
+        """Encode states, in order. Each distinct text of a site is embedded once."""
+        site = SiteText.from_json(context)
+        states = [describe(observation, site) for observation in observations]
+        texts = [text for state in states for text in (state.context, *(row.text for row in state.rows))]
+        vectors = self.model.embed(texts)
+        ends = [0]
+        for state in states:
+            ends.append(ends[-1] + 1 + len(state.rows))
+        return [
+            EncodedPage(
+                vectors=vectors[start + 1 : end] + vectors[start],
+                rows=tuple(row.text for row in state.rows),
+                segments=tuple(row.segments for row in state.rows),
+            )
+            for state, (start, end) in zip(states, pairwise(ends), strict=True)
+        ]
+
+    def encode_query(self, text: str) -> MultiVector:
+        """Encode a question whole: float32 of shape (1, dim), unit length. Nothing is remembered between questions.
+
+        Raises
+        ------
+        InvalidInput
+            When the question is empty.
+
+        """
+        question = " ".join(text.split())
+        if not question:
+            raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
+        return self.model.embed_now([question])
+
+
+def fingerprint(weights: Weights, dim: int) -> str:
+    """`text-` and 16 hex digits."""
+    content = {
+        "recipe": RECIPE,
+        "model": weights.model_sha256,
+        "tokenizer": weights.tokenizer_sha256,
+        "max_tokens": MAX_TOKENS,
+        "pooling": POOLING,
+        "dim": dim,
+    }
+    return "text-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

