@@ -1,0 +1,79 @@
+# The two commands: `make demo` (see it work) and `make test` (lint, types, all tests).
+# Both need Python >= 3.11 and nothing else; they make .venv, install what constraints.txt pins, and find a browser.
+
+# Choose a Python: make test PYTHON=python3.12
+PYTHON ?=
+# Where else pip looks for torch: PyTorch's own CPU wheel index keeps the environment small, see pytorch.org/get-started.
+TORCH_INDEX ?=
+# Where `make demo` leaves its store and its screenshot.
+DEMO_OUTPUT ?= demo-output
+
+PYTHONS := python3 python3.13 python3.12 python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed-by-make
+BENCHES := bench-explore bench-search bench-paths bench-retrieval
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint docs clean browser soak-crash $(BENCHES)
+
+help:
+	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
+	@echo "make test    lint, types and all tests"
+	@echo "make lint    format and lint only"
+	@echo "make docs    write docs/cli.md anew from the CLI"
+	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
+	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
+	@echo "make clean   remove what these commands made"
+
+demo: $(INSTALLED) browser
+	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT)
+
+test: $(INSTALLED) browser
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+	@echo "All checks passed."
+
+lint: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check .
+
+docs: $(INSTALLED)
+	$(BIN)/python -m waygraph.cli.reference docs/cli.md
+
+soak-crash: $(INSTALLED) browser
+	WAYGRAPH_KILLS=20 $(BIN)/pytest tests/e2e/test_kill9.py
+
+$(BENCHES): bench-%: $(INSTALLED) browser
+	$(BIN)/python -m bench.$*
+
+# Says which browser will be used; installs one when there is none.
+browser: $(INSTALLED)
+	@path="$$($(BIN)/python -m waygraph.cli.install_browser)" && echo "browser: $$path"
+
+# Anew only when the dependencies changed; what already fits is left alone.
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/pip
+	@echo "installing what constraints.txt pins (minutes the first time) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[all]'
+	@touch $@
+
+$(BIN)/pip:
+	@for candidate in $(or $(PYTHON),$(PYTHONS)); do \
+		if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python="$$candidate"; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "error: no Python >= 3.11 found (tried: $(or $(PYTHON),$(PYTHONS)))." >&2; \
+		echo "  hint: install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 6; \
+	fi; \
+	if ! "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
+		echo "error: $$python cannot make virtual environments." >&2; \
+		echo "  hint: on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 6; \
+	fi; \
+	echo "making $(VENV) with $$python"; \
+	"$$python" -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) $(DEMO_OUTPUT) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
