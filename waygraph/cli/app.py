@@ -18,7 +18,7 @@ app = typer.Typer(
 )
 
 #: Modules of `waygraph.cli` in the order in which help lists their commands.
-COMMAND_MODULES = ("ask", "sites", "store", "serve")
+COMMAND_MODULES = ("ask", "sites", "store", "serve", "doctor")
 
 
 @app.callback(invoke_without_command=True)

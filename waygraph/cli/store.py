@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -50,27 +49,32 @@ def export(
       waygraph export example.org --format graphml -o example.graphml
       waygraph export example.org | jq '.nodes | length'
     """  # noqa: D301 - \b keeps the lines of an example together
-    from index.graph.export import to_graphml, to_json
-
+    from index.graph.export import to_bytes, to_graphml, to_json
     from index.store import Store
 
     opened = Store.open(load_settings({"store": store}).store)
-    key = _stored_site(opened.sites(), site)
-    snapshot = opened.read(key, version)
+    snapshot = opened.read(_stored_site(opened.sites(), site), version)
     arguments = (snapshot.manifest.site, snapshot.manifest.version, snapshot.graph)
     if form is ExportFormat.JSON:
-        document = to_json(*arguments, inherited=inherited)
-        # ASCII only: what pages say reaches no terminal unescaped, and the bytes depend on no locale.
-        text = json.dumps(document, indent=1) + "\n"
+        content = to_bytes(to_json(*arguments, inherited=inherited))
     else:
-        text = to_graphml(*arguments, inherited=inherited)
+        content = to_graphml(*arguments, inherited=inherited).encode()
     if output is None:
-        sys.stdout.write(text)
+        _write_stdout(content)
         return
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_bytes(content)
     except OSError as error:
         raise InvalidInput(f"Cannot write {output}: {error.strerror}.", hint="Choose another --output.") from error
+
+
+def _write_stdout(content: bytes) -> None:
+    if sys.stdout.isatty():
+        # What pages say must not steer the terminal; a file or a pipe gets the canonical bytes.
+        say(content.decode(errors="replace").rstrip("\n"))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
 
 
 def _stored_site(mapped: list[str], text: str) -> str:
