@@ -104,17 +104,18 @@ def run(words: Sequence[str], environment: dict[str, str], silence_seconds: floa
         return False
     assert process.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
     said: Queue[bytes] = Queue()
-    threading.Thread(target=_relay, args=(process.stdout, said), daemon=True).start()
-    try:
-        while chunk := said.get(timeout=silence_seconds):
-            sys.stderr.write(chunk.decode(errors="replace"))
-            sys.stderr.flush()
-    except Empty:
-        _say(f"  stopped: it said nothing for {silence_seconds:.0f} s")
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return False
-    return process.wait() == 0
+    reader = threading.Thread(target=_relay, args=(process.stdout, said), daemon=True)
+    with process:
+        reader.start()
+        try:
+            while chunk := said.get(timeout=silence_seconds):
+                sys.stderr.write(chunk.decode(errors="replace"))
+                sys.stderr.flush()
+        except Empty:
+            _say(f"  stopped: it said nothing for {silence_seconds:.0f} s")
+            os.killpg(process.pid, signal.SIGKILL)
+        reader.join()
+    return process.returncode == 0
 
 
 def _relay(output: IO[bytes], said: Queue[bytes]) -> None:
@@ -144,7 +145,6 @@ def install(machine: Machine) -> str:
 
 def _found() -> str | None:
     from pipeline.browser.find import find_browser
-
     from waygraph.cli.options import load_settings
 
     try:

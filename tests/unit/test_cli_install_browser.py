@@ -1,0 +1,116 @@
+"""A machine without a browser gets one in a documented order, and nothing hangs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from waygraph.cli import install_browser
+from waygraph.cli.install_browser import Machine, advice, parse_systems, plan, run
+from waygraph.errors import BrowserMissing
+
+DEBIAN_ROOT = Machine(("debian",), has_apt=True, root=())
+DEBIAN_SUDO = Machine(("debian",), has_apt=True, root=("/usr/bin/sudo", "-n"))
+DEBIAN_USER = Machine(("debian",), has_apt=True, root=None)
+UBUNTU_ROOT = Machine(("ubuntu", "debian"), has_apt=True, root=())
+FEDORA_ROOT = Machine(("fedora",), has_apt=False, root=())
+
+
+def words(machine):
+    return [" ".join(line) for attempt in plan(machine, python="py") for line in attempt.commands]
+
+
+def test_on_debian_playwright_comes_first_then_the_headless_shell_then_chromium():
+    assert words(DEBIAN_ROOT) == [
+        "py -m playwright install --with-deps chromium-headless-shell",
+        "apt-get update",
+        "apt-get install -y --no-install-recommends chromium-headless-shell",
+        "apt-get update",
+        "apt-get install -y --no-install-recommends chromium",
+    ]
+
+
+def test_sudo_is_used_only_where_it_asks_for_no_password():
+    assert "/usr/bin/sudo -n apt-get install -y --no-install-recommends chromium" in words(DEBIAN_SUDO)
+    assert words(DEBIAN_USER) == ["py -m playwright install chromium-headless-shell"]
+
+
+def test_ubuntus_snap_stand_in_is_never_installed():
+    assert words(UBUNTU_ROOT) == ["py -m playwright install --with-deps chromium-headless-shell"]
+
+
+def test_elsewhere_only_playwright_is_tried():
+    assert words(FEDORA_ROOT) == ["py -m playwright install --with-deps chromium-headless-shell"]
+
+
+@pytest.mark.parametrize("machine", [DEBIAN_USER, UBUNTU_ROOT, FEDORA_ROOT])
+def test_the_advice_names_a_command_and_the_setting(machine):
+    hint = advice(machine)
+    assert "playwright install --with-deps chromium-headless-shell" in hint
+    assert "WAYGRAPH_BROWSER__EXECUTABLE" in hint
+    assert ("apt-get install chromium-headless-shell" in hint) == (machine is DEBIAN_USER)
+
+
+def test_systems_are_read_from_os_release():
+    assert parse_systems('NAME="Linux Mint"\nID=linuxmint\nID_LIKE="ubuntu debian"\n') == (
+        "linuxmint",
+        "ubuntu",
+        "debian",
+    )
+    assert parse_systems("") == ()
+
+
+def test_an_installer_that_succeeds_is_relayed(capfd):
+    assert run([sys.executable, "-c", "print('50% of it')"], {})
+    assert "50% of it" in capfd.readouterr().err
+
+
+def test_an_installer_that_fails_is_not_success():
+    assert not run([sys.executable, "-c", "raise SystemExit(3)"], {})
+
+
+def test_an_installer_that_does_not_exist_is_not_success(capfd):
+    assert not run(["/nonexistent/apt-get"], {})
+    assert "No such file" in capfd.readouterr().err
+
+
+def test_an_installer_that_falls_silent_is_stopped_with_its_children(capfd):
+    # The child of the installer holds the pipe open; only killing the whole group ends it.
+    script = (
+        "import subprocess, sys;"
+        "p = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE);"
+        "print(p.pid, flush=True); p.wait()"
+    )
+    assert not run([sys.executable, "-c", script], {}, silence_seconds=1.0)
+    told = capfd.readouterr().err
+    assert "said nothing" in told
+    child = told.split()[0]
+    state = subprocess.run(["ps", "-o", "stat=", "-p", child], capture_output=True, text=True, check=False).stdout
+    assert state.strip() in {"", "Z"}  # gone, or dead and not yet collected by init
+
+
+def test_a_browser_that_is_there_is_used_and_nothing_is_installed(monkeypatch):
+    monkeypatch.setattr(install_browser, "_found", lambda: "/opt/browser")
+    monkeypatch.setattr(install_browser, "run", lambda *_: pytest.fail("installed something"))
+    assert install_browser.install(DEBIAN_ROOT) == "/opt/browser"
+
+
+def test_the_next_attempt_follows_a_failed_one(monkeypatch):
+    ran = []
+
+    def fake_run(line, environment):
+        ran.append(line)
+        return line[0] == "apt-get"
+
+    monkeypatch.setattr(install_browser, "_found", lambda: "/usr/bin/shell" if len(ran) == 3 else None)
+    monkeypatch.setattr(install_browser, "run", fake_run)
+    assert install_browser.install(DEBIAN_ROOT) == "/usr/bin/shell"
+    assert [line[0] for line in ran] == [sys.executable, "apt-get", "apt-get"]
+
+
+def test_when_nothing_works_the_error_says_what_to_run(monkeypatch):
+    monkeypatch.setattr(install_browser, "_found", lambda: None)
+    monkeypatch.setattr(install_browser, "run", lambda *_: False)
+    with pytest.raises(BrowserMissing, match="none could be installed") as raised:
+        install_browser.install(DEBIAN_ROOT)
+    assert "apt-get install chromium-headless-shell" in raised.value.hint
