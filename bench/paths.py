@@ -1,0 +1,137 @@
+"""How long does one path query take on 10,000 states and 100,000 edges?
+
+    python bench/paths.py [--queries 500] [--save]
+
+Prints p50, p99 and the slowest of random queries for several graphs: random ones, one shaped like a site (a tree of
+sections with navigation on every page), and a grid, which is the hardest case for any search without coordinates.
+`--save` also writes bench/results/paths.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from index.graph import Action, Edge, InteractionGraph, Node
+from index.graph.paths import Router
+from waygraph.errors import NoPath
+
+STATES = 10_000
+EDGES = 100_000
+
+
+def states(count: int, addressable: float, rng: random.Random) -> list[Node]:
+    return [
+        Node(f"{i:032x}", f"http://site/{i}", f"State {i}", (), 0, rng.random() < addressable, rng.uniform(200, 3000))
+        for i in range(count)
+    ]
+
+
+def edge(nodes: list[Node], source: int, target: int, rng: random.Random, nth: int = 0) -> Edge:
+    action = Action("click", role="link", name=f"to {target}", nth=nth)
+    return Edge(nodes[source].id, nodes[target].id, action, cost_ms=rng.uniform(50, 1500))
+
+
+def random_graph(rng: random.Random, addressable: float) -> InteractionGraph:
+    nodes = states(STATES, addressable, rng)
+    pairs = ((rng.randrange(STATES), rng.randrange(STATES)) for _ in range(EDGES))
+    return InteractionGraph(nodes, (edge(nodes, s, t, rng, i) for i, (s, t) in enumerate(pairs)))
+
+
+def site_graph(rng: random.Random) -> InteractionGraph:
+    """A tree with 8 children per state; each also links to its parent and to the 8 sections of the start page."""
+    nodes = states(STATES, 0.5, rng)
+
+    def links() -> Iterator[Edge]:
+        for i in range(1, STATES):
+            yield edge(nodes, (i - 1) // 8, i, rng)
+            yield edge(nodes, i, (i - 1) // 8, rng)
+            for section in range(1, 9):
+                yield edge(nodes, i, section, rng, nth=1)
+
+    return InteractionGraph(nodes, links())
+
+
+def grid_graph(rng: random.Random) -> InteractionGraph:
+    """100 x 100 states, 4 neighbours each: long paths, and half of the states lie nearer than the target."""
+    nodes = states(STATES, 0.01, rng)
+
+    def links() -> Iterator[Edge]:
+        for i in range(STATES):
+            row, column = divmod(i, 100)
+            for r, c in ((row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)):
+                if 0 <= r < 100 and 0 <= c < 100:
+                    yield edge(nodes, i, r * 100 + c, rng)
+
+    return InteractionGraph(nodes, links())
+
+
+def measure(name: str, router: Router, ids: list[str], *, goto: bool, queries: int, rng: random.Random) -> dict:
+    times, missing = [], 0
+    for _ in range(queries):
+        source, target = rng.choice(ids), rng.choice(ids)
+        began = time.perf_counter()
+        try:
+            router.route(source, target, allow_goto=goto)
+        except NoPath:
+            missing += 1
+        times.append((time.perf_counter() - began) * 1000)
+    times.sort()
+    row = {
+        "graph": name,
+        "goto": goto,
+        "p50_ms": round(statistics.median(times), 3),
+        "p99_ms": round(times[int(len(times) * 0.99)], 3),
+        "max_ms": round(times[-1], 3),
+        "over_5_ms": sum(t > 5 for t in times),
+        "queries": queries,
+        "no_path": missing,
+    }
+    print("{graph:<28} goto={goto!s:<5} p50={p50_ms:7.3f} p99={p99_ms:7.3f} max={max_ms:7.3f} ms".format(**row), end="")
+    print(f"  over 5 ms: {row['over_5_ms']}/{queries}" + (f"  no path: {missing}" if missing else ""))
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--save", action="store_true", help="write bench/results/paths.json")
+    arguments = parser.parse_args()
+    rows = []
+    for name, graph in (
+        ("random, 50% addressable", random_graph(random.Random(1), 0.5)),
+        ("random, 1% addressable", random_graph(random.Random(2), 0.01)),
+        ("site-like, 50% addressable", site_graph(random.Random(3))),
+        ("grid, 1% addressable", grid_graph(random.Random(4))),
+    ):
+        began = time.perf_counter()
+        router = Router(graph)
+        prepared = time.perf_counter() - began
+        print(f"# {name}: {len(graph)} states, {sum(1 for _ in graph.edges)} edges, prepared in {prepared:.2f} s")
+        for goto in (True, False):
+            rng = random.Random(7)
+            row = measure(name, router, list(graph.nodes), goto=goto, queries=arguments.queries, rng=rng)
+            rows.append(row | {"prepare_s": round(prepared, 3)})
+    if arguments.save:
+        result = {
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "python": platform.python_version(),
+            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
+            "rows": rows,
+        }
+        target = Path(__file__).parent / "results" / "paths.json"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(json.dumps(result, indent=2) + "\n")
+        print(f"Wrote {target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""How is a map shown to the outside? Canonical JSON, equal byte for byte for equal graphs, and GraphML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from index.graph.model import Edge
+from index.graph.multigraph import InteractionGraph
+
+
+def to_json(site: str, version: int, graph: InteractionGraph, *, inherited: bool = False) -> dict[str, Any]:
+    """The canonical export: nodes sorted by id, edges by (source, target, action); no times.
+
+    Inherited edges are left out unless `inherited`, and then say `"inherited": true`. `opens_tab`, `blocked` and
+    `dialogs` of an edge are present only when there is something to say.
+    """
+    nodes = [
+        {"id": n.id, "url": n.url, "title": n.title, "depth": n.depth, "addressable": n.addressable}
+        for _, n in sorted(graph.nodes.items())
+    ]
+    edges = [_edge(edge) for edge in _sorted_edges(graph, inherited=inherited)]
+    return {"site": site, "version": version, "nodes": nodes, "edges": edges}
+
+
+def to_bytes(document: dict[str, Any]) -> bytes:
+    """The export document as UTF-8 JSON, one form only: keys in the given order, two-space indent, a final newline."""
+    text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
+    # A page may contain lone surrogates; "\udXXX" is how JSON spells them.
+    return f"{text}\n".encode(errors="backslashreplace")
+
+
+def to_graphml(site: str, version: int, graph: InteractionGraph, *, inherited: bool = False) -> str:
+    """The same content as GraphML, with parallel edges kept. Action fields become edge attributes of their own."""
+    return "\n".join(_graphml(to_json(site, version, graph, inherited=inherited))) + "\n"
+
+
+def _sorted_edges(graph: InteractionGraph, *, inherited: bool) -> list[Edge]:
+    chosen = (edge for edge in graph.edges if inherited or not edge.inherited)
+    return sorted(chosen, key=lambda edge: (edge.source, edge.target, edge.action))
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    shown: dict[str, Any] = {"source": edge.source, "target": edge.target, "action": edge.action.to_json()}
+    if edge.inherited:
+        shown["inherited"] = True
+    if edge.opens_tab:
+        shown["opens_tab"] = True
+    if edge.blocked:
+        shown["blocked"] = [{"method": request.method, "url": request.url} for request in sorted(edge.blocked)]
+    if edge.dialogs:
+        shown["dialogs"] = list(edge.dialogs)
+    return shown
+
+
+_NODE_ATTRIBUTES = {"url": "string", "title": "string", "depth": "int", "addressable": "boolean"}
+_ACTION_ATTRIBUTES = {
+    "kind": "string",
+    "url": "string",
+    "frame": "string",
+    "role": "string",
+    "name": "string",
+    "nth": "int",
+    "xpath": "string",
+    "css": "string",
+    "target": "string",
+}
+_EDGE_ATTRIBUTES = {"inherited": "boolean", "opens_tab": "boolean", "blocked": "string", "dialogs": "string"}
+
+#: What XML 1.0 cannot hold, not even escaped.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _graphml(document: dict[str, Any]) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    for owner, prefix, attributes in (
+        ("node", "n", _NODE_ATTRIBUTES),
+        ("edge", "a", _ACTION_ATTRIBUTES),
+        ("edge", "e", _EDGE_ATTRIBUTES),
+    ):
+        for name, kind in attributes.items():
+            shown = f"action_{name}" if prefix == "a" else name
+            yield f'  <key id="{prefix}_{name}" for="{owner}" attr.name="{shown}" attr.type="{kind}"/>'
+    graph_id = _attribute(f"{document['site']}@{document['version']}")
+    yield f'  <graph id={graph_id} edgedefault="directed">'
+    for node in document["nodes"]:
+        yield f"    <node id={_attribute(node['id'])}>"
+        yield from _fields("n", node, _NODE_ATTRIBUTES)
+        yield "    </node>"
+    for number, edge in enumerate(document["edges"]):
+        ends = f"source={_attribute(edge['source'])} target={_attribute(edge['target'])}"
+        yield f'    <edge id="{number}" {ends}>'
+        yield from _fields("a", edge["action"], _ACTION_ATTRIBUTES)
+        yield from _fields("e", edge, _EDGE_ATTRIBUTES)
+        yield "    </edge>"
+    yield "  </graph>"
+    yield "</graphml>"
+
+
+def _fields(prefix: str, values: dict[str, Any], attributes: dict[str, str]) -> Iterator[str]:
+    for name in attributes:
+        value = values.get(name, "")
+        if value in ("", []):
+            continue
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield f'      <data key="{prefix}_{name}">{escape(_clean(text))}</data>'
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text))
+
+
+def _clean(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", text)
