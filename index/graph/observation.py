@@ -57,8 +57,8 @@ class Observation:
 class SegmentCounts:
     """How often each segment text and each title part occurs on a site: from this follows what is boilerplate.
 
-    `texts[t]` is the number of states that show text `t` at least once; `titles` counts whole titles. `shared[u]`, for each
-    URL `u` with several states, are the texts that more than half of them show: a dialog or an open tab is in the rest.
+    `texts[t]` is the number of states that show text `t` at least once; `titles` counts whole titles. `shared[u]`, for
+    each URL `u` with several states, are the texts that most of them show: a dialog or an open tab is in the rest.
     """
 
     states: int

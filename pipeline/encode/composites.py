@@ -75,8 +75,8 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     name = title or words
     texts = [piece for piece in pieces if piece not in headings and _has_words(piece.text)][:MAX_TEXTS]
 
-    context = ". ".join(filter(None, [title, words, *(p.text for p in headings), *(p.text for p in texts)]))
-    rows = [Row(". ".join(filter(None, [title, words])), tuple(p.index for p in headings if p.text == title))]
+    context = _sentences(title, words, *(p.text for p in headings), *(p.text for p in texts))
+    rows = [Row(_sentences(title, words), tuple(p.index for p in headings if p.text == title))]
     rows += _summary(name, headings, [p for p in pieces if p.role in BUTTON_ROLES][:MAX_BUTTONS])
     if fresh and len(fresh) < len(pieces):
         rows += _listing(f"{name}: shows", [p for p in pieces if p in fresh][:MAX_TEXTS])
@@ -110,10 +110,14 @@ def _has_words(text: str) -> bool:
     return sum(character.isalpha() for character in text) >= 2
 
 
+def _sentences(*texts: str) -> str:
+    return ". ".join(text.removesuffix(".") for text in texts if text)
+
+
 def _summary(name: str, headings: Sequence[_Piece], buttons: Sequence[_Piece]) -> Iterator[Row]:
     parts = [piece for piece in (*headings, *buttons) if piece.text != name]
     if parts:
-        yield Row(". ".join([name, *(p.name for p in parts)]), tuple(p.index for p in parts))
+        yield Row(_sentences(name, *(p.name for p in parts)), tuple(p.index for p in parts))
 
 
 def _listing(head: str, pieces: Sequence[_Piece]) -> Iterator[Row]:

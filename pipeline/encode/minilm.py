@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from waygraph.errors import WeightsMissing
 
 #: Tokens of a text that are read, special tokens included; the model was trained on no more.
 MAX_TOKENS = 256
+REPLACE = "Replace the folder by a complete copy of the model."
 
 
 class SentenceModel:
@@ -57,32 +59,22 @@ class SentenceModel:
         Raises
         ------
         WeightsMissing
-            When the parameters in the file are not those of the architecture in its config.json.
+            When the files cannot be read, or hold other parameters than the architecture in config.json has.
 
         """
         if threads:
             torch.set_num_threads(threads)
-        folder = str(weights.folder)
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        with _no_progress_bar():
-            model, report = AutoModel.from_pretrained(
-                folder,
-                config=config,
-                local_files_only=True,
-                use_safetensors=True,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
+        try:
+            model, report = _read_model(weights.folder)
+            tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+        except Exception as error:  # three libraries, one of which raises nothing narrower
+            raise WeightsMissing(f"{weights.folder} cannot be read: {error}", hint=REPLACE) from error
         # transformers fills what the file lacks with random numbers and goes on: vectors would be noise.
         if wrong := {kind: sorted(map(str, keys)) for kind, keys in report.items() if keys}:
-            raise WeightsMissing(
-                f"{folder} does not fit its own config.json: {wrong}.",
-                hint="Replace the folder by a complete copy of the model.",
-            )
-        tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+            raise WeightsMissing(f"{weights.folder} does not fit its own config.json: {wrong}.", hint=REPLACE)
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()
-        model.eval()
+        model.train(mode=False)
         return cls(model, tokenizer, batch_size=batch_size)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -122,6 +114,21 @@ class SentenceModel:
             mean = (tokens * weight).sum(1) / weight.sum(1)
             unit: NDArray[np.float32] = torch.nn.functional.normalize(mean, dim=1).numpy()
         return unit
+
+
+def _read_model(folder: Path) -> tuple[PreTrainedModel, dict[str, Collection[object]]]:
+    """The model, and what of it was not found in the file or does not belong to it."""
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    with _no_progress_bar():
+        model, report = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    return model, report
 
 
 @contextmanager

@@ -1,0 +1,251 @@
+"""The text encoder with its real weights."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.graph import Box, Observation, Segment
+from pipeline.encode.counts import count_segments
+from pipeline.encode.registry import create_encoder
+from pipeline.encode.text import fingerprint
+from pipeline.encode.weights import FILES, find_weights
+from waygraph.errors import InvalidInput, WeightsMissing
+from waygraph.settings import EncodeSettings
+
+#: How much the company a text is embedded in may change its vector, per component.
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return create_encoder(EncodeSettings())
+
+
+def page(node: str, url: str, title: str, *segments: tuple[str, str]) -> Observation:
+    menu = [("link", "Home"), ("link", "Cart"), ("link", "Help")]
+    return Observation(
+        node,
+        f"http://shop.test/{url}",
+        f"{title} | Shop",
+        tuple(Segment(text, role, Box(0, 20 * i, 100, 20)) for i, (role, text) in enumerate([*menu, *segments])),
+    )
+
+
+SITE = [
+    page("home", "", "Welcome", ("heading", "Lamps and chairs for every room"), ("link", "Lamps"), ("link", "Chairs")),
+    page(
+        "lamp",
+        "products/lamp",
+        "Desk lamp",
+        ("heading", "Desk lamp"),
+        ("text", "Warm light"),
+        ("button", "Add to cart"),
+    ),
+    page(
+        "sign-in",
+        "sign-in",
+        "Sign in",
+        ("heading", "Sign in"),
+        ("textbox", "E-mail address"),
+        ("textbox", "Password"),
+        ("button", "Sign in"),
+        ("link", "I forgot my password"),
+    ),
+    page(
+        "orders",
+        "admin/orders",
+        "Orders",
+        ("heading", "Orders"),
+        ("columnheader", "Customer"),
+        ("columnheader", "Total"),
+        ("columnheader", "Shipped on"),
+        ("link", "Order 17"),
+    ),
+    page(
+        "returns",
+        "help/returns",
+        "Returns",
+        ("heading", "Send something back"),
+        ("text", "Free within 30 days of delivery."),
+    ),
+    page(
+        "dialog",
+        "admin/orders",
+        "Orders",
+        ("heading", "Orders"),
+        ("columnheader", "Customer"),
+        ("columnheader", "Total"),
+        ("columnheader", "Shipped on"),
+        ("link", "Order 17"),
+        ("heading", "Cancel this order?"),
+        ("button", "Cancel and refund"),
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def context(encoder):
+    # What a store does to it between preparing and encoding.
+    return json.loads(json.dumps(encoder.prepare_site(count_segments(SITE))))
+
+
+def test_the_published_weights_are_found_without_network():
+    assert find_weights(allow_hub=False).source in {"cache", "package"}
+
+
+def test_a_page_is_a_float32_matrix_with_a_text_and_segments_for_each_row(encoder, context):
+    for observation, encoded in zip(SITE, encoder.encode_pages(SITE, context), strict=True):
+        assert encoded.vectors.dtype == np.float32
+        assert encoded.vectors.shape == (len(encoded.rows), encoder.dim)
+        assert len(encoded.segments) == len(encoded.rows)
+        assert all(0 <= i < len(observation.segments) for row in encoded.segments for i in row)
+
+
+def test_a_row_is_the_sum_of_two_unit_vectors(encoder, context):
+    from pipeline.encode.composites import describe
+    from pipeline.encode.site_text import SiteText
+
+    described = describe(SITE[3], SiteText.from_json(context))
+    parts = encoder.model.embed([row.text for row in described.rows])
+    whole = encoder.model.embed([described.context])
+    assert np.allclose(np.linalg.norm(parts, axis=1), 1, atol=1e-6)
+    assert np.allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
+    assert np.array_equal(encoder.encode_pages([SITE[3]], context)[0].vectors, parts + whole)
+
+
+def test_a_query_is_one_unit_row(encoder):
+    query = encoder.encode_query("Where can I see what customers bought?")
+    assert (query.shape, query.dtype) == ((1, 384), np.float32)
+    assert np.linalg.norm(query) == pytest.approx(1, abs=1e-6)
+
+
+def test_spaces_do_not_change_a_query_and_an_empty_one_is_refused(encoder):
+    assert np.array_equal(encoder.encode_query(" where is\n my cart "), encoder.encode_query("where is my cart"))
+    with pytest.raises(InvalidInput):
+        encoder.encode_query(" \n")
+
+
+def test_a_text_longer_than_the_model_reads_is_cut_not_refused(encoder):
+    assert np.isfinite(encoder.encode_query("where is the page about lamps " * 500)).all()
+
+
+@pytest.mark.parametrize(
+    ("question", "node"),
+    [
+        ("enter my credentials to get into my account", "sign-in"),
+        ("what is the policy for giving an article back", "returns"),
+        ("overview of everything that customers bought", "orders"),
+        ("confirm that an order should be called off and the money paid back", "dialog"),
+        ("buy something that illuminates my table", "lamp"),
+    ],
+)
+def test_a_question_in_other_words_finds_its_page(encoder, context, question, node):
+    query = encoder.encode_query(question)
+    scores = {
+        o.node_id: float((query @ e.vectors.T).max())
+        for o, e in zip(SITE, encoder.encode_pages(SITE, context), strict=True)
+    }
+    assert max(scores, key=scores.__getitem__) == node
+
+
+def test_the_best_row_of_a_dialog_points_at_the_dialogs_segments(encoder, context):
+    query = encoder.encode_query("cancel an order and refund the customer")
+    (encoded,) = encoder.encode_pages([SITE[5]], context)
+    best = int((query @ encoded.vectors.T).argmax())
+    shown = {SITE[5].segments[i].text for i in encoded.segments[best]}
+    assert shown & {"Cancel this order?", "Cancel and refund"}
+
+
+def test_one_page_alone_and_all_together_get_the_same_vectors(context):
+    together = create_encoder(EncodeSettings()).encode_pages(SITE, context)
+    alone = create_encoder(EncodeSettings(batch_size=1))
+    for observation, expected in zip(SITE, together, strict=True):
+        (encoded,) = alone.encode_pages([observation], context)
+        assert encoded.rows == expected.rows
+        assert np.abs(encoded.vectors - expected.vectors).max() < TOLERANCE
+
+
+def test_equal_texts_are_embedded_once(context):
+    encoder = create_encoder(EncodeSettings())
+    first = encoder.encode_pages(SITE, context)
+    embedded = encoder.model.embedded
+    copies = [replace(observation, node_id=f"copy of {observation.node_id}") for observation in SITE]
+    again = encoder.encode_pages(copies, context)
+    assert encoder.model.embedded == embedded
+    assert all(np.array_equal(a.vectors, b.vectors) for a, b in zip(first, again, strict=True))
+
+
+def test_forgetting_texts_changes_no_vector(encoder, context):
+    from pipeline.encode.minilm import SentenceModel
+
+    few = SentenceModel(encoder.model._model, encoder.model._tokenizer, batch_size=4, remember=2)
+    texts = [row for page in encoder.encode_pages(SITE, context) for row in page.rows]
+    assert np.abs(few.embed(texts) - encoder.model.embed(texts)).max() < TOLERANCE
+    assert len(few._known) <= 2
+
+
+def test_no_pages_give_no_vectors(encoder, context):
+    assert encoder.encode_pages([], context) == []
+
+
+def test_the_vectors_are_those_of_the_reference_implementation(encoder):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    folder = str(encoder.weights.folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModel.from_pretrained(folder, local_files_only=True).eval()
+    text = "Orders: table with columns Customer, Total, \u201eShipped on\u201c"
+    with torch.inference_mode():
+        tokens = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).numpy()
+    assert np.abs(encoder.encode_query(text)[0] - tokens / np.linalg.norm(tokens)).max() < TOLERANCE
+
+
+def test_the_fingerprint_names_weights_tokenizer_and_dimension(encoder):
+    assert create_encoder(EncodeSettings(batch_size=3)).fingerprint == encoder.fingerprint
+    others = {
+        fingerprint(replace(encoder.weights, model_sha256="0" * 64), encoder.dim),
+        fingerprint(replace(encoder.weights, tokenizer_sha256="0" * 64), encoder.dim),
+        fingerprint(encoder.weights, 128),
+    }
+    assert len(others | {encoder.fingerprint}) == 4
+
+
+@pytest.fixture
+def copied(tmp_path: Path, encoder) -> Path:
+    for name in FILES:
+        shutil.copy(encoder.weights.folder / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_copied_weights_folder_has_the_same_fingerprint(copied, encoder):
+    assert create_encoder(EncodeSettings(weights=copied)).fingerprint == encoder.fingerprint
+
+
+def test_weights_that_lack_a_tensor_are_refused_instead_of_filled_with_noise(copied):
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(copied / "model.safetensors")
+    del tensors["encoder.layer.3.attention.self.query.weight"]
+    save_file(tensors, copied / "model.safetensors")
+    with pytest.raises(WeightsMissing, match=r"encoder\.layer\.3\.attention\.self\.query\.weight"):
+        create_encoder(EncodeSettings(weights=copied))
+
+
+def test_weights_of_another_shape_are_refused(copied):
+    config = json.loads((copied / "config.json").read_text())
+    (copied / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 5}))
+    with pytest.raises(WeightsMissing, match=r"layer\.5"):
+        create_encoder(EncodeSettings(weights=copied))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_half_a_file_is_refused_with_the_folders_name(copied, name):
+    content = (copied / name).read_bytes()
+    (copied / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(WeightsMissing, match=str(copied)):
+        create_encoder(EncodeSettings(weights=copied))
