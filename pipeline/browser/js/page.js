@@ -1,0 +1,719 @@
+// What waygraph runs inside a page: watch for quiet, describe the page, find a recorded element again.
+// Installed in every document before its own scripts (or late, in a page that is not ours); installing twice is a no-op.
+(() => {
+  "use strict";
+  const KEY = Symbol.for("waygraph");
+  if (window[KEY]) return;
+
+  // Copies from before the page's own scripts could replace them.
+  const nativeSetTimeout = window.setTimeout.bind(window);
+  const nativeClearTimeout = window.clearTimeout.bind(window);
+  const nativeStringify = JSON.stringify;
+  const now = () => performance.now();
+
+  // ---- Quiet: has everything that an action or a load started come to an end? -------------------------------------
+
+  const MAX_TIMER_NESTING = 3; // a timer set by a timer set by a timer: a poller, not a consequence of the action
+  const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+  const activity = {
+    lastChange: now(), // last DOM mutation, or end of a request
+    mutations: 0, // since the last snapshot
+    requests: 0, // started since the last snapshot
+    opened: 0, // tabs or windows asked for since the last snapshot
+    inFlight: new Map(), // request -> start time
+    timers: new Map(), // timer id -> due time
+    nesting: 0,
+    since: 0, // when the current action (or the load) began; timers due within the horizon after it count
+    navigating: false,
+  };
+  let horizonMs = 1000;
+
+  const observer = new MutationObserver((records) => {
+    activity.lastChange = now();
+    activity.mutations += records.length;
+  });
+  const watch = (root) =>
+    observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+  watch(document);
+
+  const attachShadow = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function (init) {
+    const root = attachShadow.call(this, init);
+    watch(root);
+    return root;
+  };
+
+  window.setTimeout = function (callback, delay, ...args) {
+    const nesting = activity.nesting + 1;
+    let id;
+    const run = function (...values) {
+      activity.timers.delete(id);
+      const outer = activity.nesting;
+      activity.nesting = nesting;
+      try {
+        return typeof callback === "function" ? callback.apply(this, values) : (0, eval)(String(callback));
+      } finally {
+        activity.nesting = outer;
+      }
+    };
+    id = nativeSetTimeout(run, delay, ...args);
+    const due = now() + (Number(delay) || 0);
+    if (nesting <= MAX_TIMER_NESTING && due <= activity.since + horizonMs) activity.timers.set(id, due);
+    return id;
+  };
+  window.clearTimeout = (id) => {
+    activity.timers.delete(id);
+    return nativeClearTimeout(id);
+  };
+
+  const begin = (request) => {
+    activity.requests += 1;
+    activity.inFlight.set(request, now());
+  };
+  const end = (request) => {
+    activity.inFlight.delete(request);
+    activity.lastChange = now();
+  };
+  if (window.fetch) {
+    const nativeFetch = window.fetch;
+    window.fetch = function (...args) {
+      const request = {};
+      begin(request);
+      const promise = nativeFetch.apply(this, args);
+      promise.then(() => end(request), () => end(request));
+      return promise;
+    };
+  }
+  const nativeSend = XMLHttpRequest.prototype.send;
+  XMLHttpRequest.prototype.send = function (...args) {
+    begin(this);
+    this.addEventListener("loadend", () => end(this), { once: true });
+    return nativeSend.apply(this, args);
+  };
+
+  if (window.navigation) {
+    navigation.addEventListener("navigate", (event) => {
+      activity.navigating = !event.hashChange && event.downloadRequest === null && !event.destination.sameDocument;
+      activity.lastChange = now();
+    });
+    for (const done of ["navigatesuccess", "navigateerror"]) {
+      navigation.addEventListener(done, () => {
+        activity.navigating = false;
+        activity.lastChange = now();
+      });
+    }
+  }
+
+  for (const type of ["mousedown", "mousemove", "keydown"]) {
+    window.addEventListener(
+      type,
+      (event) => {
+        if (event.isTrusted) activity.since = now();
+      },
+      { capture: true, passive: true },
+    );
+  }
+  document.addEventListener("DOMContentLoaded", () => {
+    activity.since = now();
+  });
+
+  // A new tab is announced here, so that the driver knows that one will come and need not guess how long to wait.
+  const nativeOpen = window.open;
+  window.open = function (url, target, features) {
+    const scope = window[KEY].scope;
+    if (scope && url) {
+      const host = new URL(String(url), document.baseURI).host;
+      if (host && !scope.includes(host)) return null;
+    }
+    activity.opened += 1;
+    return nativeOpen.call(window, url, target, features);
+  };
+  window.addEventListener("click", (event) => {
+    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
+    if (link && !event.defaultPrevented && link.target === "_blank") activity.opened += 1;
+  });
+  window.addEventListener("submit", (event) => {
+    const method = event.submitter?.formMethod || event.target.method;
+    const target = event.submitter?.formTarget || event.target.target;
+    // The wire guard of a new tab is in place only after its first request: stop that one here.
+    if (window[KEY].scope && method !== "get" && target && target !== "_self") event.preventDefault();
+  });
+
+  const innerWaygraphs = function* (win) {
+    for (const frame of win.document.querySelectorAll("iframe, frame")) {
+      let inner = null;
+      try {
+        inner = frame.contentDocument && frame.contentWindow;
+      } catch {
+        inner = null; // another origin
+      }
+      if (inner) {
+        if (inner[KEY]) yield inner[KEY];
+        yield* innerWaygraphs(inner);
+      }
+    }
+  };
+
+  const finishAnimations = () => {
+    for (const animation of document.getAnimations()) {
+      const timing = animation.effect?.getComputedTiming();
+      if (animation.playState === "running" && timing && Number.isFinite(timing.endTime)) {
+        try {
+          animation.finish();
+        } catch {
+          // one with a playback rate of zero cannot be finished, and does not move either
+        }
+      }
+    }
+  };
+
+  const isQuiet = (quietMs) => {
+    finishAnimations();
+    const time = now();
+    for (const [request, start] of activity.inFlight) {
+      if (time - start > LONG_POLL_MS) activity.inFlight.delete(request);
+    }
+    for (const [id, due] of activity.timers) {
+      if (time > due + 250) activity.timers.delete(id); // the browser dropped it
+    }
+    return (
+      document.readyState === "complete" &&
+      !activity.navigating &&
+      activity.inFlight.size === 0 &&
+      activity.timers.size === 0 &&
+      time - Math.max(activity.lastChange, activity.since) >= quietMs
+    );
+  };
+  const allQuiet = (quietMs) => isQuiet(quietMs) && [...innerWaygraphs(window)].every((inner) => inner.isQuiet(quietMs));
+
+  const normalise = () => {
+    if (document.activeElement && document.activeElement !== document.body) document.activeElement.blur?.();
+    if (window.scrollX || window.scrollY) window.scrollTo({ left: 0, top: 0, behavior: "instant" });
+  };
+
+  const settle = (options) =>
+    new Promise((resolve) => {
+      horizonMs = options.timerHorizonMs;
+      const start = now();
+      if (!options.hovering) normalise();
+      const look = () => {
+        const capped = now() - start > options.capMs;
+        if (capped || allQuiet(options.quietMs)) {
+          activity.navigating = false;
+          if (!options.hovering) normalise();
+          resolve({ capped, ms: now() - start });
+        } else {
+          nativeSetTimeout(look, 8);
+        }
+      };
+      look();
+    });
+
+  // ---- MD5 (RFC 1321), for element hashes ------------------------------------------------------------------------
+
+  const SHIFTS = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21];
+  const SINES = Int32Array.from({ length: 64 }, (_, i) => Math.floor(Math.abs(Math.sin(i + 1)) * 2 ** 32) | 0);
+  const utf8 = new TextEncoder();
+  const md5 = (text) => {
+    const bytes = utf8.encode(text);
+    const words = new Int32Array((((bytes.length + 8) >> 6) + 1) * 16);
+    for (let i = 0; i < bytes.length; i++) words[i >> 2] |= bytes[i] << ((i & 3) * 8);
+    words[bytes.length >> 2] |= 0x80 << ((bytes.length & 3) * 8);
+    words[words.length - 2] = bytes.length * 8;
+    let [a0, b0, c0, d0] = [0x67452301, 0xefcdab89 | 0, 0x98badcfe | 0, 0x10325476];
+    for (let block = 0; block < words.length; block += 16) {
+      let a = a0, b = b0, c = c0, d = d0;
+      for (let i = 0; i < 64; i++) {
+        const round = i >> 4;
+        let mix, word;
+        if (round === 0) { mix = (b & c) | (~b & d); word = i; }
+        else if (round === 1) { mix = (d & b) | (~d & c); word = (5 * i + 1) & 15; }
+        else if (round === 2) { mix = b ^ c ^ d; word = (3 * i + 5) & 15; }
+        else { mix = c ^ (b | ~d); word = (7 * i) & 15; }
+        const sum = (a + mix + SINES[i] + words[block + word]) | 0;
+        const shift = SHIFTS[round * 4 + (i & 3)];
+        a = d; d = c; c = b;
+        b = (b + ((sum << shift) | (sum >>> (32 - shift)))) | 0;
+      }
+      a0 = (a0 + a) | 0; b0 = (b0 + b) | 0; c0 = (c0 + c) | 0; d0 = (d0 + d) | 0;
+    }
+    let hex = "";
+    for (const word of [a0, b0, c0, d0]) {
+      for (let i = 0; i < 32; i += 8) hex += ((word >>> i) & 255).toString(16).padStart(2, "0");
+    }
+    return hex;
+  };
+
+  // ---- Roles and names (the part of WAI-ARIA 1.2 and AccName 1.2 that covers what people click) -------------------
+
+  const INPUT_ROLES = {
+    button: "button", submit: "button", reset: "button", image: "button", file: "button",
+    checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox",
+  };
+  const TAG_ROLES = {
+    button: "button", summary: "button", textarea: "textbox", h1: "heading", h2: "heading", h3: "heading",
+    h4: "heading", h5: "heading", h6: "heading", img: "img", svg: "img", td: "cell", li: "listitem", nav: "navigation",
+    main: "main", dialog: "dialog", option: "option", progress: "progressbar", meter: "meter", output: "status",
+  };
+  const FIELD_ROLES = new Set([
+    "textbox", "searchbox", "combobox", "listbox", "checkbox", "radio", "slider", "spinbutton",
+  ]);
+  const roleOf = (element) => {
+    const explicit = element.getAttribute("role")?.trim().split(/\s+/)[0];
+    if (explicit && explicit !== "none" && explicit !== "presentation") return explicit;
+    const tag = element.localName;
+    if (tag === "a" || tag === "area") return element.hasAttribute("href") ? "link" : "";
+    if (tag === "input") return INPUT_ROLES[element.type] || (element.type === "hidden" ? "" : "textbox");
+    if (tag === "select") return element.multiple || element.size > 1 ? "listbox" : "combobox";
+    if (tag === "th") return element.scope === "row" ? "rowheader" : "columnheader";
+    if (element.isContentEditable && !element.parentElement?.isContentEditable) return "textbox";
+    return TAG_ROLES[tag] || "";
+  };
+
+  const MAX_TEXT = 300;
+  const squeeze = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_TEXT);
+  const UNTEXTUAL = new Set(["script", "style", "noscript", "template", "select", "textarea"]);
+  const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)$/;
+
+  const contentText = (element) => {
+    let text = "";
+    const walk = (node) => {
+      for (const child of node.childNodes) {
+        if (text.length > MAX_TEXT) return;
+        if (child.nodeType === 3) text += child.data;
+        if (child.nodeType !== 1 || UNTEXTUAL.has(child.localName)) continue;
+        if (child.getAttribute("aria-hidden") === "true") continue;
+        const { display } = getComputedStyle(child);
+        if (display !== "contents" && !child.checkVisibility({ visibilityProperty: true })) continue;
+        const apart = BLOCK.test(display) || child.localName === "br" ? " " : "";
+        const label = child.getAttribute("aria-label") || (child.localName === "img" ? child.alt : "");
+        text += apart;
+        if (label) text += ` ${label} `;
+        else if (child.localName === "svg") text += ` ${child.querySelector(":scope > title")?.textContent || ""} `;
+        else walk(child.shadowRoot || child);
+        text += apart;
+      }
+    };
+    walk(element.shadowRoot && !element.childNodes.length ? element.shadowRoot : element);
+    return squeeze(text);
+  };
+
+  const nameOf = (element, role) => {
+    const ids = element.getAttribute("aria-labelledby");
+    if (ids) {
+      const root = element.getRootNode();
+      const parts = ids.split(/\s+/).map((id) => root.getElementById?.(id)).filter(Boolean);
+      const text = squeeze(parts.map((part) => part.getAttribute("aria-label") || part.textContent).join(" "));
+      if (text) return text;
+    }
+    const label = squeeze(element.getAttribute("aria-label") || "");
+    if (label) return label;
+    const tag = element.localName;
+    if (tag === "img" || (tag === "input" && element.type === "image")) return squeeze(element.alt || element.title || "");
+    if (tag === "svg") return squeeze(element.querySelector(":scope > title")?.textContent || "");
+    if (tag === "input" && INPUT_ROLES[element.type] === "button") {
+      return squeeze(element.value || element.title || { submit: "Submit", reset: "Reset" }[element.type] || "");
+    }
+    if (FIELD_ROLES.has(role)) {
+      const labels = element.labels ? [...element.labels].map(contentText).join(" ") : "";
+      return squeeze(labels || element.getAttribute("placeholder") || element.title || element.name || "");
+    }
+    return contentText(element) || squeeze(element.title || "");
+  };
+
+  // ---- The pass: which elements are exposed, which can be acted on, what do they say? -----------------------------
+
+  const NEVER = new Set([
+    "script", "style", "noscript", "template", "meta", "link", "base", "title", "head", "source", "track", "param",
+    "br", "wbr", "datalist", "map",
+  ]);
+  const LEAVES = new Set(["svg", "select", "canvas", "video", "audio", "object", "embed", "textarea"]);
+  const SPEAKING = new Set(["heading", "columnheader", "rowheader", "cell", "listitem", "status"]);
+  const EVERYWHERE = { left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
+  const intersect = (a, b) => ({
+    left: Math.max(a.left, b.left), top: Math.max(a.top, b.top),
+    right: Math.min(a.right, b.right), bottom: Math.min(a.bottom, b.bottom),
+  });
+  const isEmpty = (rect) => rect.right - rect.left <= 0 || rect.bottom - rect.top <= 0;
+
+  const stepName = (element, index) =>
+    element.namespaceURI === "http://www.w3.org/1999/xhtml"
+      ? `${element.localName}[${index}]`
+      : `*[name()="${element.nodeName}"][${index}]`;
+
+  // The rectangle outside of which the children of an element cannot be seen, not even by scrolling.
+  const clipBelow = (element, style, rect, clip) => {
+    if (element.localName === "body" || element.localName === "html") return clip;
+    const { overflowX: x, overflowY: y } = style;
+    if (x === "visible" && y === "visible") return clip;
+    const seen = intersect(rect, clip);
+    if (isEmpty(seen)) return seen;
+    const bounds = { ...clip };
+    const cuts = (value) => value === "hidden" || value === "clip";
+    const scrolls = (value) => value === "auto" || value === "scroll";
+    if (cuts(x)) [bounds.left, bounds.right] = [seen.left, seen.right];
+    if (cuts(y)) [bounds.top, bounds.bottom] = [seen.top, seen.bottom];
+    if (scrolls(x)) {
+      bounds.left = rect.left - element.scrollLeft;
+      bounds.right = Math.max(rect.right, bounds.left + element.scrollWidth);
+    }
+    if (scrolls(y)) {
+      bounds.top = rect.top - element.scrollTop;
+      bounds.bottom = Math.max(rect.bottom, bounds.top + element.scrollHeight);
+    }
+    return bounds;
+  };
+
+  const stableSelector = (element) => {
+    for (const name of ["data-testid", "data-test-id", "data-test", "data-qa", "data-cy"]) {
+      const value = element.getAttribute(name);
+      if (value) return `[${name}="${CSS.escape(value)}"]`;
+    }
+    return element.id && !/\d{3,}|:/.test(element.id) ? `#${CSS.escape(element.id)}` : "";
+  };
+
+  const linkTarget = (element) =>
+    (element.localName === "a" || element.localName === "area") && typeof element.href === "string" ? element.href : "";
+
+  const REVEALS =
+    /(^|;)\s*(display|visibility|opacity|max-height|height|transform|clip|clip-path|left|top|right|grid-template-rows)\s*:/;
+  // [selector of the hovered element, selector of what the rule is about], for rules that could reveal something.
+  const hoverRules = (doc) => {
+    const found = [];
+    const read = (rules) => {
+      for (const rule of rules) {
+        if (rule.selectorText?.includes(":hover") && REVEALS.test(rule.style.cssText)) {
+          for (const selector of rule.selectorText.split(/,(?![^(]*\))/)) {
+            const at = selector.indexOf(":hover");
+            // The rule must be about something else than the hovered element itself.
+            if (at >= 0 && /^[^\s>+~]*[\s>+~]/.test(selector.slice(at + 6))) {
+              found.push([selector.slice(0, at).trim() || "*", selector.replace(/:hover/g, "")]);
+            }
+          }
+        }
+        if (rule.cssRules?.length) read(rule.cssRules);
+      }
+    };
+    for (const sheet of [...doc.styleSheets, ...(doc.adoptedStyleSheets || [])]) {
+      try {
+        read(sheet.cssRules);
+      } catch {
+        // a style sheet of another origin: its rules cannot be read
+      }
+    }
+    return found;
+  };
+
+  const hoverTargets = (doc) => {
+    const targets = new Set();
+    const hidden = (element) =>
+      !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && element.textContent.trim() !== "";
+    for (const [hovered, revealed] of hoverRules(doc)) {
+      let owners, parts;
+      try {
+        owners = doc.querySelectorAll(hovered);
+        parts = [...doc.querySelectorAll(revealed)].filter(hidden);
+      } catch {
+        continue; // a selector that querySelectorAll refuses (a pseudo-element, say) reveals no element
+      }
+      for (const owner of owners) {
+        if (!parts.some((part) => owner.contains(part) || owner.parentElement?.contains(part))) continue;
+        // Point at what a person would point at: the link or button that the hovered box carries.
+        const trigger = owner.matches("a, button, [role], [tabindex]")
+          ? owner
+          : owner.querySelector(":scope > a, :scope > button, :scope > [role], :scope > [tabindex]");
+        targets.add(trigger?.checkVisibility() ? trigger : owner);
+      }
+    }
+    for (const element of doc.querySelectorAll("[onmouseenter], [onmouseover]")) targets.add(element);
+    return targets;
+  };
+
+  const pass = (options) => {
+    const roles = new Set(options.roles);
+    const hashes = [];
+    const candidates = [];
+    const elements = []; // parallel to candidates
+    const segments = [];
+    let segmentsCut = 0;
+
+    const addSegment = (text, role, rect, origin) => {
+      const clean = squeeze(text);
+      if (!clean) return;
+      if (segments.length >= options.maxSegments) segmentsCut += 1;
+      else {
+        segments.push([
+          clean, role, Math.round(rect.left + origin.x), Math.round(rect.top + origin.y),
+          Math.round(rect.width), Math.round(rect.height),
+        ]);
+      }
+    };
+
+    const addCandidate = (kind, element, role, where, rect) => {
+      const tag = element.localName;
+      const button = (tag === "button" && element.type === "submit") ||
+        (tag === "input" && (element.type === "submit" || element.type === "image"));
+      candidates.push({
+        kind, role, name: nameOf(element, role), xpath: where.path, frame: where.frame, css: stableSelector(element),
+        target: linkTarget(element), tag,
+        disabled: element.matches(":disabled") || element.getAttribute("aria-disabled") === "true",
+        submits: button && element.form ? (element.getAttribute("formmethod") || element.form.method).toLowerCase() : "",
+        download: element.hasAttribute("download"),
+        box: [
+          Math.round(rect.left + where.origin.x), Math.round(rect.top + where.origin.y),
+          Math.round(rect.width), Math.round(rect.height),
+        ],
+      });
+      elements.push(element);
+    };
+
+    const inlineOnly = (element) => {
+      for (const child of element.children) {
+        const tag = child.localName;
+        if (NEVER.has(tag)) continue;
+        const role = roleOf(child);
+        if (LEAVES.has(tag) || tag === "img" || tag === "iframe" || child.shadowRoot) return false;
+        if (roles.has(role) || FIELD_ROLES.has(role)) return false;
+        const { display } = getComputedStyle(child);
+        if (display === "none") continue;
+        if (!display.startsWith("inline") && display !== "contents") return false;
+        if (!inlineOnly(child)) return false;
+      }
+      return true;
+    };
+
+    const speak = (element, role, rect, origin) => {
+      if (roles.has(role) || FIELD_ROLES.has(role) || role === "img") {
+        addSegment(nameOf(element, role), role, rect, origin);
+        return true;
+      }
+      if (!element.shadowRoot && inlineOnly(element)) {
+        addSegment(contentText(element), role || "text", rect, origin);
+        return true;
+      }
+      for (const node of element.childNodes) {
+        if (node.nodeType === 3) addSegment(node.data, SPEAKING.has(role) ? role : "text", rect, origin);
+      }
+      return false;
+    };
+
+    // A label stands for its checkbox or radio button when that is not itself to be seen (CSS-only menus and tabs).
+    const standsForControl = (element) => {
+      const control = element.localName === "label" && element.control;
+      if (!control || !["checkbox", "radio"].includes(control.type)) return false;
+      const rect = control.getBoundingClientRect();
+      const visible = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+      return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
+    };
+
+    const act = (element, tag, role, style, where, rect) => {
+      if (options.hover && where.hovers.has(element)) addCandidate("hover", element, role, where, rect);
+      if (roles.has(role)) {
+        addCandidate("click", element, role, where, rect);
+        return true;
+      }
+      if (FIELD_ROLES.has(role) || where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
+      if (tag === "label" && element.control) {
+        if (!standsForControl(element)) return true;
+      } else if (!element.hasAttribute("onclick") && typeof element.onclick !== "function") {
+        if (style.cursor !== "pointer" || where.pointer) return false;
+      }
+      addCandidate("click", element, role, where, rect);
+      return false;
+    };
+
+    const visit = (element, where) => {
+      const tag = element.localName;
+      if (NEVER.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return;
+      const style = getComputedStyle(element);
+      const boxless = style.display === "contents";
+      if (!boxless && (!element.checkVisibility() || style.opacity === "0")) return;
+      const rect = element.getBoundingClientRect();
+      let { clip } = where;
+      if (style.position === "fixed") clip = EVERYWHERE;
+      else if (style.position === "absolute") clip = where.absolute;
+      const exposed =
+        !boxless && style.visibility === "visible" && rect.width > 0 && rect.height > 0 &&
+        !isEmpty(intersect(intersect(rect, clip), where.view)) &&
+        (where.modal === null || where.modal.contains(element));
+      const below = { ...where };
+      if (exposed) {
+        const role = roleOf(element);
+        hashes.push(md5(where.hashPrefix + where.path));
+        below.inside = act(element, tag, role, style, where, rect);
+        below.pointer = style.cursor === "pointer";
+        if (!where.spoken) below.spoken = speak(element, role, rect, where.origin);
+      }
+      if (LEAVES.has(tag)) return;
+      if (tag === "iframe" || tag === "frame") {
+        if (exposed) visitFrame(element, where, rect);
+        return;
+      }
+      below.clip = boxless ? clip : clipBelow(element, style, rect, clip);
+      if (style.position !== "static" || style.transform !== "none") below.absolute = below.clip;
+      if (element.shadowRoot) visitChildren(element.shadowRoot, { ...below, path: `${where.path} >>> ` });
+      visitChildren(element, below);
+    };
+
+    const visitChildren = (parent, below) => {
+      const counts = new Map();
+      for (const child of parent.children) {
+        const index = (counts.get(child.nodeName) || 0) + 1;
+        counts.set(child.nodeName, index);
+        visit(child, { ...below, path: `${below.path}/${stepName(child, index)}` });
+      }
+    };
+
+    const visitFrame = (element, where, rect) => {
+      let doc = null;
+      try {
+        doc = element.contentDocument;
+      } catch {
+        doc = null; // another origin: only the frame's own element is part of this state
+      }
+      if (!doc?.documentElement) return;
+      const origin = { x: where.origin.x + rect.left + element.clientLeft, y: where.origin.y + rect.top + element.clientTop };
+      visitDocument(doc, [...where.frame, where.path], origin);
+    };
+
+    const visitDocument = (doc, frame, origin) => {
+      const root = doc.documentElement;
+      const win = doc.defaultView;
+      const modals = doc.querySelectorAll(":modal");
+      visit(root, {
+        path: `/${stepName(root, 1)}`, frame, origin,
+        hashPrefix: frame.map((step) => `${step} ||| `).join(""),
+        clip: EVERYWHERE, absolute: EVERYWHERE,
+        view: {
+          left: -win.scrollX, top: -win.scrollY,
+          right: Math.max(root.scrollWidth, win.innerWidth) - win.scrollX,
+          bottom: Math.max(root.scrollHeight, win.innerHeight) - win.scrollY,
+        },
+        modal: modals.length ? modals[modals.length - 1] : null, // everything else is inert then
+        hovers: options.hover ? hoverTargets(doc) : new Set(),
+        pointer: false, inside: false, spoken: false,
+      });
+    };
+
+    visitDocument(document, [], { x: window.scrollX, y: window.scrollY });
+    const counts = new Map();
+    for (const candidate of candidates) {
+      const key = nativeStringify([candidate.kind, candidate.frame, candidate.role, candidate.name]);
+      candidate.nth = counts.get(key) || 0;
+      counts.set(key, candidate.nth + 1);
+    }
+    return { hashes, candidates, elements, segments, segmentsCut };
+  };
+
+  const storageDigest = () => {
+    const read = (storage) => {
+      const items = {};
+      for (let i = 0; i < storage.length; i++) items[storage.key(i)] = md5(storage.getItem(storage.key(i)));
+      return items;
+    };
+    try {
+      return { local: read(localStorage), session: read(sessionStorage) };
+    } catch {
+      return { local: {}, session: {} }; // storage is denied to this document (an opaque origin)
+    }
+  };
+
+  const snapshot = (options) => {
+    const described = pass(options);
+    const result = {
+      url: location.href,
+      title: squeeze(document.title),
+      contentType: document.contentType,
+      status: performance.getEntriesByType("navigation")[0]?.responseStatus || 0,
+      structure: [...new Set(described.hashes)].sort(),
+      candidates: described.candidates,
+      segments: described.segments,
+      segmentsCut: described.segmentsCut,
+      storage: storageDigest(),
+      mutations: activity.mutations,
+      requests: activity.requests,
+      opened: activity.opened,
+    };
+    activity.mutations = activity.requests = activity.opened = 0;
+    return result;
+  };
+
+  // ---- Finding a recorded element again, and a point of it that takes the pointer ---------------------------------
+
+  const masked = (text) => text.replace(/\d+/g, "#");
+  const ladder = (action, described) => {
+    const frame = nativeStringify(action.frame);
+    const here = described.candidates
+      .map((candidate, i) => [candidate, described.elements[i]])
+      .filter(([c]) => c.kind === action.kind && nativeStringify(c.frame) === frame && c.role === action.role);
+    const alike = here.filter(([c]) => c.name === action.name && (!action.target || c.target === action.target));
+    const samePlace = alike.find(([c]) => c.xpath === action.xpath);
+    if (samePlace) return [samePlace[1], "exact"];
+    if (alike.length === 1) return [alike[0][1], "role"];
+    const nth = alike.find(([c]) => c.nth === action.nth);
+    if (nth) return [nth[1], "role"];
+    // The name changed: only an element that is otherwise the same one may be used.
+    const related = here.filter(([c]) =>
+      action.target ? c.target === action.target : masked(c.name) === masked(action.name));
+    const byPath = related.find(([c]) => c.xpath === action.xpath);
+    if (byPath) return [byPath[1], "xpath"];
+    const byCss = related.find(([c]) => action.css && c.css === action.css);
+    return byCss ? [byCss[1], "css"] : null;
+  };
+
+  const takesPointer = (element, x, y) => {
+    let top = element.ownerDocument.elementFromPoint(x, y);
+    while (top?.shadowRoot) {
+      const deeper = top.shadowRoot.elementFromPoint(x, y);
+      if (!deeper || deeper === top) break;
+      top = deeper;
+    }
+    for (let node = top; node; node = node.parentNode || node.host) if (node === element) return true;
+    return false;
+  };
+
+  const pointOf = (element) => {
+    element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+    const view = element.ownerDocument.defaultView;
+    const screen = { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight };
+    let first = null;
+    for (const rect of element.getClientRects()) {
+      const box = intersect(rect, screen);
+      if (isEmpty(box)) continue;
+      for (const [fx, fy] of [[0.5, 0.5], [0.15, 0.5], [0.85, 0.5], [0.5, 0.15], [0.5, 0.85]]) {
+        let [x, y] = [box.left + (box.right - box.left) * fx, box.top + (box.bottom - box.top) * fy];
+        first ||= [x, y];
+        if (!takesPointer(element, x, y)) continue;
+        for (let win = view; win !== window; win = win.parent) {
+          const frame = win.frameElement;
+          const outer = frame.getBoundingClientRect();
+          [x, y] = [x + outer.left + frame.clientLeft, y + outer.top + frame.clientTop];
+        }
+        return { x, y };
+      }
+    }
+    const over = first && element.ownerDocument.elementFromPoint(first[0], first[1]);
+    return { covered: over ? over.outerHTML.slice(0, 120) : "it lies outside the page" };
+  };
+
+  const find = (action, options) => {
+    const found = ladder(action, pass(options));
+    return found ? { rung: found[1], ...pointOf(found[0]) } : { rung: "" };
+  };
+
+  Object.defineProperty(window, KEY, {
+    enumerable: false,
+    value: {
+      scope: null, // hosts that may be opened in a new tab; null: any (a page that is not ours)
+      isQuiet,
+      navigationFailed: () => {
+        activity.navigating = false;
+      },
+      observe: async (options) => {
+        const settled = await settle(options);
+        return nativeStringify({ settled, ...snapshot(options) });
+      },
+      find: (action, options) => nativeStringify(find(action, options)),
+    },
+  });
+})();

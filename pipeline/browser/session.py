@@ -1,0 +1,154 @@
+"""Where does every work item start? A guarded page in a browser context with known cookies and storage."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
+from playwright.async_api import Error as PlaywrightError
+
+from index.graph import BlockedRequest
+from pipeline.browser.guard import DocumentPolicy, NetworkGuard
+from pipeline.browser.snapshot import Lens, Snapshot, page_script
+from pipeline.browser.view import Acted, PageView
+from waygraph.errors import BrowserFailure
+from waygraph.settings import BrowserSettings, CaptureProfile
+
+log = logging.getLogger(__name__)
+
+#: (area, key) -> hash or value, for everything a site keeps in the browser.
+Stored = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSession:
+    """Cookies and storage that a context starts with, and how to see that they were changed.
+
+    Attributes
+    ----------
+    storage_state : as Playwright takes it; nothing for a first visitor.
+    baseline : what the start page leaves in cookies and storage.
+    volatile : keys that change on every load anyway.
+    """
+
+    storage_state: StorageState | None
+    baseline: Stored
+    volatile: frozenset[tuple[str, str]]
+
+    def is_changed(self, stored: Stored) -> bool:
+        """Whether `stored` differs from the baseline in more than the volatile keys."""
+        keys = (self.baseline.keys() | stored.keys()) - self.volatile
+        return any(self.baseline.get(key) != stored.get(key) for key in keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """The large parts of an observation, taken for states not seen before.
+
+    `screenshot` is a JPEG of the viewport, `dom` is HTML, `aria` Playwright's accessibility snapshot (YAML).
+    """
+
+    screenshot: bytes
+    dom: str
+    aria: str
+
+
+class GuardedPage:
+    """One page of our own, in a context of its own: looked at, acted on, guarded, captured. Close it when done."""
+
+    def __init__(self, context: BrowserContext, page: Page, view: PageView, guard: NetworkGuard) -> None:
+        self._context = context
+        self.page = page
+        self.view = view
+        self.guard = guard
+        self._sessions: dict[Page, CDPSession] = {}
+
+    @classmethod
+    async def open(
+        cls,
+        browser: Browser,
+        *,
+        lens: Lens,
+        settings: BrowserSettings,
+        profile: CaptureProfile,
+        user_agent: str,
+        storage_state: StorageState | None,
+        scope: tuple[str, ...],
+        policy: DocumentPolicy,
+    ) -> GuardedPage:
+        """Open a context under the capture profile, with one page that the guard watches from its first request."""
+        context = await browser.new_context(
+            viewport={"width": profile.viewport_width, "height": profile.viewport_height},
+            device_scale_factor=profile.scale,
+            locale=profile.locale,
+            timezone_id=profile.timezone,
+            user_agent=user_agent,
+            reduced_motion="reduce",
+            service_workers="block",
+            accept_downloads=False,
+            storage_state=storage_state,
+        )
+        await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].scope = {json.dumps(scope)};")
+        page = await context.new_page()
+        guard = NetworkGuard(policy)
+        opened = cls(context, page, PageView(page, lens, settings), guard)
+        opened._sessions[page] = await guard.attach(page)
+        context.on("page", opened._guard_popup)
+        return opened
+
+    async def stored(self, snapshot: Snapshot) -> Stored:
+        """Cookies (by value) and storage (by hash) as they are now; `snapshot` must be the latest one."""
+        cookies = await self._context.cookies()
+        stored = {("cookie", f"{c.get('domain')}{c.get('path')} {c.get('name')}"): c.get("value", "") for c in cookies}
+        for area, items in snapshot.storage.items():
+            stored.update({(area, key): value for key, value in items.items()})
+        return stored
+
+    async def storage_state(self) -> StorageState:
+        """Cookies and local storage, to start another context from."""
+        return await self._context.storage_state()
+
+    async def capture(self, acted: Acted) -> Capture:
+        """Take the large parts of what `acted` led to; three round trips.
+
+        Raises
+        ------
+        BrowserFailure
+            When the page went away.
+        """
+        page = acted.popup or self.page
+        try:
+            session = self._sessions.get(page) or await self._context.new_cdp_session(page)
+            # Through Playwright a screenshot would wait for fonts and repaint twice; the page has settled already.
+            shot = await session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
+            dom = await page.content()
+            aria = await page.locator("body").aria_snapshot(timeout=10_000)
+        except PlaywrightError as error:
+            raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
+        return Capture(screenshot=base64.b64decode(shot["data"]), dom=dom, aria=aria)
+
+    def take_stopped(self) -> tuple[tuple[BlockedRequest, ...], tuple[tuple[str, str], ...]]:
+        """Requests that the guard stopped since the last call, see `NetworkGuard.take`."""
+        return self.guard.take()
+
+    async def close(self) -> None:
+        """Close the context with all its pages. A browser that is gone already is no error."""
+        try:
+            await self._context.close()
+        except PlaywrightError as error:
+            log.debug("session/closed_already %s", error)
+
+    async def _guard_popup(self, page: Page) -> None:
+        try:
+            self._sessions[page] = await self.guard.attach(page)
+        except PlaywrightError as error:
+            log.debug("guard/popup_gone %s: %s", page.url, error)
+
+
+def compare_loads(first: Stored, second: Stored) -> frozenset[tuple[str, str]]:
+    """Keys whose values differ between two loads of the same page: they change by themselves."""
+    return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))

@@ -1,0 +1,221 @@
+"""How does waygraph look at a page and act on it? One `PageView` per Playwright page, ours or somebody else's."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from playwright.async_api import Dialog, Page, Request
+from playwright.async_api import Error as PlaywrightError
+
+from index.graph import Action
+from pipeline.browser.snapshot import Lens, Snapshot, page_script, parse_snapshot
+from waygraph.errors import BrowserFailure, WaygraphError
+from waygraph.settings import BrowserSettings
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_WAYGRAPH = "window[Symbol.for('waygraph')]"
+#: Where the pointer rests when it is over nothing.
+_PARKED = (-1.0, -1.0)
+#: What Playwright says when a document goes away while it is being asked something.
+_NAVIGATED = ("Execution context was destroyed", "Cannot find context", "frame was detached", "Frame was detached")
+
+
+class NotActionable(WaygraphError):
+    """The recorded element is not there, or something lies over it; nothing was clicked."""
+
+    exit_code, http_status, slug, title = 1, 409, "not-actionable", "Element not actionable"
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What performing an action brought about.
+
+    Attributes
+    ----------
+    rung : which rung of the ladder found the element: `exact`, `role`, `xpath`, `css`; `url` for a goto.
+    snapshot : what the page (or the new tab) looks like now.
+    popup : the new tab, when the action opened one; it is left open.
+    dialogs : JavaScript dialogs that were raised, and dismissed.
+    downloads : URLs of downloads that were started, and refused.
+    ms : milliseconds from the action until the page had settled.
+    """
+
+    rung: str
+    snapshot: Snapshot
+    popup: Page | None
+    dialogs: tuple[str, ...]
+    downloads: tuple[str, ...]
+    ms: float
+
+
+class PageView:
+    """Looks at one page and acts on it. Not safe for use by two tasks at once.
+
+    Parameters
+    ----------
+    page : the Playwright page; its viewport, cookies and handlers are left as they are.
+    dismiss_dialogs : whether JavaScript dialogs are this view's to answer.
+    """
+
+    def __init__(self, page: Page, lens: Lens, settings: BrowserSettings, *, dismiss_dialogs: bool = True) -> None:
+        self.page = page
+        self._lens = lens
+        self._settings = settings
+        self._hovering = False
+        self._popups: asyncio.Queue[Page] = asyncio.Queue()
+        self._dialogs: list[str] = []
+        self._downloads: list[str] = []
+        self._answers: set[asyncio.Task[None]] = set()
+        page.on("popup", self._popups.put_nowait)
+        page.on("requestfailed", self._on_request_failed)
+        page.on("download", lambda download: self._downloads.append(download.url))
+        if dismiss_dialogs:
+            page.on("dialog", self._on_dialog)
+
+    async def observe(self) -> Snapshot:
+        """Wait until the page has settled, then describe it: one round trip, two more in a page that lacks the script.
+
+        Raises
+        ------
+        BrowserFailure
+            When the page does not answer: it hangs, crashed or was closed.
+        """
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                raw = await self._ask(
+                    f"o => {_WAYGRAPH}?.observe(o) ?? null", self._lens.to_js(hovering=self._hovering)
+                )
+                if raw is not None:
+                    return parse_snapshot(raw, self._lens.url_policy)
+                await self._ask(page_script(), None)
+            except PlaywrightError as error:
+                # The document was replaced while it was being looked at: look at its successor.
+                if not any(phrase in str(error) for phrase in _NAVIGATED) or time.monotonic() > deadline:
+                    raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
+
+    async def goto(self, url: str) -> Acted:
+        """Load `url` as a new document, even when only the fragment differs, and look at it.
+
+        Raises
+        ------
+        BrowserFailure
+            When the document cannot be loaded; `str(error)` holds Chromium's `net::ERR_...`.
+        """
+        start = time.monotonic()
+        self._hovering = False
+        self._dialogs.clear()
+        self._downloads.clear()
+        try:
+            if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
+                await self._within(self.page.goto("about:blank"))
+            await self._within(self.page.goto(url, wait_until="commit", timeout=self._settings.navigation_timeout_ms))
+        except PlaywrightError as error:
+            raise BrowserFailure(f"{url}: {_first_line(error)}") from error
+        snapshot = await self.observe()
+        return self._acted("url", snapshot, None, start)
+
+    async def act(self, action: Action) -> Acted:
+        """Perform a recorded action and look at what it led to.
+
+        Raises
+        ------
+        NotActionable
+            When the recorded element is not in the page or takes no pointer. Nothing was activated then.
+        BrowserFailure
+            When the page does not answer.
+        """
+        if action.kind == "goto":
+            return await self.goto(action.url)
+        start = time.monotonic()
+        try:
+            rung, x, y = await self._point_of(action)
+            self._dialogs.clear()
+            self._downloads.clear()
+            if action.kind == "hover":
+                self._hovering = True
+                await self._within(self.page.mouse.move(x, y))
+            else:
+                self._hovering = False
+                await self._within(self.page.mouse.click(x, y))
+                await self._within(self.page.mouse.move(*_PARKED))
+        except PlaywrightError as error:
+            raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
+        snapshot = await self.observe()
+        popup = await self._new_tab(expected=snapshot.opened > 0)
+        if popup is not None:
+            snapshot = await PageView(popup, self._lens, self._settings).observe()
+        return self._acted(rung, snapshot, popup, start)
+
+    async def _point_of(self, action: Action) -> tuple[str, float, float]:
+        found = json.loads(
+            await self._ask(
+                f"([a, o]) => {_WAYGRAPH}.find(a, o)", [action.to_json(), self._lens.to_js(hovering=self._hovering)]
+            )
+        )
+        if not found["rung"]:
+            raise NotActionable(f"{action} is not on {self.page.url}.")
+        if "covered" in found:
+            raise NotActionable(f"{action} on {self.page.url} takes no pointer: {found['covered']}.")
+        return found["rung"], found["x"], found["y"]
+
+    async def _new_tab(self, *, expected: bool) -> Page | None:
+        if self._popups.empty() and not expected:
+            return None
+        try:
+            return await asyncio.wait_for(self._popups.get(), self._settings.action_timeout_ms / 1000)
+        except TimeoutError:
+            return None  # asked for, but refused by the browser or the guard
+
+    def _acted(self, rung: str, snapshot: Snapshot, popup: Page | None, start: float) -> Acted:
+        milliseconds = (time.monotonic() - start) * 1000
+        return Acted(rung, snapshot, popup, tuple(self._dialogs), tuple(self._downloads), milliseconds)
+
+    @property
+    def _patience_s(self) -> float:
+        return (self._settings.navigation_timeout_ms + self._settings.settle_cap_ms) / 1000
+
+    async def _ask(self, expression: str, argument: object) -> Any:  # noqa: ANN401 - whatever the page returns
+        return await self._within(self.page.evaluate(expression, argument))
+
+    async def _within(self, call: Awaitable[T]) -> T:
+        """Await a browser call, but not for ever: a page in an endless loop answers nothing."""
+        try:
+            return await asyncio.wait_for(call, self._patience_s)
+        except TimeoutError as error:
+            raise BrowserFailure(f"{self.page.url} gave no answer for {self._patience_s:.0f} s.") from error
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        # Staying on a page that asks whether to leave it would make every way back fail.
+        leaving = dialog.type == "beforeunload"
+        if not leaving:
+            self._dialogs.append(f"{dialog.type}: {dialog.message[:200]}")
+        self._in_background(dialog.accept() if leaving else dialog.dismiss())
+
+    def _on_request_failed(self, request: Request) -> None:
+        """A navigation that became a download, got no content or was stopped leaves its document waiting for it."""
+        if request.is_navigation_request() and request.frame == self.page.main_frame:
+            self._in_background(self._ask(f"() => {_WAYGRAPH}?.navigationFailed()", None))
+
+    def _in_background(self, call: Coroutine[Any, Any, Any]) -> None:
+        async def run() -> None:
+            try:
+                await call
+            except (PlaywrightError, BrowserFailure) as error:
+                log.debug("view/answer_too_late %s: %s", self.page.url, error)
+
+        task = asyncio.ensure_future(run())
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+
+def _first_line(error: PlaywrightError) -> str:
+    return str(error).splitlines()[0]
