@@ -128,3 +128,18 @@ class BrowserFailure(WaygraphError):
     """The browser crashed, hung or refused a command; the work item is retried in a fresh one, then failed."""
 
     exit_code, http_status, slug, title = 1, 502, "browser-failure", "Browser failure"
+
+
+def by_slug(slug: str) -> type[WaygraphError] | None:
+    """Find the kind of error that a problem names.
+
+    >>> by_slug("no-path").__name__
+    'NoPath'
+    """
+    kinds = [WaygraphError]
+    while kinds:
+        kind = kinds.pop()
+        if kind.slug == slug:
+            return kind
+        kinds += kind.__subclasses__()
+    return None

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+#: Most element hashes one `locate` may send: beyond this a page is looked up by its URL.
+MAX_STRUCTURE = 25_000
+
+#: MD5 (hex) of an element's full XPath, see `index.graph.identity`.
+ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+_PROBLEM_TYPE = "urn:waygraph:problem:"
 
 
 class _Schema(BaseModel):
@@ -108,13 +116,15 @@ class SearchAnswer(_Schema):
     hits: list[Hit]
     version: int | None = None
     """Map version that was searched; absent when several sites were."""
+    skipped: dict[str, str] = {}
+    """Sites that a search across sites could not search, and why."""
 
 
 class LocateRequest(_Schema):
     """What the agent sees: its URL, and (if it can compute it) the structure of the page."""
 
-    url: str = Field(max_length=8_192)
-    structure: list[str] | None = Field(None, max_length=200_000)
+    url: str = Field(min_length=1, max_length=8_192)
+    structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
 
 
 class LocateAnswer(_Schema):
@@ -177,3 +187,49 @@ class Problem(BaseModel):
     detail: str
     hint: str = ""
     instance: str = ""
+
+
+class MissingPart(_Schema):
+    """One thing without which the service cannot answer every request."""
+
+    part: str
+    type: str
+    """Kind of error, as in `Problem.type`."""
+    detail: str
+    hint: str = ""
+    final: bool = False
+    """Waiting does not help."""
+
+
+class NotReady(Problem):
+    """The problem that `/readyz` answers with until the service is ready."""
+
+    missing: list[MissingPart]
+
+
+class Ready(_Schema):
+    """The service can answer every request."""
+
+    status: Literal["ready"] = "ready"
+    sites: int
+    encoder: str
+
+
+class Alive(_Schema):
+    """The service runs."""
+
+    status: Literal["ok"] = "ok"
+
+
+def problem_type(slug: str) -> str:
+    """Name a kind of error as `Problem.type`.
+
+    >>> problem_type("no-path")
+    'urn:waygraph:problem:no-path'
+    """
+    return f"{_PROBLEM_TYPE}{slug}"
+
+
+def problem_slug(type_: str) -> str:
+    """Read the kind of error from `Problem.type`; empty when it is not one of ours."""
+    return type_.removeprefix(_PROBLEM_TYPE) if type_.startswith(_PROBLEM_TYPE) else ""

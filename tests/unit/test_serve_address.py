@@ -1,0 +1,80 @@
+"""The service binds where it may, only where it may, and says so before anything else is started."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from serve.address import reserve, url_of
+from waygraph.errors import ServiceError
+from waygraph.settings import ServeSettings
+
+
+def test_any_free_port_is_taken_for_port_zero() -> None:
+    with reserve(ServeSettings(port=0)) as held:
+        assert held.getsockname()[1] > 0
+        assert url_of(held) == f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 - the point of the test
+def test_without_a_key_it_refuses_to_bind_beyond_loopback(host: str) -> None:
+    with pytest.raises(ServiceError, match="without an API key") as refused:
+        reserve(ServeSettings(host=host, port=0))
+    assert "WAYGRAPH_SERVE__API_KEYS" in refused.value.hint
+
+
+def test_with_a_key_it_binds_beyond_loopback() -> None:
+    with reserve(ServeSettings(host="0.0.0.0", port=0, api_keys=("secret",))) as held:  # noqa: S104
+        assert url_of(held).startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.0.0.2"])
+def test_loopback_needs_no_key(host: str) -> None:
+    reserve(ServeSettings(host=host, port=0)).close()
+
+
+def test_a_port_that_somebody_listens_on_is_in_use() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ServiceError, match="is in use") as refused:
+        reserve(ServeSettings(port=other.getsockname()[1]))
+    assert "--port" in refused.value.hint
+
+
+def test_a_port_that_another_service_of_ours_uses_is_in_use() -> None:
+    with reserve(ServeSettings(port=0)) as held:
+        port = held.getsockname()[1]
+        with proxy_on(port), pytest.raises(ServiceError, match="is in use"):
+            reserve(ServeSettings(port=port))
+
+
+def test_the_proxy_can_bind_beside_the_reservation() -> None:
+    with reserve(ServeSettings(port=0)) as held:
+        port = held.getsockname()[1]
+        with proxy_on(port) as proxy, socket.create_connection(("127.0.0.1", port), timeout=5):
+            proxy.accept()[0].close()
+
+
+def test_a_restart_finds_its_port_free_although_old_connections_linger() -> None:
+    with reserve(ServeSettings(port=0)) as held:
+        port = held.getsockname()[1]
+        with proxy_on(port) as proxy, socket.create_connection(("127.0.0.1", port), timeout=5) as caller:
+            answering = proxy.accept()[0]
+            answering.close()  # the side that closes first keeps the connection in TIME_WAIT
+            assert caller.recv(1) == b""
+    reserve(ServeSettings(port=port)).close()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_an_address_that_is_not_ours_is_one_clear_error(host: str) -> None:
+    with pytest.raises(ServiceError) as refused:
+        reserve(ServeSettings(host=host, port=0, api_keys=("secret",)))
+    assert refused.value.hint
+
+
+def proxy_on(port: int) -> socket.socket:
+    """Listen as the proxy of Ray Serve does."""
+    proxy = socket.socket()
+    proxy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    proxy.bind(("127.0.0.1", port))
+    proxy.listen()
+    return proxy
