@@ -47,6 +47,11 @@ def test_table_cells_are_cleaned_and_markup_is_not_interpreted(capsys):
     assert "\x1b" not in out
 
 
+def test_table_columns_are_aligned_as_a_terminal_shows_them(capsys):
+    print_table(["name", "n"], [["你好", 3], ["shop", 12]], right=["n"])
+    assert capsys.readouterr().out == "name   n\n你好   3\nshop  12\n"
+
+
 @given(st.text())
 def test_json_is_ascii_and_loses_nothing(text):
     import io

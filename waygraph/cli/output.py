@@ -11,13 +11,9 @@ import json
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: Control, format (bidirectional overrides, zero width), surrogate, private use, unassigned: none is visible text.
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -41,31 +37,26 @@ def _substitute(character: str) -> str:
     return " " if character.isspace() else ""
 
 
-@cache
-def console() -> Console:
-    """Return the terminal on stdout. It interprets nothing in what it prints."""
-    from rich.console import Console
-
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=True)
-
-
 def say(text: object = "") -> None:
     """Print one cleaned line (or several) for people."""
     sys.stdout.write(f"{clean(text)}\n")
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """Print rows under headers, each cell on one line of cleaned text; columns named in `right` are right-aligned."""
-    from rich.table import Table
-    from rich.text import Text
+    """Print rows under headers in aligned columns, each cell one line of cleaned text; `right` names numeric columns.
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in headers:
-        numeric = header in right
-        table.add_column(header, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(clean(cell, one_line=True)) for cell in row))
-    console().print(table, soft_wrap=False)
+    Rows are never cut or folded: what is printed can be searched and copied, whatever the width of the terminal.
+    """
+    from rich.cells import cell_len  # columns are counted as a terminal shows them: 你 takes two
+
+    lines = [[clean(cell, one_line=True) for cell in row] for row in (headers, *rows)]
+    widths = [max(cell_len(line[column]) for line in lines) for column in range(len(headers))]
+    for line in lines:
+        cells = []
+        for header, cell, width in zip(headers, line, widths, strict=True):
+            space = " " * (width - cell_len(cell))
+            cells.append(space + cell if header in right else cell + space)
+        sys.stdout.write("  ".join(cells).rstrip() + "\n")
 
 
 def print_json(document: BaseModel | dict[str, Any] | list[Any]) -> None:
