@@ -15,14 +15,7 @@ PACKAGES = ("waygraph", "index", "pipeline", "serve")
 LEAVES = {"waygraph.errors", "waygraph.settings", "waygraph.schemas"}
 HEAVY = ("torch", "ray", "pyarrow", "numpy", "transformers", "qdrant_client", "qdrant_edge", "fastapi", "PIL")
 
-FRONT_DOORS = (
-    "waygraph",
-    "waygraph.sdk",
-    "waygraph.client",
-    "waygraph.source",
-    "waygraph.teleport",
-    "waygraph.cli.app",
-)
+FRONT_DOORS = tuple(f"waygraph{part}" for part in ("", ".sdk", ".client", ".source", ".teleport", ".cli.app"))
 
 #: What each package may import of the others, the most specific rule first; a package may always import itself and the
 #: leaf modules. `waygraph` may import everything.
