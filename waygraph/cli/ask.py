@@ -99,16 +99,16 @@ def path(
         print_path(answer)
 
 
-def print_path(answer: PathAnswer) -> None:
+def print_path(answer: PathAnswer, *, indent: str = "") -> None:
     """Print a path for people."""
     if not answer.steps:
-        say("Already there: no action is needed.")
+        say(f"{indent}Already there: no action is needed.")
         return
     count = f"{len(answer.steps)} step{'s' if len(answer.steps) > 1 else ''}"
-    say(f"{count} to [{answer.target[:8]}], about {answer.cost_ms / 1000:.1f} s:")
+    say(f"{indent}{count} to [{answer.target[:8]}], about {answer.cost_ms / 1000:.1f} s:")
     for number, step in enumerate(answer.steps, start=1):
-        say(f"{number:>3}. {describe_step(step)}")
-        say(f"       -> {step.expected_url}  [{step.expected_node_id[:8]}]")
+        say(f"{indent}{number:>3}. {describe_step(step)}")
+        say(f"{indent}       -> {step.expected_url}  [{step.expected_node_id[:8]}]")
 
 
 def describe_step(step: StepModel) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,9 +27,6 @@ ApiKeyOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of text for people.")]
 SiteArgument = Annotated[
     str, typer.Argument(metavar="SITE", help="A mapped site: its key (host, with port) or any URL of it.")
-]
-ScreenshotOption = Annotated[
-    Path | None, typer.Option("--screenshot", metavar="FILE", help="Save a picture of the page it ended on.")
 ]
 
 

@@ -49,7 +49,7 @@ def serve(
       waygraph search --url http://127.0.0.1:8321 example.org "contact address"
     """  # noqa: D301 - \b keeps the lines of an example together
     settings = load_settings({"store": store, "serve": {"host": host, "port": port}})
-    from serve import app
+    from serve.app import run
 
     def announce(url: str) -> None:
         if as_json:
@@ -59,7 +59,7 @@ def serve(
             say(f"Serving {settings.store} at {url} (API description: {url}/openapi.json). Ctrl-C stops it.")
         sys.stdout.flush()
 
-    app.run(settings, on_ready=announce)
+    run(settings, on_ready=announce)
 
 
 def register(app: typer.Typer) -> None:

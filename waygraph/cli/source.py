@@ -78,6 +78,11 @@ def site_key_of(text: str, mapped: list[str]) -> str:
     return text if text in mapped else site_key(parse_start_url(text))
 
 
+def is_node_id(text: str) -> bool:
+    """Whether `text` is written like a node id or a prefix of one, not like a URL."""
+    return bool(_NODE_ID.fullmatch(text) or _NODE_ID_PREFIX.fullmatch(text))
+
+
 def resolve_state(source: MapSource, site: str, text: str) -> str:
     """Return the node id that `text` names: an id, a unique prefix of one (4 digits or more), or a URL of the site.
 
