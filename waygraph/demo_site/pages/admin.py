@@ -49,7 +49,7 @@ def dashboard(state: ShopState) -> Html:
     waiting = sum(status == "Paid" for status in state.statuses.values())
     figures = (
         ("Turnover this week", money(sum(TURNOVER)), "+12%", TURNOVER),
-        ("Orders to pack", str(waiting), "2 since yesterday", (4, 3, 5, 2, 4, 3, waiting)),
+        ("Orders to pack", str(waiting), "+1", (4, 3, 5, 2, 4, 3, waiting)),
         ("Visitors", "3,204", "+4%", (400, 420, 380, 470, 510, 560, 464)),
         ("Returned", "1.8%", "-0.4%", (30, 28, 26, 27, 22, 20, 18)),
     )
