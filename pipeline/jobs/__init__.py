@@ -1,1 +1,50 @@
-"""How are many sites explored, encoded and published at once? The Ray side."""
+"""How are many sites mapped at once? Bulk runs on Ray: explorers, encoders, a publisher, and a report of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from waygraph.settings import Settings
+
+if TYPE_CHECKING:
+    from pipeline.jobs.events import JobEvent
+    from pipeline.jobs.report import RunReport
+
+__all__ = ["run_index"]
+
+
+def run_index(
+    sites: Sequence[str],
+    *,
+    settings: Settings,
+    on_event: Callable[[JobEvent], None],
+    explore: str = "pipeline.explore:explore_site",
+) -> RunReport:
+    """Map every site and publish each as it finishes.
+
+    What goes wrong with a site is in the report, never raised. SIGINT and SIGTERM end the run in order when it runs in
+    the main thread: what is published stays, and the report says what was interrupted.
+
+    Parameters
+    ----------
+    sites : start URLs; of several URLs of one site the first counts.
+    settings : all of it: store, capture profile, exploration, encoder, and how to use the machine.
+    on_event : told what happens, in the calling thread.
+    explore : `module:function` that explores a site, see `pipeline.jobs.explorer.Explore`.
+
+    Returns
+    -------
+    The run's report, also written to `runs/<run id>/report.json` in the store.
+
+    Raises
+    ------
+    InvalidInput
+        When a URL means nothing.
+    StoreError
+        When the store cannot be used.
+
+    """
+    from pipeline.jobs.bulk import run  # noqa: PLC0415 - reading a list of sites needs neither store nor Ray
+
+    return run(sites, settings=settings, on_event=on_event, explore=explore)

@@ -1,0 +1,66 @@
+"""What surrounds a run? Ray for its time, signals that end it in order, and its report on disk in every case."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from index.store import Store
+from pipeline.jobs.account import Account
+from pipeline.jobs.cluster import Cluster, ray_cluster
+from pipeline.jobs.events import JobEvent
+from pipeline.jobs.report import RunReport
+from pipeline.jobs.sites import plan_sites
+from waygraph.errors import WaygraphError
+from waygraph.settings import Settings
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None], explore: str) -> RunReport:
+    """See `pipeline.jobs.run_index`."""
+    plan = plan_sites(sites)
+    store = Store.open(settings.store, create=True)
+    account = Account(plan, store, settings.store, on_event)
+    try:
+        with _interruptible(), ray_cluster() as cluster:
+            asyncio.run(_until_stopped(account, settings, cluster, explore))
+    except KeyboardInterrupt:
+        account.interrupted = True  # while Ray was starting or ending
+    except WaygraphError as error:
+        account.give_up(error)
+    finally:
+        report = account.close()
+    return report
+
+
+async def _until_stopped(account: Account, settings: Settings, cluster: Cluster, explore: str) -> None:
+    from pipeline.jobs.run import Run  # noqa: PLC0415 - imports Ray, which must not happen before its environment is set
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    handled = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
+    for number in handled:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        await Run(account, settings, cluster, explore).execute(stop)
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Outside the event loop SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.default_int_handler) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,54 @@
+"""What does a run tell while it works? Events for progress displays; the report is what counts afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.explore.capture import ExploreProgress
+from pipeline.jobs.report import SiteOutcome
+
+Phase = Literal["exploring", "encoding"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins; its report will be `runs/<run_id>/report.json` in the store."""
+
+    run_id: str
+    sites: tuple[str, ...]
+    duplicates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SitePhase:
+    """A site enters a phase; `attempt` counts from 1."""
+
+    site: str
+    phase: Phase
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class SiteProgress:
+    """Where the exploration of a site stands."""
+
+    site: str
+    progress: ExploreProgress
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFinished:
+    """A site is published, has failed or was interrupted."""
+
+    outcome: SiteOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person would want to know: a retry, a lack of CPUs, a slow stop."""
+
+    text: str
+
+
+JobEvent = RunStarted | SitePhase | SiteProgress | SiteFinished | Notice

@@ -1,0 +1,255 @@
+"""How does a bulk run go? Sites wait in a queue, explorers take them, a publisher makes maps of what comes back.
+
+The driver holds a queue, counters and references; captures and vectors stay in Ray's object store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import RayActorError
+
+from pipeline.jobs.account import Account, SiteRun
+from pipeline.jobs.actors import Actor, Ref, share, start_actor
+from pipeline.jobs.cluster import Cluster
+from pipeline.jobs.events import SitePhase, SiteProgress
+from pipeline.jobs.explorer import ExplorerActor
+from pipeline.jobs.failures import RETRYABLE, WorkerLost, typed
+from pipeline.jobs.publisher import PublisherActor
+from pipeline.jobs.report import Publication
+from waygraph.errors import WaygraphError
+from waygraph.settings import Settings
+
+_Result = TypeVar("_Result")
+
+#: Of all CPUs, the shares that actors of each kind ask for together: half in sum, so that a service fits beside.
+_EXPLORER_SHARE, _ENCODER_SHARE = 0.3, 0.15
+_MOST_CPUS_PER_EXPLORER, _MOST_CPUS_PER_ENCODER, _PUBLISHER_CPUS = 0.5, 0.25, 0.05
+#: An explorer explores, and meanwhile answers for progress and hears that it should stop.
+_EXPLORER_CALLS = 3
+#: Explored sites that may wait for the publisher, beyond one for each explorer.
+_WAITING_CAPTURES = 2
+#: An exploration that has not ended so long after its own time limit hangs.
+_OVERTIME_SECONDS = 120.0
+#: After this long without a free CPU the user is told why nothing happens.
+_PATIENCE_SECONDS = 30.0
+#: Running explorations and publications get this long to end when the run is told to stop.
+_STOP_SECONDS = 5.0
+#: So much is kept of each log when a worker died.
+_LOG_BYTES = 200_000
+
+
+class Run:
+    """One bulk run on a connected Ray."""
+
+    def __init__(self, account: Account, settings: Settings, cluster: Cluster, explore: str) -> None:
+        self._account = account
+        self._settings = settings
+        self._cluster = cluster
+        self._explore_name = explore
+        jobs, cpus = settings.jobs, sum(cluster.cpus)
+        self._explorers = min(jobs.sites_at_once or cluster.default_explorers, len(account.sites))
+        self._explorer_cpus = share(_EXPLORER_SHARE * cpus / self._explorers, _MOST_CPUS_PER_EXPLORER)
+        self._encoder_cpus = share(_ENCODER_SHARE * cpus / jobs.encoders, _MOST_CPUS_PER_ENCODER)
+        self._captures = asyncio.Semaphore(self._explorers + _WAITING_CAPTURES)
+        self._queue = deque(account.sites)
+        self._actors: list[Actor] = []
+        self._exploring: set[Actor] = set()
+        self._publisher: Actor = None
+        self._publishing: set[asyncio.Task[None]] = set()
+        self._lost_workers = False
+
+    async def execute(self, stop: asyncio.Event) -> None:
+        """Map every site, or as many as there are before `stop` is set."""
+        account = self._account
+        account.mark("ray_start")
+        phase, since = "work", time.monotonic()
+        work = asyncio.create_task(self._work())
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            account.mark(phase, since=since)
+            phase, since = "stop", time.monotonic()
+            self._begin_stop()
+            await asyncio.wait({work}, timeout=_STOP_SECONDS)
+            work.cancel()
+        stopping.cancel()
+        await asyncio.gather(work, stopping, return_exceptions=True)
+        for actor in self._actors:
+            ray.kill(actor)
+        account.mark(phase, since=since)
+        if self._lost_workers:
+            self._keep_logs()
+
+    async def _work(self) -> None:
+        self._publisher = self._start_publisher()
+        pending: set[asyncio.Task[Any]] = {asyncio.create_task(self._explore_sites()) for _ in range(self._explorers)}
+        pending |= {asyncio.create_task(self._load_encoder()), asyncio.create_task(self._account.completed.wait())}
+        try:
+            while not self._account.completed.is_set():
+                finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for task in finished:
+                    task.result()
+        except Exception as error:  # noqa: BLE001 - becomes the outcome of every site that is not finished
+            self._account.give_up(typed(error, "The run"))
+        finally:
+            left = [*pending, *self._publishing]
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+    def _begin_stop(self) -> None:
+        self._account.interrupted = True
+        self._account.notice("Stopping. Sites that are published stay published.")
+        for explorer in self._exploring:
+            explorer.stop.remote()
+        while self._queue:
+            self._account.finish(self._queue.popleft(), "interrupted")
+
+    # -- exploring -----------------------------------------------------------------------------------------------
+
+    async def _explore_sites(self) -> None:
+        """Explore one site after the other, as long as there are any."""
+        explorer = await self._start_explorer()
+        while self._queue:
+            await self._captures.acquire()
+            if not self._queue:
+                self._captures.release()
+                return
+            explorer = await self._map(self._queue.popleft(), explorer)
+
+    async def _map(self, site: SiteRun, explorer: Actor) -> Actor:
+        """Explore a site and hand it to the publisher; returns the explorer, or the one that replaced it."""
+        while True:
+            self._account.begin(site)
+            try:
+                capture = await self._explore(site, explorer)
+            except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
+                failure = typed(error, f"Exploring {site.key}")
+            else:
+                publishing = asyncio.create_task(self._publish(site, capture))
+                self._publishing.add(publishing)
+                publishing.add_done_callback(self._publishing.discard)
+                return explorer
+            if self._account.interrupted:
+                self._account.finish(site, "interrupted")
+                return explorer
+            if isinstance(failure, WorkerLost):
+                self._lost_workers = True
+                explorer = await self._start_explorer()
+            if not (isinstance(failure, RETRYABLE) and site.attempts <= self._settings.jobs.site_retries):
+                self._captures.release()
+                self._account.finish(site, "failed", error=failure)
+                return explorer
+            self._account.notice(f"{site.key}: trying again. {failure.message}")
+
+    async def _explore(self, site: SiteRun, explorer: Actor) -> Ref:
+        """Run one exploration; returns the reference of its capture."""
+        account, capture = explorer.explore.options(num_returns=2).remote(site.task.start_url)
+        self._exploring.add(explorer)
+        following = asyncio.create_task(self._follow(site.key, explorer))
+        limit = self._settings.explore.max_seconds + _OVERTIME_SECONDS
+        try:
+            site.exploration = await asyncio.wait_for(account, limit)
+        except TimeoutError as error:
+            ray.kill(explorer)
+            raise WorkerLost(
+                f"Exploring {site.key}: no end after {limit:.0f} s.", hint="Its browser probably hangs; try again."
+            ) from error
+        finally:
+            self._exploring.discard(explorer)
+            following.cancel()
+        return capture
+
+    async def _follow(self, site: str, explorer: Actor) -> None:
+        seen = -1
+        while True:
+            try:
+                seen, progress = await explorer.progress.remote(seen)
+            except RayActorError:
+                return  # whoever waits for the exploration deals with it
+            if progress is not None:
+                self._account.emit(SiteProgress(site, progress))
+
+    async def _start_explorer(self) -> Actor:
+        explorer = start_actor(
+            ExplorerActor,
+            self._settings,
+            self._explore_name,
+            cpus=self._explorer_cpus,
+            concurrency=_EXPLORER_CALLS,
+            placement="SPREAD",
+        )
+        self._actors.append(explorer)
+        ready = asyncio.ensure_future(explorer.ready.remote())
+        finished, _ = await asyncio.wait({ready}, timeout=_PATIENCE_SECONDS)
+        if not finished:
+            self._account.notice(f"Waiting for {self._explorer_cpus:g} free CPUs in the Ray cluster.")
+        try:
+            await ready
+        except Exception as error:
+            raise typed(error, "Starting an explorer") from error
+        return explorer
+
+    # -- encoding and publishing ---------------------------------------------------------------------------------
+
+    async def _publish(self, site: SiteRun, capture: Ref) -> None:
+        """Have a capture encoded and published; never raises, since what goes wrong is the site's outcome."""
+        if self._account.interrupted:
+            self._account.finish(site, "interrupted")
+            return
+        self._account.emit(SitePhase(site.key, "encoding", site.attempts))
+        try:
+            publication: Publication = await self._with_publisher(lambda p: p.publish.remote(capture), site.key)
+        except WaygraphError as error:
+            self._account.finish(site, "failed", error=error)
+        else:
+            self._account.finish(site, "published", publication=publication)
+        finally:
+            self._captures.release()
+
+    async def _load_encoder(self) -> None:
+        await self._with_publisher(lambda p: p.load.remote(), "the encoder")
+        self._account.mark("encoder_ready")
+
+    async def _with_publisher(self, call: Callable[[Actor], Awaitable[_Result]], what: str) -> _Result:
+        """Call the publisher; when it dies, start another one and call again."""
+        left = self._settings.jobs.site_retries
+        while True:
+            publisher = self._publisher
+            try:
+                return await call(publisher)
+            except Exception as error:
+                failure = typed(error, f"Publishing {what}")
+                if not (left and isinstance(failure, WorkerLost)):
+                    raise failure from error
+            left -= 1
+            self._lost_workers = True
+            self._account.notice(f"{what}: trying again. {failure.message}")
+            if publisher is self._publisher:
+                self._publisher = self._start_publisher()
+
+    def _start_publisher(self) -> Actor:
+        publisher = start_actor(
+            PublisherActor,
+            self._settings,
+            self._account.run_id,
+            self._encoder_cpus,
+            cpus=_PUBLISHER_CPUS,
+            concurrency=self._explorers + _WAITING_CAPTURES + 1,
+        )
+        self._actors.append(publisher)
+        return publisher
+
+    def _keep_logs(self) -> None:
+        """Keep what the workers wrote: the private Ray's folder disappears with it."""
+        if self._cluster.logs is None:
+            return
+        for log in sorted([*self._cluster.logs.glob("worker-*"), *self._cluster.logs.glob("raylet.*")]):
+            if content := log.read_bytes()[-_LOG_BYTES:]:
+                self._account.keep(f"log-{log.name}", content)

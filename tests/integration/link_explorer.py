@@ -1,0 +1,98 @@
+"""What explores a site when only the jobs around exploring are under test? A real one that follows links, no browser.
+
+Pages tell it how to misbehave: `<!-- die -->` kills its process, `<!-- bug -->` raises what nobody expects,
+`<!-- hang -->` waits to be told to stop, `<!-- browser -->` raises the failure of a browser.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from urllib.parse import urljoin
+
+import httpx
+
+from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id, site_key
+from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, Failure, SiteCapture, Skip
+from waygraph.errors import BrowserFailure, SiteUnreachable
+from waygraph.settings import Settings
+
+
+async def explore_links(
+    start_url: str,
+    *,
+    settings: Settings,
+    blobs: BlobSink,
+    on_progress: Callable[[ExploreProgress], None],
+    stop: asyncio.Event,
+) -> SiteCapture:
+    site, started = site_key(start_url), time.monotonic()
+    pages: dict[str, tuple[str, int]] = {}
+    level, links, skips = [start_url], [], []
+    async with httpx.AsyncClient(trust_env=False) as client:
+        for depth in range(settings.explore.depth + 1):
+            following: list[str] = []
+            for url in level:
+                if url in pages or len(pages) >= settings.explore.max_states or stop.is_set():
+                    continue
+                pages[url] = (await _fetch(client, url, stop), depth)
+                for target, text in re.findall(r'href="([^"]+)">([^<]*)', pages[url][0]):
+                    absolute = urljoin(url, target)
+                    if site_key(absolute) == site:
+                        following.append(absolute)
+                        links.append((url, absolute, text))
+                    else:
+                        skips.append(Skip(_id(url), "scope/external", text, absolute))
+                on_progress(ExploreProgress(site, depth, len(pages), len(links), len(links), 0, len(skips), 0))
+            level = following
+    graph = InteractionGraph(Node(_id(url), url, _title(html), (), depth, True) for url, (html, depth) in pages.items())
+    for source, target, text in links:
+        if target in pages:
+            graph.add_edge(Edge(_id(source), _id(target), Action("click", role="link", name=text, target=target), 10.0))
+    report = ExploreReport(
+        start_url,
+        time.monotonic() - started,
+        partial=False,
+        stopped_by="",
+        depths=(DepthRow(0, len(pages), len(links), 1.0),),
+        counters={"explore/activations": len(links)},
+        skips=tuple(skips),
+        failures=(Failure(_id(start_url), "click", "one that did not work"),),
+    )
+    observations = {_id(url): _observation(url, html, blobs) for url, (html, _) in pages.items()}
+    return SiteCapture(site, start_url, graph, observations, report, settings.capture.model_dump())
+
+
+async def _fetch(client: httpx.AsyncClient, url: str, stop: asyncio.Event) -> str:
+    try:
+        html = (await client.get(url)).text
+    except httpx.HTTPError as error:
+        raise SiteUnreachable(f"{url} did not answer: {error}.", hint="Check the address.") from error
+    if "<!-- die -->" in html:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "<!-- bug -->" in html:
+        raise ZeroDivisionError("a bug")
+    if "<!-- browser -->" in html:
+        raise BrowserFailure("The browser went away.")
+    if "<!-- hang -->" in html:
+        await stop.wait()
+    return html
+
+
+def _id(url: str) -> str:
+    return node_id([], url)
+
+
+def _title(html: str) -> str:
+    match = re.search(r"<title>([^<]*)", html)
+    return match[1] if match else ""
+
+
+def _observation(url: str, html: str, blobs: BlobSink) -> Observation:
+    texts = [text.strip() for text in re.findall(r">([^<]+)<", html) if text.strip()]
+    segments = tuple(Segment(text, "text", Box(0, 20 * i, 100, 20)) for i, text in enumerate(texts))
+    return Observation(_id(url), url, _title(html), segments, dom=blobs.put(html.encode()))

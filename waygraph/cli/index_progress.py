@@ -1,0 +1,182 @@
+"""How does a person follow a bulk run? One live table on a terminal, plain lines anywhere else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress
+from waygraph.cli.output import clean
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from pipeline.explore.capture import ExploreProgress
+    from pipeline.jobs.report import SiteOutcome
+
+#: Without a terminal, a line about a running site is written at most this often.
+_LINE_SECONDS = 5.0
+#: Finished sites that the live table still shows.
+_RECENT_SITES = 5
+
+
+@contextmanager
+def progress_display(stream: TextIO) -> Iterator[Callable[[JobEvent], None]]:
+    """Give a function that shows events on `stream`, in the way that suits it."""
+    from rich.console import Console
+
+    if not stream.isatty():
+        yield PlainLines(stream)
+        return
+    from rich.live import Live
+
+    console = Console(file=stream, markup=False, emoji=False, highlight=False)
+    table = LiveTable(console)
+    with Live(get_renderable=table.render, console=console, refresh_per_second=4, transient=True):
+        yield table
+
+
+@dataclass(slots=True)
+class _Row:
+    """A site that is being worked on, or was until a moment ago."""
+
+    site: str
+    phase: str
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+    progress: ExploreProgress | None = None
+    shown: float = 0.0
+
+    def update(self, progress: ExploreProgress) -> None:
+        """Take in how far exploring is; the rate counts the time of exploring alone."""
+        self.progress = progress
+        self.seconds = time.monotonic() - self.started
+
+    @property
+    def rate(self) -> float:
+        """New states per second."""
+        return self.progress.states / self.seconds if self.progress and self.seconds > 0 else 0.0
+
+
+class PlainLines:
+    """Writes a line when a site changes its phase, and now and then in between."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._rows: dict[str, _Row] = {}
+
+    def __call__(self, event: JobEvent) -> None:
+        """Show an event."""
+        match event:
+            case RunStarted(run_id=run, sites=sites, duplicates=duplicates):
+                left_out = f", {len(duplicates)} URL(s) left out as duplicates" if duplicates else ""
+                self._line(f"run {run}: {len(sites)} site(s){left_out}")
+            case SitePhase(site=site, phase=phase, attempt=attempt):
+                if phase == "exploring":
+                    self._rows[site] = _Row(site, phase)
+                self._line(f"{site}: {phase}{f' (attempt {attempt})' if attempt > 1 else ''}")
+            case SiteProgress(site=site, progress=progress):
+                row = self._rows.setdefault(site, _Row(site, "exploring"))
+                row.update(progress)
+                if time.monotonic() - max(row.shown, row.started) >= _LINE_SECONDS:
+                    row.shown = time.monotonic()
+                    self._line(f"{site}: {_progress_text(row)}")
+            case SiteFinished(outcome=outcome):
+                self._rows.pop(outcome.site, None)
+                self._line(f"{outcome.site}: {outcome_text(outcome)}")
+            case Notice(text=text):
+                self._line(text)
+
+    def _line(self, text: str) -> None:
+        self._stream.write(f"{clean(text, one_line=True)}\n")
+        self._stream.flush()
+
+
+class LiveTable:
+    """Shows the sites in work as a table that rewrites itself; finished and troubled ones scroll by above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows: dict[str, _Row] = {}
+        self._total = 0
+        self._finished: list[_Row] = []
+        self._counts = {"published": 0, "failed": 0, "interrupted": 0}
+        self._started = time.monotonic()
+
+    def __call__(self, event: JobEvent) -> None:
+        """Take in an event; the table is redrawn in its own time."""
+        match event:
+            case RunStarted(sites=sites, duplicates=duplicates):
+                self._total = len(sites)
+                for url in duplicates:
+                    self._say(f"left out, its site is already named: {url}")
+            case SitePhase(site=site, phase="exploring"):
+                self._rows[site] = _Row(site, "exploring")
+            case SitePhase(site=site, phase=phase):
+                self._rows[site].phase = phase
+            case SiteProgress(site=site, progress=progress):
+                if row := self._rows.get(site):
+                    row.update(progress)
+            case SiteFinished(outcome=outcome):
+                self._close(outcome)
+            case Notice(text=text):
+                self._say(text)
+
+    def _close(self, outcome: SiteOutcome) -> None:
+        self._counts[outcome.status] += 1
+        row = self._rows.pop(outcome.site, None) or _Row(outcome.site, outcome.status)
+        row.phase = outcome.status
+        self._finished = [*self._finished, row][-_RECENT_SITES:]
+        if outcome.error:
+            self._say(f"{outcome.site}: {outcome_text(outcome)}")
+
+    def _say(self, text: str) -> None:
+        self._console.print(clean(text, one_line=True))
+
+    def render(self) -> RenderableType:
+        """Draw the current state."""
+        from rich.table import Table
+        from rich.text import Text
+
+        done = sum(self._counts.values())
+        title = f"{done}/{self._total} sites, {time.monotonic() - self._started:.0f} s"
+        for status in ("failed", "interrupted"):
+            if self._counts[status]:
+                title += f", {self._counts[status]} {status}"
+        table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
+        for name in ("site", "phase", "depth", "states", "edges", "states/s", "pending", "skipped", "failed"):
+            table.add_column(name, justify="left" if name in {"site", "phase"} else "right", no_wrap=True)
+        # A copy: events arrive while the drawing thread is at work.
+        room = max(1, self._console.height - 4)
+        for row in [*self._finished, *list(self._rows.values())][-room:]:
+            p = row.progress
+            numbers = (p.depth, p.states, p.edges, f"{row.rate:.1f}", p.pending, p.skipped, p.failed) if p else ()
+            table.add_row(Text(clean(row.site, one_line=True)), row.phase, *map(str, numbers))
+        return table
+
+
+def _progress_text(row: _Row) -> str:
+    p = row.progress
+    if p is None:
+        return row.phase
+    return (
+        f"{row.phase}: depth {p.depth}, {p.states} states ({row.rate:.1f}/s), {p.edges} edges, {p.pending} pending, "
+        f"{p.skipped} skipped, {p.failed} failed"
+    )
+
+
+def outcome_text(outcome: SiteOutcome) -> str:
+    """What happened to a site, in one line."""
+    if outcome.error:
+        return f"failed: {outcome.error.message}"
+    if outcome.publication is None or outcome.exploration is None:
+        return outcome.status
+    found = outcome.exploration
+    partial = f", partial (stopped by {found.stopped_by})" if found.partial else ""
+    return (
+        f"published version {outcome.publication.version}: {found.states} states, {found.edges} edges "
+        f"in {outcome.seconds:.1f} s{partial}"
+    )

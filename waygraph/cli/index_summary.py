@@ -1,0 +1,92 @@
+"""What does a bulk run leave behind? Its account, for people or as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from waygraph.cli.index_progress import outcome_text
+from waygraph.cli.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from pipeline.jobs.report import Exploration, RunReport, SiteOutcome
+
+#: A run of more sites is shown as one table; the details are in its report.
+_SITES_IN_DETAIL = 5
+#: So many failures of a site are shown.
+_SHOWN_FAILURES = 3
+
+
+def print_summary(report: RunReport, *, as_json: bool) -> None:
+    """Print the report of a run on stdout."""
+    if as_json:
+        print_json(report)
+        return
+    if len(report.sites) <= _SITES_IN_DETAIL:
+        for outcome in report.sites:
+            _print_site(outcome)
+    else:
+        _print_table(report)
+    for url in report.duplicates:
+        say(f"left out, its site is already named: {url}")
+    totals = report.totals
+    say(
+        f"{totals.published} of {totals.sites} site(s) published, {totals.states} states and {totals.edges} edges "
+        f"in {report.seconds:.1f} s{', interrupted' if report.interrupted else ''}."
+    )
+    say(f"Report: {Path(report.store) / 'runs' / report.run_id / 'report.json'}")
+    if published := next((s for s in report.sites if s.status == "published"), None):
+        option = "" if report.store == "maps" else f" --store {report.store}"
+        say("Try next:")
+        say(f'  waygraph search{option} {published.site} "where can I ..."')
+        say(f"  waygraph show{option} {published.site}")
+
+
+def _print_table(report: RunReport) -> None:
+    rows = [
+        (
+            outcome.site,
+            outcome.status,
+            found.states if (found := outcome.exploration) else "",
+            found.edges if found else "",
+            f"{outcome.seconds:.1f}",
+            outcome.error.message if outcome.error else "partial" if found and found.partial else "",
+        )
+        for outcome in report.sites
+    ]
+    print_table(("site", "outcome", "states", "edges", "seconds", ""), rows, right=("states", "edges", "seconds"))
+
+
+def _print_site(outcome: SiteOutcome) -> None:
+    say(f"{outcome.site}: {outcome_text(outcome)}")
+    if outcome.error and outcome.error.hint:
+        say(f"  hint: {outcome.error.hint}")
+    if found := outcome.exploration:
+        _print_exploration(found)
+    if made := outcome.publication:
+        say(
+            f"  encoded {made.encoded} states in {made.encode_seconds:.1f} s ({made.reused} reused), "
+            f"published in {made.publish_seconds:.1f} s"
+        )
+    say()
+
+
+def _print_exploration(found: Exploration) -> None:
+    saved = found.counters.get("difference/saved")
+    say(
+        f"  explored in {found.seconds:.1f} s: {sum(row.activations for row in found.depths)} activations"
+        + (f", {saved} saved by differencing" if saved is not None else "")
+    )
+    print_table(
+        ("  depth", "states", "activations", "seconds", "states/min"),
+        [
+            (f"  {d.depth}", d.states, d.activations, f"{d.seconds:.1f}", f"{d.states_per_minute:.0f}")
+            for d in found.depths
+        ],
+        right=("states", "activations", "seconds", "states/min"),
+    )
+    for label, reasons in (("skipped", found.skipped), ("failed", found.failed)):
+        if reasons:
+            say(f"  {label}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
+    for item in found.failures[:_SHOWN_FAILURES]:
+        say(f"    {item.action}: {item.reason}")
