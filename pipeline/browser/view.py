@@ -152,8 +152,12 @@ class PageView:
         snapshot = await self.observe()
         popup = await self._new_tab(expected=snapshot.opened > 0)
         if popup is not None:
-            snapshot = await PageView(popup, self._lens, self._settings).observe()
+            snapshot = await self.for_popup(popup).observe()
         return self._acted(rung, snapshot, popup, start)
+
+    def for_popup(self, popup: Page) -> PageView:
+        """A view of a tab that this page opened."""
+        return PageView(popup, self._lens, self._settings)
 
     async def _point_of(self, action: Action) -> tuple[str, float, float]:
         found = json.loads(

@@ -1,0 +1,77 @@
+"""How do the states and edges of a finished run become a map? Addressability, inherited edges, observations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from index.graph import Edge, InteractionGraph, Node, Observation
+from pipeline.explore.difference import Mode, difference_key, split_candidates
+from pipeline.explore.state import Load, State
+
+
+def build_graph(
+    states: Mapping[str, State], edges: Sequence[Edge], loads: Mapping[str, Load], mode: Mode
+) -> InteractionGraph:
+    """The interaction graph: nodes in the order they were found, walked edges first, then inherited ones."""
+    graph = InteractionGraph()
+    for node_id, state in states.items():
+        load = loads.get(state.snapshot.url, Load("", 0.0))
+        addressable = load.node_id == node_id
+        graph.add_node(
+            Node(
+                id=node_id,
+                url=state.snapshot.url,
+                title=state.snapshot.title,
+                structure=state.snapshot.structure,
+                depth=state.depth,
+                addressable=addressable,
+                load_ms=round(load.ms, 1) if addressable else 0.0,
+            )
+        )
+    for edge in edges:
+        graph.add_edge(edge)
+    for edge in _inherited(states, edges, mode):
+        graph.add_edge(edge)
+    return graph
+
+
+def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode) -> list[Edge]:
+    """Edges of elements that were not activated because the parent had them too (DESIGN, "structural difference").
+
+    An edge that stays on the parent's URL (a menu, a tab) is only inherited by states of that same URL: elsewhere the
+    same element opens the same menu of *another* page.
+    """
+    out: dict[str, list[Edge]] = {}
+    for edge in edges:
+        out.setdefault(edge.source, []).append(edge)
+    inherited: list[Edge] = []
+    # In the order of discovery every parent comes before its children, so that what it inherited is there to hand on.
+    for node_id, state in states.items():
+        if state.parent is None:
+            continue
+        parent = states[state.parent].snapshot
+        by_action = {edge.action: edge for edge in reversed(out.get(state.parent, ()))}
+        by_key = {difference_key(c, mode): by_action.get(c.action) for c in reversed(parent.candidates)}
+        for candidate in split_candidates(state.snapshot, parent, mode)[1]:
+            walked = by_key.get(difference_key(candidate, mode))
+            if walked is None or walked.blocked:
+                continue
+            leads_away = states[walked.target].snapshot.url != parent.url
+            if leads_away or state.snapshot.url == parent.url:
+                handed_on = replace(walked, source=node_id, action=candidate.action, inherited=True)
+                inherited.append(handed_on)
+                out.setdefault(node_id, []).append(handed_on)
+    return inherited
+
+
+def build_observations(
+    states: Mapping[str, State], blobs: Mapping[str, tuple[str, str, str]]
+) -> dict[str, Observation]:
+    """What each state looked like; `blobs` are the hashes of its screenshot, DOM and accessibility snapshot."""
+    observations = {}
+    for node_id, state in states.items():
+        screenshot, dom, aria = blobs.get(node_id, ("", "", ""))
+        seen = state.snapshot
+        observations[node_id] = Observation(node_id, seen.url, seen.title, seen.segments, screenshot, dom, aria)
+    return observations

@@ -1,0 +1,186 @@
+"""Where does an exploration begin? At a start page that loads, in a session that every work item starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from json import JSONDecodeError, loads
+from pathlib import Path
+
+from playwright.async_api import Browser, StorageState
+
+from index.graph import parse_start_url, site_key
+from pipeline.browser.session import GuardedPage, PreparedSession, compare_loads
+from pipeline.browser.snapshot import Lens, Snapshot
+from pipeline.explore.blocklist import BlockList
+from pipeline.explore.hazard import Disabled, Forms, Hazards
+from pipeline.explore.policy import Policy, Refusal
+from pipeline.explore.robots import Robots
+from pipeline.explore.scope import Scope
+from waygraph.errors import BrowserFailure, InvalidInput, RobotsForbidden, SiteUnreachable
+from waygraph.settings import Settings
+
+DocumentCheck = Callable[[str], Refusal | None]
+
+_NET_ERRORS = {
+    "ERR_NAME_NOT_RESOLVED": "its name cannot be resolved (DNS)",
+    "ERR_CONNECTION_REFUSED": "it refuses the connection",
+    "ERR_CONNECTION_TIMED_OUT": "it does not answer",
+    "ERR_TIMED_OUT": "it does not answer",
+    "ERR_CONNECTION_RESET": "it breaks off the connection",
+    "ERR_EMPTY_RESPONSE": "it closes the connection without an answer",
+    "ERR_TOO_MANY_REDIRECTS": "it redirects in a circle",
+    "ERR_CERT_": "its certificate is not valid",
+    "ERR_SSL_": "no secure connection can be made",
+    "ERR_ADDRESS_UNREACHABLE": "there is no route to it",
+    "ERR_INTERNET_DISCONNECTED": "this machine has no network",
+    "ERR_ABORTED": "it sends a download or nothing instead of a page",
+    "Timeout": "it does not answer in time",
+    "gave no answer": "its page hangs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Everything that is fixed before the first state: site, session, scope, policies, user agent."""
+
+    url: str
+    site: str
+    user_agent: str
+    session: PreparedSession
+    scope: Scope
+    robots: Robots | None
+    policies: tuple[Policy, ...]
+
+    def refuse_url(self, url: str) -> str | None:
+        """Why the guard must not let a document through."""
+        refusal = self.scope.refuse_url(url) or (self.robots.refuse_url(url) if self.robots else None)
+        return refusal.reason if refusal else None
+
+    async def open_page(self, browser: Browser, lens: Lens, settings: Settings) -> GuardedPage:
+        """A fresh page in the prepared session, guarded."""
+        return await GuardedPage.open(
+            browser,
+            lens=lens,
+            settings=settings.browser,
+            profile=settings.capture,
+            user_agent=self.user_agent,
+            storage_state=self.session.storage_state,
+            scope=(self.site,),
+            policy=self.refuse_url,
+        )
+
+
+async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start:
+    """Check the start page and load it twice: what differs between the loads changes by itself.
+
+    When it redirects to another host, that host is the site.
+
+    Raises
+    ------
+    InvalidInput
+        For a URL, rules file or storage state that makes no sense.
+    SiteUnreachable
+        When the start page does not come, or is no page.
+    RobotsForbidden
+        When robots.txt asks not to visit it.
+    """
+    url = parse_start_url(start_url)
+    user_agent = settings.capture.user_agent or await _honest_user_agent(browser)
+    robots = await _robots_for(url, user_agent, settings)
+    initial = _read_storage_state(settings.explore.storage_state)
+    lens = Lens.of(settings.browser, settings.explore)
+    page = await GuardedPage.open(
+        browser,
+        lens=lens,
+        settings=settings.browser,
+        profile=settings.capture,
+        user_agent=user_agent,
+        storage_state=initial,
+        scope=(site_key(url),),
+        policy=lambda target: None if target.startswith(("http:", "https:")) else "scheme",
+    )
+    try:
+        first = await _load_start(page, url)
+        stored_first = await page.stored(first)
+        second = await _load_start(page, url)
+        stored_second = await page.stored(second)
+        session = PreparedSession(
+            storage_state=await page.storage_state(),
+            baseline=stored_second,
+            volatile=compare_loads(stored_first, stored_second),
+        )
+    finally:
+        await page.close()
+    site = site_key(second.raw_url)
+    if site != site_key(url):
+        robots = await _robots_for(second.raw_url, user_agent, settings)
+    scope = Scope(site)
+    policies: tuple[Policy, ...] = (Disabled(), scope, *((robots,) if robots else ()), Forms(), Hazards())
+    rules = BlockList.read(settings.explore.rules, site)
+    return Start(second.raw_url, site, user_agent, session, scope, robots, (*policies, rules))
+
+
+async def _load_start(page: GuardedPage, url: str) -> Snapshot:
+    try:
+        seen = (await page.view.goto(url)).snapshot
+    except BrowserFailure as error:
+        reason = next((text for code, text in _NET_ERRORS.items() if code in error.message), error.message)
+        raise SiteUnreachable(
+            f"{url} cannot be mapped: {reason}.", hint="Check the address, and that this machine reaches it."
+        ) from error
+    if seen.status >= 400:
+        raise SiteUnreachable(
+            f"{url} cannot be mapped: the server answers with HTTP status {seen.status}.",
+            hint="Choose a start page that loads; for pages behind a login pass --storage-state.",
+        )
+    if not seen.is_page:
+        raise SiteUnreachable(
+            f"{url} cannot be mapped: it is {seen.content_type or 'nothing'}, not an HTML page.",
+            hint="Choose an HTML page of the site as the start.",
+        )
+    return seen
+
+
+async def _robots_for(url: str, user_agent: str, settings: Settings) -> Robots | None:
+    if not settings.explore.robots:
+        return None
+    robots = await Robots.fetch(url, user_agent=user_agent)
+    if robots.refuse_url(url):
+        raise RobotsForbidden(
+            f"The robots.txt of {site_key(url)} forbids {url}.",
+            hint="Respect that, or use --no-robots on a site of your own.",
+        )
+    return robots
+
+
+async def _honest_user_agent(browser: Browser) -> str:
+    """The browser's own user agent, saying that it is a robot and which."""
+    page = await browser.new_page()
+    try:
+        own: str = await page.evaluate("() => navigator.userAgent")
+    finally:
+        await page.close()
+    try:
+        release = version("waygraph")
+    except PackageNotFoundError:
+        release = "0"
+    return f"{own} waygraph/{release}"
+
+
+def _read_storage_state(path: Path | None) -> StorageState | None:
+    if path is None:
+        return None
+    try:
+        state: StorageState = loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidInput(f"The storage state '{path}' cannot be read: {error.strerror}.") from error
+    except (JSONDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"The storage state '{path}' is not JSON: {error}.") from error
+    if not isinstance(state, dict) or not {"cookies", "origins"} & state.keys():
+        raise InvalidInput(
+            f"The storage state '{path}' has neither cookies nor origins.",
+            hint="Save one with Playwright's context.storage_state(path=...).",
+        )
+    return state
