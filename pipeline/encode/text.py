@@ -93,10 +93,15 @@ class TextEncoder:
             When the question is empty.
 
         """
-        question = " ".join(text.split())
-        if not question:
+        return self.encode_queries([text])[0]
+
+    def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
+        """Encode questions that were asked at the same time, see `encode_query`."""
+        questions = [" ".join(text.split()) for text in texts]
+        if not all(questions):
             raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
-        return self.model.embed_now([question])
+        vectors = self.model.embed_now(questions)
+        return [vectors[row : row + 1] for row in range(len(questions))]
 
 
 def fingerprint(weights: Weights, dim: int) -> str:
