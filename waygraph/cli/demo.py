@@ -16,7 +16,7 @@ import typer
 from waygraph.cli.ask import print_path
 from waygraph.cli.options import load_settings
 from waygraph.cli.output import clean, say
-from waygraph.errors import TeleportFailed, WaygraphError
+from waygraph.errors import InvalidInput, TeleportFailed, WaygraphError
 from waygraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -78,11 +78,17 @@ def demo(
 
 def run(settings: Settings, output: Path) -> tuple[Path, int]:
     """Do it; returns the screenshot and how many questions were answered."""
+    from pipeline.browser.find import find_browser
     from waygraph.cli.service_process import service_process
     from waygraph.client import ServiceMap
     from waygraph.demo_site import DemoSite
 
-    output.mkdir(parents=True, exist_ok=True)
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(f"Cannot make {output}: {error.strerror}.", hint="Choose another --output.") from error
+    # Before minutes of work, not after.
+    find_browser(settings.browser.executable)
     with ExitStack() as open_things:
         shop = open_things.enter_context(DemoSite())
         _step("A web shop with a back office", f"runs at {shop.url}")

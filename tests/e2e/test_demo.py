@@ -1,0 +1,120 @@
+"""The demo does what the README says, leaves what it says, cleans up after itself, and fails loudly."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from waygraph.cli.demo import QUESTIONS
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def run_demo(output, **environment):
+    """Run the demo in a session of its own; gives the finished process and whatever of that session still runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "waygraph", "demo", "--output", str(output)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment, "WAYGRAPH_DEMO_MARK": str(output)},
+        start_new_session=True,
+    )
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def left_running(output):
+    """Processes that inherited the mark of this run."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("WAYGRAPH_DEMO_MARK") == str(output):
+                found.append(process.cmdline())
+        except (psutil.AccessDenied, psutil.NoSuchProcess):
+            continue
+    return found
+
+
+def answers(url):
+    host, _, port = urlsplit(url).netloc.partition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    output = tmp_path_factory.mktemp("demo")
+    return output, *run_demo(output)
+
+
+def test_the_demo_ends_well_and_says_so_in_its_last_line(demo):
+    _, code, out, err = demo
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith("Demo finished: ")
+
+
+def test_every_question_was_answered_with_a_path(demo):
+    _, _, out, _ = demo
+    for question in QUESTIONS:
+        assert question.text in out
+    assert out.count("by clicking alone") == len(QUESTIONS)
+
+
+def test_one_of_the_questions_leads_to_a_state_that_has_no_url_of_its_own():
+    assert [question.addressable for question in QUESTIONS].count(False) == 1
+
+
+def test_the_shop_was_not_changed(demo):
+    assert "requests that could change something in the shop: 0" in demo[2]
+
+
+def test_the_screenshot_is_where_the_last_line_says(demo):
+    output, _, out, _ = demo
+    picture = Path(out.splitlines()[-1].rpartition(" ")[2])
+    assert picture.parent == output
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) > 10_000
+
+
+def test_the_demo_says_what_to_try_next(demo):
+    assert "waygraph index https://" in demo[2]
+
+
+def test_nothing_is_left_running_and_no_port_open(demo):
+    output, _, out, _ = demo
+    assert left_running(output) == []
+    urls = [word for line in out.splitlines() for word in line.split() if word.startswith("http://127.0.0.1:")]
+    assert urls
+    assert not any(answers(url) for url in {f"http://{urlsplit(url).netloc}" for url in urls})
+
+
+def test_a_second_run_replaces_the_first(demo):
+    from index.store import Store
+
+    output, *_ = demo
+    code, out, err = run_demo(output)
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith("Demo finished: ")
+    assert len(Store.open(str(output / "maps")).sites()) == 1
+
+
+def test_without_a_browser_the_demo_fails_with_what_to_do(tmp_path):
+    code, out, err = run_demo(tmp_path, WAYGRAPH_BROWSER__EXECUTABLE="/nonexistent/chromium")
+    assert code == 6
+    assert "Demo finished" not in out
+    assert "hint: " in err
+    assert left_running(tmp_path) == []
+
+
+def test_an_output_folder_that_cannot_be_made_is_one_clear_message(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    code, _, err = run_demo(tmp_path / "file" / "output")
+    assert code == 2
+    assert "--output" in err
