@@ -92,6 +92,8 @@ def _driver(address: str) -> Iterator[tuple[float, ...]]:
 
     ours = not ray.is_initialized()
     if ours:
+        # Ray prints what happens to workers on the driver's stdout, where the report belongs. It has no public switch.
+        ray._private.worker._worker_logs_enabled = False  # noqa: SLF001
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except (ConnectionError, RuntimeError, ValueError) as error:

@@ -115,16 +115,17 @@ class Run:
 
     async def _explore_sites(self) -> None:
         """Explore one site after the other, as long as there are any."""
-        explorer = await self._start_explorer()
+        explorer = None
         while self._queue:
+            explorer = explorer or await self._start_explorer()
             await self._captures.acquire()
             if not self._queue:
                 self._captures.release()
                 return
             explorer = await self._map(self._queue.popleft(), explorer)
 
-    async def _map(self, site: SiteRun, explorer: Actor) -> Actor:
-        """Explore a site and hand it to the publisher; returns the explorer, or the one that replaced it."""
+    async def _map(self, site: SiteRun, explorer: Actor) -> Actor | None:
+        """Explore a site and hand it to the publisher; returns the explorer to go on with, None when it died."""
         while True:
             self._account.begin(site)
             try:
@@ -138,15 +139,16 @@ class Run:
                 return explorer
             if self._account.interrupted:
                 self._account.finish(site, "interrupted")
-                return explorer
-            if isinstance(failure, WorkerLost):
-                self._lost_workers = True
-                explorer = await self._start_explorer()
+                return None
+            lost = isinstance(failure, WorkerLost)
+            self._lost_workers = self._lost_workers or lost
             if not (isinstance(failure, RETRYABLE) and site.attempts <= self._settings.jobs.site_retries):
                 self._captures.release()
                 self._account.finish(site, "failed", error=failure)
-                return explorer
+                return None if lost else explorer
             self._account.notice(f"{site.key}: trying again. {failure.message}")
+            if lost:
+                explorer = await self._start_explorer()
 
     async def _explore(self, site: SiteRun, explorer: Actor) -> Ref:
         """Run one exploration; returns the reference of its capture."""
@@ -251,5 +253,7 @@ class Run:
         if self._cluster.logs is None:
             return
         for log in sorted([*self._cluster.logs.glob("worker-*"), *self._cluster.logs.glob("raylet.*")]):
-            if content := log.read_bytes()[-_LOG_BYTES:]:
+            lines = log.read_bytes()[-_LOG_BYTES:].splitlines(keepends=True)
+            # Lines that start with a colon are Ray's marks for its own log reader.
+            if content := b"".join(line for line in lines if not line.startswith(b":")):
                 self._account.keep(f"log-{log.name}", content)
