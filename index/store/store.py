@@ -238,7 +238,10 @@ class Store:
         while True:
             number += 1
             if lease := self._commit.claim(_claim_path(site, number)):
-                return number, lease
+                # Since the numbers were listed, another writer may have published this one and released its claim.
+                if self._head(site)[1].last < number and number not in self._numbers(site, "versions"):
+                    return number, lease
+                lease.release()
 
     def _numbers(self, site: str, folder: str) -> list[int]:
         entries = self._files.get_file_info(fs.FileSelector(f"sites/{site}/{folder}", allow_not_found=True))
