@@ -30,7 +30,8 @@ def reserve(settings: ServeSettings) -> socket.socket:
         )[0]
     except OSError as error:
         raise ServiceError(
-            f"'{settings.host}' is no address of this machine ({error}).", hint="Use --host 127.0.0.1 or --host 0.0.0.0."
+            f"'{settings.host}' is no address of this machine ({error}).",
+            hint="Use --host 127.0.0.1 or --host 0.0.0.0.",
         ) from error
     if not settings.api_keys and not ipaddress.ip_address(address[0]).is_loopback:
         raise ServiceError(
@@ -81,5 +82,5 @@ def url_of(held: socket.socket) -> str:
     host, port = held.getsockname()[:2]
     address = ipaddress.ip_address(host)
     if address.is_unspecified:
-        address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")  # noqa: PLR2004
-    return f"http://{address}:{port}" if address.version == 4 else f"http://[{address}]:{port}"  # noqa: PLR2004
+        address = ipaddress.ip_address("127.0.0.1" if address.version == 4 else "::1")
+    return f"http://{address}:{port}" if address.version == 4 else f"http://[{address}]:{port}"

@@ -77,9 +77,7 @@ class Gate:
         try:
             if path == PROTECTED_PREFIX or path.startswith(f"{PROTECTED_PREFIX}/"):
                 self._keys.check(headers.get("authorization"))
-            length = headers.get("content-length", "")
-            if length.isdecimal() and int(length) > MAX_BODY_BYTES:
-                raise _too_large()
+            _check_length(headers.get("content-length", ""))
             await self._app(scope, _limited(receive), send_guarded)
         except Unauthorized as error:
             await problem(error, instance=path)(scope, receive, send_guarded)
@@ -89,6 +87,11 @@ class Gate:
             if started:
                 raise
             await unexpected(error, instance=path)(scope, receive, send_guarded)
+
+
+def _check_length(announced: str) -> None:
+    if announced.isdecimal() and int(announced) > MAX_BODY_BYTES:
+        raise _too_large()
 
 
 def _too_large() -> HTTPException:

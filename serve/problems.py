@@ -23,8 +23,10 @@ log = logging.getLogger("ray.serve.waygraph")
 MAX_REPORTED_FIELDS = 5
 
 
-def problem(error: WaygraphError, *, instance: str = "", **extensions: Any) -> JSONResponse:
-    """Turn an expected error into a response; `extensions` are further members of the problem object (RFC 9457, 3.2)."""
+def problem(
+    error: WaygraphError, *, instance: str = "", extensions: Mapping[str, object] | None = None
+) -> JSONResponse:
+    """Turn an expected error into a response; `extensions` are further members of the problem (RFC 9457, 3.2)."""
     body = Problem(
         type=problem_type(error.slug),
         title=error.title,
@@ -34,7 +36,7 @@ def problem(error: WaygraphError, *, instance: str = "", **extensions: Any) -> J
         instance=instance,
     )
     return JSONResponse(
-        {**body.model_dump(), **extensions},
+        {**body.model_dump(), **(extensions or {})},
         status_code=error.http_status,
         media_type=MEDIA_TYPE,
         headers={"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else None,
@@ -74,7 +76,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
     ]
     shown = "; ".join(f"{item['field']}: {item['problem']}" for item in fields[:MAX_REPORTED_FIELDS])
     invalid = InvalidInput(f"The request is not valid: {shown}.", hint="GET /openapi.json describes each request.")
-    return problem(invalid, instance=request.url.path, errors=fields[:MAX_REPORTED_FIELDS])
+    return problem(invalid, instance=request.url.path, extensions={"errors": fields[:MAX_REPORTED_FIELDS]})
 
 
 async def _on_http_error(request: Request, error: Exception) -> JSONResponse:

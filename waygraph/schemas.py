@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 #: Most element hashes one `locate` may send: beyond this a page is looked up by its URL.
 MAX_STRUCTURE = 25_000
 
 #: MD5 (hex) of an element's full XPath, see `index.graph.identity`.
 ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
+def _spellable(value: Any) -> Any:
+    """Replace what JSON escapes may carry but UTF-8 cannot spell (lone surrogates): pages contain such texts."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_spellable(key): _spellable(item) for key, item in value.items()}
+    return [_spellable(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+#: A text, or a JSON object with texts, that came from a page.
+PageText = Annotated[str, BeforeValidator(_spellable)]
+PageObject = Annotated[dict[str, Any], BeforeValidator(_spellable)]
 
 _PROBLEM_TYPE = "urn:waygraph:problem:"
 
@@ -23,21 +37,21 @@ class ActionModel(_Schema):
     """A replayable step; see `index.graph.Action` for what each field means."""
 
     kind: Literal["goto", "click", "hover"]
-    url: str = ""
-    frame: list[str] = []
-    role: str = ""
-    name: str = ""
+    url: PageText = ""
+    frame: list[PageText] = []
+    role: PageText = ""
+    name: PageText = ""
     nth: int = 0
-    xpath: str = ""
-    css: str = ""
-    target: str = ""
+    xpath: PageText = ""
+    css: PageText = ""
+    target: PageText = ""
 
 
 class StepModel(_Schema):
     """One action of a path, with what must be seen after it."""
 
     action: ActionModel
-    expected_url: str
+    expected_url: PageText
     expected_node_id: str
     cost_ms: float
     inherited: bool = False
@@ -85,15 +99,15 @@ class BoxModel(_Schema):
 class SegmentModel(_Schema):
     """A visible text of a state."""
 
-    text: str
-    role: str
+    text: PageText
+    role: PageText
     box: BoxModel
 
 
 class MatchModel(_Schema):
     """Why a state was found: the encoded text that scored best, and the visible texts it was made of."""
 
-    text: str
+    text: PageText
     score: float
     segments: list[SegmentModel] = []
 
@@ -103,8 +117,8 @@ class Hit(_Schema):
 
     rank: int
     node_id: str
-    url: str
-    title: str
+    url: PageText
+    title: PageText
     score: float
     site: str = ""
     matched: MatchModel | None = None
@@ -141,7 +155,7 @@ class SiteSummary(_Schema):
 
     site: str
     version: int
-    start_url: str
+    start_url: PageText
     states: int
     edges: int
     created: str
@@ -157,8 +171,8 @@ class SiteDetail(SiteSummary):
     start_node_id: str
     depth: int
     encoder: dict[str, Any]
-    capture: dict[str, Any]
-    report: dict[str, Any]
+    capture: PageObject
+    report: PageObject
 
 
 class NodeAnswer(_Schema):
@@ -167,8 +181,8 @@ class NodeAnswer(_Schema):
     site: str
     version: int
     node_id: str
-    url: str
-    title: str
+    url: PageText
+    title: PageText
     depth: int
     addressable: bool
     screenshot: str | None
@@ -184,9 +198,9 @@ class Problem(BaseModel):
     type: str
     title: str
     status: int
-    detail: str
-    hint: str = ""
-    instance: str = ""
+    detail: PageText
+    hint: PageText = ""
+    instance: PageText = ""
 
 
 class MissingPart(_Schema):

@@ -1,0 +1,265 @@
+"""What do the maps of a store answer? The catalog and the query encoder together, for the service and for the SDK."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from index.catalog import Catalog, OpenMap
+
+from index.store import Store
+from index.vectors.protocol import VectorIndex
+from serve import answers
+from serve.encoding import QueryEncoder
+from waygraph.errors import EncoderMismatch, InvalidInput, NotFound, StoreError, WaygraphError
+from waygraph.schemas import (
+    LocateAnswer,
+    MissingPart,
+    NodeAnswer,
+    PathAnswer,
+    SearchAnswer,
+    SiteDetail,
+    SiteSummary,
+    problem_type,
+)
+from waygraph.settings import Settings
+
+log = logging.getLogger("ray.serve.waygraph")
+
+#: Shortest beginning of a node id that may stand for it.
+MIN_PREFIX = 4
+
+
+class Maps:
+    """Answers questions about every map of one store, in this process. Thread-safe.
+
+    `refresh` picks up what was published since; a call that is under way keeps the version it started with.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._encoder = QueryEncoder(settings.encode)
+        self._lock = threading.Lock()
+        self._catalog: Catalog | None = None
+        self._store_error: WaygraphError | None = None
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def open(self) -> None:
+        """Open the store. One that does not exist yet is empty, and looked for again by `refresh`.
+
+        Raises
+        ------
+        StoreError
+            When the folder is foreign, not readable, or was written by a newer schema.
+
+        """
+        with self._lock:
+            if self._catalog is None and _is_there(self._settings.store):
+                self._catalog = Catalog(Store.open(self._settings.store), _make_index)
+
+    def refresh(self) -> list[str]:
+        """Pick up new versions, new sites and removed sites; returns the sites that changed."""
+        self.open()
+        return self._catalog.refresh() if self._catalog is not None else []
+
+    def start(self) -> None:
+        """Load the encoder and keep the maps fresh, both in the background, until `close`."""
+        self._threads = [
+            threading.Thread(target=self._load_encoder, name="load-encoder", daemon=True),
+            threading.Thread(target=self._keep_fresh, name="keep-fresh", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop the background work and close every map. Closing twice is allowed."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        with self._lock:
+            catalog, self._catalog = self._catalog, None
+        if catalog is not None:
+            catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def missing(self) -> list[MissingPart]:
+        """What keeps some request from being answered; empty when nothing does."""
+        found = {"store": self._store_error, "encoder": self._encoder.missing}
+        return [
+            MissingPart(
+                part=part,
+                type=problem_type(error.slug),
+                detail=error.message,
+                hint=error.hint,
+                final=part == "encoder" and self._encoder.failed,
+            )
+            for part, error in found.items()
+            if error is not None
+        ]
+
+    def count(self) -> int:
+        """Number of mapped sites."""
+        return len(self._catalog.sites()) if self._catalog is not None else 0
+
+    def sites(self) -> list[SiteSummary]:
+        """All mapped sites, by key."""
+        if self._catalog is None:
+            return []
+        store = self._catalog.store
+        return [answers.site_summary(store.manifest(site)) for site in sorted(self._catalog.sites())]
+
+    def site(self, key: str) -> SiteDetail:
+        """One site."""
+        with self._using(key) as opened:
+            return answers.site_detail(opened.manifest, self._open_catalog().store.versions(key))
+
+    def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
+        """The k states that answer a question best, on one site or (`None`) on all that the encoder fits.
+
+        Raises
+        ------
+        InvalidInput
+            When the question is blank, or k is more than `settings.serve.max_k`.
+        EncoderMismatch
+            When the site's map (with `None`: every map) was made by another encoder.
+
+        """
+        limit = self._settings.serve.max_k
+        if not 1 <= k <= limit:
+            raise InvalidInput(f"k is {k}.", hint=f"Ask for 1 to {limit} states.")
+        if not query.strip():
+            raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
+        if site is None:
+            return self._search_everywhere(query, k)
+        with self._using(site) as opened:
+            opened.check_encoder(self._encoder.fingerprint)
+            return answers.search_answer(opened, opened.search(self._encoder.encode(query), k))
+
+    def _search_everywhere(self, query: str, k: int) -> SearchAnswer:
+        sites = sorted(self._catalog.sites()) if self._catalog is not None else []
+        vectors = self._encoder.encode(query) if sites else None
+        found: list[SearchAnswer] = []
+        skipped: dict[str, str] = {}
+        for site in sites:
+            try:
+                with self._using(site) as opened:
+                    opened.check_encoder(self._encoder.fingerprint)
+                    found.append(answers.search_answer(opened, opened.search(vectors, k)))
+            except (EncoderMismatch, StoreError, NotFound) as error:
+                # One map that cannot be searched is no reason to keep the others from answering.
+                skipped[site] = error.message
+        return answers.merged(found, k, skipped)
+
+    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+        """Which state shows this URL and (when given) this set of element hashes."""
+        with self._using(site) as opened:
+            return answers.locate_answer(opened, opened.locate(url, structure))
+
+    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
+        """The cheapest known way to a state; `source=None` starts by loading a URL."""
+        with self._using(site) as opened:
+            return answers.path_answer(opened, opened.path(source, target, allow_goto))
+
+    def node(self, site: str, node_id: str) -> NodeAnswer:
+        """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough."""
+        with self._using(site) as opened:
+            return answers.node_answer(opened, _complete(opened, node_id))
+
+    def screenshot(self, site: str, node_id: str) -> bytes:
+        """The JPEG image of one state."""
+        return self.blob(self.screenshot_hash(site, node_id))
+
+    def screenshot_hash(self, site: str, node_id: str) -> str:
+        """Content hash of a state's screenshot.
+
+        Raises
+        ------
+        NotFound
+            When the state is unknown or was recorded without a screenshot.
+
+        """
+        with self._using(site) as opened:
+            observation = opened.observations.get(_complete(opened, node_id))
+            if observation is None or not observation.screenshot:
+                raise NotFound(f"State {node_id} of '{site}' has no screenshot.", hint="It was recorded without one.")
+            return observation.screenshot
+
+    def blob(self, content: str) -> bytes:
+        """Read a blob by its content hash."""
+        blob: bytes = self._open_catalog().store.blobs.get(content)
+        return blob
+
+    def _open_catalog(self) -> Catalog:
+        if self._catalog is None:
+            raise NotFound(f"There are no maps in '{self._settings.store}' yet.", hint="Make one: waygraph index <url>")
+        return self._catalog
+
+    @contextmanager
+    def _using(self, site: str) -> Iterator[OpenMap]:
+        yield self._open_catalog().open(site)
+
+    def _load_encoder(self) -> None:
+        try:
+            self._encoder.load()
+        except WaygraphError as error:
+            log.error("the encoder cannot be loaded: %s", error)  # noqa: TRY400 - expected; /readyz says it too
+
+    def _keep_fresh(self) -> None:
+        while True:
+            try:
+                changed = self.refresh()
+                self._store_error = None
+            except WaygraphError as error:
+                if str(error) != str(self._store_error):
+                    log.warning("the store cannot be refreshed: %s", error)
+                self._store_error = error
+            else:
+                if changed:
+                    log.info("picked up: %s", ", ".join(changed))
+            if self._stop.wait(self._settings.serve.refresh_seconds):
+                return
+
+
+def _is_there(store: str) -> bool:
+    """Whether there is something to open: a folder that is missing or still empty may become a store."""
+    folder = Path(store)
+    if "://" in store or not folder.is_dir():
+        return "://" in store or folder.exists()
+    try:
+        return any(folder.iterdir())
+    except OSError:
+        return True  # opening it will say why it cannot be read
+
+
+def _make_index(dim: int) -> VectorIndex:
+    from index.vectors.edge import EdgeIndex  # noqa: PLC0415 - imports Qdrant
+
+    return EdgeIndex(dim)
+
+
+def _complete(opened: OpenMap, node_id: str) -> str:
+    """Return the whole id that `node_id` is or begins."""
+    if node_id in opened.graph:
+        return node_id
+    matching = (
+        [known for known in opened.graph.nodes if known.startswith(node_id)] if len(node_id) >= MIN_PREFIX else []
+    )
+    if len(matching) > 1:
+        raise InvalidInput(f"{len(matching)} states of '{opened.site}' begin with {node_id}.", hint="Add more digits.")
+    if not matching:
+        raise NotFound(
+            f"'{opened.site}' version {opened.version} has no state {node_id}.",
+            hint="Node ids come from search and locate; a new version of the map may have dropped this one.",
+        )
+    return matching[0]

@@ -1,0 +1,75 @@
+"""How does a program ask the maps in a folder, without a service? In its own process, with the same answers."""
+
+from __future__ import annotations
+
+import time
+from os import PathLike, fspath
+from typing import Self
+
+from serve.maps import Maps
+from waygraph.schemas import LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
+from waygraph.settings import Settings
+
+
+class StoreMap:
+    """The maps of a store, opened when they are first asked for. The encoder is loaded by the first search.
+
+    Parameters
+    ----------
+    store : folder that holds the maps.
+    settings : how to encode and how often to look for new versions; `settings.store` is not used.
+
+    """
+
+    def __init__(self, store: str | PathLike[str], settings: Settings | None = None) -> None:
+        settings = (settings or Settings()).model_copy(update={"store": fspath(store)})
+        self._maps = Maps(settings)
+        self._maps.open()
+        self._interval = settings.serve.refresh_seconds
+        self._refreshed = time.monotonic()
+
+    def sites(self) -> list[SiteSummary]:
+        """All mapped sites, by key."""
+        return self._fresh().sites()
+
+    def site(self, key: str) -> SiteDetail:
+        """One site."""
+        return self._fresh().site(key)
+
+    def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
+        """The k states that answer a question best, on one site or (`None`) on all."""
+        return self._fresh().search(site, query, k)
+
+    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+        """Which state shows this URL and (when given) this set of element hashes."""
+        return self._fresh().locate(site, url, structure)
+
+    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
+        """The cheapest known way to a state; `source=None` starts by loading a URL."""
+        return self._fresh().path(site, source, target, allow_goto)
+
+    def node(self, site: str, node_id: str) -> NodeAnswer:
+        """One state and what can be done from it."""
+        return self._fresh().node(site, node_id)
+
+    def screenshot(self, site: str, node_id: str) -> bytes:
+        """The JPEG image of one state."""
+        return self._fresh().screenshot(site, node_id)
+
+    def close(self) -> None:
+        """Close every opened map."""
+        self._maps.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _fresh(self) -> Maps:
+        """Pick up newly published versions, as often as the service does."""
+        now = time.monotonic()
+        if now - self._refreshed >= self._interval:
+            self._refreshed = now
+            self._maps.refresh()
+        return self._maps
