@@ -290,7 +290,7 @@ def _shelves() -> list[View]:
 def _product(product: Product) -> list[View]:
     key = f"p/{product.slug}"
     depth = 1 if product.slug in FEATURED else 2
-    story, specification = product.story, product.specification[0][1]
+    story, specification = product.story, product.specification[-1][0]  # its last row
     opinion = product.reviews[0].text if product.reviews else "No such tab"
     elements = [
         CRUMB_HOME,
@@ -443,7 +443,7 @@ def _orders() -> list[View]:
 
 
 def _customers() -> list[View]:
-    rows = (Element(f"people/{c.number}", "generic", c.name, leads=_customer(c.number)) for c in CUSTOMERS)
+    rows = (Element(f"people/{c.number}", "", c.name, leads=_customer(c.number)) for c in CUSTOMERS)
     return [
         View(_office_state("admin/customers", "Customers", 2, shows=("Turku",)), _office_frame(*rows)),
         *(View(_office_state(_customer(c.number), c.name, 3, shows=(c.note,))) for c in CUSTOMERS),
