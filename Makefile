@@ -5,6 +5,8 @@
 PYTHON ?=
 # Where else pip looks for torch: PyTorch's own CPU wheel index keeps the environment small, see pytorch.org/get-started.
 TORCH_INDEX ?=
+# Options of a benchmark: make bench-retrieval ARGS="--store maps --site example.org"
+ARGS ?=
 # Where `make demo` leaves its store and its screenshot.
 DEMO_OUTPUT ?= demo-output
 
@@ -47,7 +49,7 @@ soak-crash: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest tests/e2e/test_kill9.py
 
 $(BENCHES): bench-%: $(INSTALLED) browser
-	$(BIN)/python -m bench.$*
+	$(BIN)/python -m bench.$* $(ARGS)
 
 # Says which browser will be used; installs one when there is none.
 browser: $(INSTALLED)
