@@ -73,9 +73,10 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     words = url_words(observation.url)
     title = site.own_title(observation.title) or (headings[0].name if headings else "")
     name = title or words
-    texts = [piece for piece in pieces if piece not in headings and _has_words(piece.text)][:MAX_TEXTS]
+    # A dict, since a field repeats its label and a card its picture.
+    texts = dict.fromkeys([p.text for p in headings] + [p.text for p in pieces if _has_words(p.text)])
 
-    context = _sentences(title, words, *(p.text for p in headings), *(p.text for p in texts))
+    context = _sentences(title, words, *list(texts)[: len(headings) + MAX_TEXTS])
     rows = [Row(_sentences(title, words), tuple(p.index for p in headings if p.text == title))]
     rows += _summary(name, headings, [p for p in pieces if p.role in BUTTON_ROLES][:MAX_BUTTONS])
     if fresh and len(fresh) < len(pieces):
