@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from playwright.async_api import Dialog, Page, Request
+from playwright.async_api import Dialog, Download, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import Action
@@ -62,10 +62,10 @@ class PageView:
     Parameters
     ----------
     page : the Playwright page; its viewport, cookies and handlers are left as they are.
-    dismiss_dialogs : whether JavaScript dialogs are this view's to answer.
+    own : whether the page is ours, so that its JavaScript dialogs are this view's to answer.
     """
 
-    def __init__(self, page: Page, lens: Lens, settings: BrowserSettings, *, dismiss_dialogs: bool = True) -> None:
+    def __init__(self, page: Page, lens: Lens, settings: BrowserSettings, *, own: bool = True) -> None:
         self.page = page
         self._lens = lens
         self._settings = settings
@@ -74,11 +74,20 @@ class PageView:
         self._dialogs: list[str] = []
         self._downloads: list[str] = []
         self._answers: set[asyncio.Task[None]] = set()
+        self._own = own
         page.on("popup", self._popups.put_nowait)
         page.on("requestfailed", self._on_request_failed)
-        page.on("download", lambda download: self._downloads.append(download.url))
-        if dismiss_dialogs:
+        page.on("download", self._on_download)
+        if own:
             page.on("dialog", self._on_dialog)
+
+    def detach(self) -> None:
+        """Stop listening to the page; it is left as it is."""
+        self.page.remove_listener("popup", self._popups.put_nowait)
+        self.page.remove_listener("requestfailed", self._on_request_failed)
+        self.page.remove_listener("download", self._on_download)
+        if self._own:
+            self.page.remove_listener("dialog", self._on_dialog)
 
     async def observe(self) -> Snapshot:
         """Wait until the page has settled, then describe it: one round trip, two more in a page that lacks the script.
@@ -157,7 +166,7 @@ class PageView:
 
     def for_popup(self, popup: Page) -> PageView:
         """A view of a tab that this page opened."""
-        return PageView(popup, self._lens, self._settings)
+        return PageView(popup, self._lens, self._settings, own=self._own)
 
     async def _point_of(self, action: Action) -> tuple[str, float, float]:
         found = json.loads(
@@ -196,6 +205,9 @@ class PageView:
             return await asyncio.wait_for(call, self._patience_s)
         except TimeoutError as error:
             raise BrowserFailure(f"{self.page.url} gave no answer for {self._patience_s:.0f} s.") from error
+
+    def _on_download(self, download: Download) -> None:
+        self._downloads.append(download.url)
 
     def _on_dialog(self, dialog: Dialog) -> None:
         # Staying on a page that asks whether to leave it would make every way back fail.

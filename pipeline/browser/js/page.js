@@ -412,12 +412,14 @@
       let owners, parts;
       try {
         owners = doc.querySelectorAll(hovered);
-        parts = [...doc.querySelectorAll(revealed)].filter(hidden);
+        parts = [...doc.querySelectorAll(revealed)];
       } catch {
         continue; // a selector that querySelectorAll refuses (a pseudo-element, say) reveals no element
       }
       for (const owner of owners) {
-        if (!parts.some((part) => owner.contains(part) || owner.parentElement?.contains(part))) continue;
+        // What the pointer holds open right now is still something that hovering opens.
+        const opens = (part) => owner.matches(":hover") || hidden(part);
+        if (!parts.some((part) => owner.parentElement?.contains(part) && opens(part))) continue;
         // Point at what a person would point at: the link or button that the hovered box carries.
         const trigger = owner.matches("a, button, [role], [tabindex]")
           ? owner
