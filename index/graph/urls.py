@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
 from waygraph.errors import InvalidInput
 
@@ -36,32 +36,50 @@ class UrlPolicy:
 def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     """Canonical form of `url`: idempotent, and equal for URLs that name the same page under `policy`.
 
-    Scheme and host are lower-cased, default ports dropped, the query sorted by key and value, percent-encoding unified.
+    Scheme and host are lower-cased (international hosts in their ASCII form), default ports dropped, the query sorted
+    by key and value, percent-encoding unified. What is no http(s) URL, or a malformed one, is returned as it is.
 
     >>> normalize_url("HTTP://Shop.example:80/a?b=2&a=1&utm_source=x#top")
     'http://shop.example/a?a=1&b=2'
     """
     if policy.raw:
         return url
-    parts = urlsplit(url)
-    scheme = parts.scheme.lower()
-    if scheme not in DEFAULT_PORTS:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
         return url
-    host = (parts.hostname or "").rstrip(".")
-    if ":" in host:
-        host = f"[{host}]"
-    port = parts.port
+    scheme = parts.scheme.lower()
+    host = _ascii_host(parts.hostname or "")
+    if scheme not in DEFAULT_PORTS or not host:
+        return url
     netloc = host if port in {None, DEFAULT_PORTS[scheme]} else f"{host}:{port}"
-    path = quote(unquote(parts.path), safe="/:@!$&'()*+,;=~-._") if "%2F" not in parts.path.upper() else parts.path
+    # Bytes, not text: servers may use another encoding than UTF-8 in what they percent-encode. An encoded slash is
+    # part of a name, and decoding it would make another path.
+    path = "%2F".join(quote(unquote_to_bytes(piece), safe=_PATH_SAFE) for piece in _ENCODED_SLASH.split(parts.path))
     pairs = [
         (key, value)
-        for key, value in parse_qsl(parts.query, keep_blank_values=True)
+        for key, value in parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
         if not any(fnmatchcase(key, glob) for glob in policy.drop_parameters)
     ]
     fragment = parts.fragment
     if policy.fragment == "drop" or (policy.fragment == "route" and not fragment.startswith(("/", "!"))):
         fragment = ""
-    return urlunsplit((scheme, netloc, path or "/", urlencode(sorted(pairs)), fragment))
+    return urlunsplit((scheme, netloc, path or "/", urlencode(sorted(pairs), errors="surrogateescape"), fragment))
+
+
+_PATH_SAFE = "/:@!$&'()*+,;=~-._"
+_ENCODED_SLASH = re.compile("%2f", re.IGNORECASE)
+
+
+def _ascii_host(host: str) -> str:
+    name = host.rstrip(".")
+    if ":" in name:
+        return f"[{name}]"
+    try:
+        return name.encode("idna").decode().lower()
+    except UnicodeError:
+        return name
 
 
 _HOST = re.compile(r"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$")
@@ -85,12 +103,14 @@ def parse_start_url(text: str) -> str:
     try:
         parts = urlsplit(url)
         port = parts.port
+        # UnicodeError, which an impossible host raises, is a ValueError.
+        host = parts.hostname or ""
+        ascii_host = host if ":" in host else host.encode("idna").decode()
     except ValueError as error:
         raise InvalidInput(f"'{text}' is not a valid URL: {error}.", hint="Example: https://example.org/") from error
     if parts.scheme.lower() not in DEFAULT_PORTS:
         raise InvalidInput(f"'{text}' has scheme '{parts.scheme}'.", hint="Only http:// and https:// can be mapped.")
-    host = parts.hostname or ""
-    if not host or (":" not in host and not _HOST.match(host.encode("idna").decode() if host else "")) or port == 0:
+    if not host or (":" not in host and not _HOST.match(ascii_host)) or port == 0:
         raise InvalidInput(f"'{text}' names no host.", hint="Example: https://example.org/")
     return url if parts.path or parts.query else f"{url}/" if not parts.fragment else url
 
@@ -110,7 +130,10 @@ def url_template(url: str) -> str:
     >>> url_template("http://x/orders/17/edit?tab=a")
     'http://x/orders/*/edit?tab='
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
     pieces = ["*" if re.fullmatch(r"\d+|[0-9a-fA-F-]{16,}", piece) else piece for piece in parts.path.split("/")]
     keys = [f"{key}=" for key, _ in parse_qsl(parts.query, keep_blank_values=True)]
     return urlunsplit((parts.scheme, parts.netloc, "/".join(pieces), "&".join(keys), ""))

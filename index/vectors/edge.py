@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 import threading
@@ -58,7 +59,7 @@ class EdgeIndex:
         except BaseException:
             shutil.rmtree(self._folder)
             raise
-        self._release = weakref.finalize(self, _release, self._shard, self._folder)
+        self._release = weakref.finalize(self, _release, self._shard, self._folder, os.getpid())
         # The shard is private, so points are simply numbered; nothing has to be read back to name them.
         self._numbers: dict[str, int] = {}
         self._ids: list[str] = []
@@ -99,9 +100,11 @@ class EdgeIndex:
         return number
 
 
-def _release(shard: edge.EdgeShard, folder: str) -> None:
-    shard.close()
-    shutil.rmtree(folder)
+def _release(shard: edge.EdgeShard, folder: str, owner: int) -> None:
+    # A forked child that ends must not delete what its parent uses.
+    if os.getpid() == owner:
+        shard.close()
+        shutil.rmtree(folder)
 
 
 def _rows(matrix: NDArray[np.float32]) -> list[list[float]]:

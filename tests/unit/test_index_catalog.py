@@ -1,0 +1,340 @@
+import gc
+import logging
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from index.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, Match
+from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from index.store import EncoderInfo, Manifest, MapDraft, Store
+from index.vectors import EncodedPage, ExactIndex
+from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
+
+SITE = "shop.example"
+DIM = 3
+
+
+def state(url: str, structure: list[str], depth: int = 0, *, addressable: bool = True) -> Node:
+    return Node(node_id(structure, url), url, f"Title of {url}", tuple(sorted(structure)), depth, addressable)
+
+
+HOME = state(f"https://{SITE}/", ["a", "b", "c", "d"])
+MENU = state(f"https://{SITE}/", ["a", "b", "c", "d", "m"], 1, addressable=False)
+ORDER = state(f"https://{SITE}/orders/1", ["a", "o", "p", "q"], 2)
+OTHER_ORDER = state(f"https://{SITE}/orders/2", ["a", "o", "p", "r"], 1)
+EMPTY = state(f"https://{SITE}/empty", [], 3)
+
+
+def rows(*values: list[float]) -> np.ndarray:
+    return np.array(values, np.float32)
+
+
+def draft(site: str = SITE, *, title: str = "", pages: dict | None = None, settings: dict | None = None) -> MapDraft:
+    nodes = [HOME, MENU, ORDER, OTHER_ORDER, EMPTY]
+    edges = [
+        Edge(HOME.id, MENU.id, Action("click", name="Menu"), 100),
+        Edge(MENU.id, ORDER.id, Action("click", name="Order"), 100),
+    ]
+    seen = Observation(
+        HOME.id,
+        HOME.url,
+        "Home",
+        (Segment("Welcome", "heading", Box(0, 0, 10, 10)), Segment("Cart", "link", Box(0, 20, 10, 10))),
+    )
+    if pages is None:
+        pages = {
+            HOME.id: EncodedPage(rows([1, 0, 0], [0, 1, 0]), ("Welcome", "Cart"), ((0,), (1, 7))),
+            ORDER.id: EncodedPage(rows([0, 0, 1]), ("Order",), ((0,),)),
+        }
+    return MapDraft(
+        site=site,
+        start_url=f"https://{site}/",
+        graph=InteractionGraph(nodes, edges),
+        observations={HOME.id: seen},
+        pages=pages,
+        encoder=EncoderInfo("text", DIM, "f1"),
+        report={"title": title},
+        settings=settings or {},
+    )
+
+
+class CountingIndex(ExactIndex):
+    """A real index that tells how many of its kind are open."""
+
+    opened: set[int] = set()  # noqa: RUF012 - reset by the fixture
+
+    def __init__(self, manifest: Manifest) -> None:
+        super().__init__(manifest.encoder.dim)
+        self.opened.add(id(self))
+
+    def close(self) -> None:
+        super().close()
+        self.opened.discard(id(self))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store.open(str(tmp_path), create=True)
+
+
+@pytest.fixture
+def catalog(store):
+    CountingIndex.opened = set()
+    catalog = Catalog(store, CountingIndex)
+    yield catalog
+    catalog.close()
+    gc.collect()
+    assert CountingIndex.opened == set()
+
+
+@pytest.fixture
+def shop(store, catalog):
+    store.publish(draft())
+    with catalog.open(SITE) as opened:
+        yield opened
+
+
+def test_a_search_explains_each_hit_with_the_row_that_earned_it(shop):
+    first, second = shop.search(rows([0, 1, 0], [0, 0.9, 0.1]), 5)
+    assert (first.rank, first.node_id, first.url, first.title) == (1, HOME.id, HOME.url, HOME.title)
+    assert first.score == pytest.approx(0.95, abs=1e-3)
+    # The second index points past the segments of the observation: it is left out.
+    assert first.matched == Match("Cart", pytest.approx(1.0), (Segment("Cart", "link", Box(0, 20, 10, 10)),))
+    assert (second.rank, second.node_id, second.matched.text) == (2, ORDER.id, "Order")
+    assert second.matched.segments == ()
+
+
+def test_a_hit_with_negative_products_only_is_explained_too(shop):
+    found = {hit.node_id: hit for hit in shop.search(rows([-1, -2, -3]), 2)}
+    assert found[HOME.id].matched.text == "Welcome"
+    assert found[HOME.id].score == pytest.approx(-1)
+
+
+def test_searching_a_map_without_vectors_has_no_hits(store, catalog):
+    store.publish(draft(pages={}))
+    with catalog.open(SITE) as opened:
+        assert opened.search(rows([1, 0, 0]), 5) == []
+
+
+def test_a_query_of_another_size_is_refused(shop):
+    with pytest.raises(InvalidInput):
+        shop.search(np.ones((1, DIM + 1), np.float32), 5)
+
+
+def test_queries_of_another_encoder_are_refused(shop):
+    shop.check_encoder("f1")
+    with pytest.raises(EncoderMismatch, match=r"shop\.example.*f1.*f2"):
+        shop.check_encoder("f2")
+
+
+def test_structure_and_url_of_a_state_locate_it_exactly(shop):
+    located = shop.locate(f"HTTPS://{SITE}:443/?utm_source=mail#top", ["m", "d", "c", "b", "a"])
+    assert (located.node_id, located.rule, located.confidence) == (MENU.id, "exact", 1.0)
+
+
+def test_a_state_without_elements_is_located_exactly(shop):
+    assert shop.locate(EMPTY.url, []).node_id == EMPTY.id
+    assert shop.locate(EMPTY.url, []).rule == "exact"
+
+
+def test_an_unknown_structure_is_located_at_the_most_similar_state_of_its_url(shop):
+    located = shop.locate(HOME.url, ["a", "b", "c", "d", "m", "n"])
+    assert (located.node_id, located.rule) == (MENU.id, "structure")
+    assert located.confidence == pytest.approx(5 / 6)
+
+
+def test_an_unknown_url_is_located_at_the_most_similar_state_of_its_template(shop):
+    located = shop.locate(f"https://{SITE}/orders/99", ["a", "o", "p", "r"])
+    assert (located.node_id, located.rule, located.confidence) == (OTHER_ORDER.id, "structure", 1.0)
+
+
+def test_the_own_url_wins_over_a_more_similar_state_of_the_template(shop):
+    located = shop.locate(ORDER.url, ["a", "o", "p", "r"])
+    assert (located.node_id, located.rule) == (ORDER.id, "structure")
+    assert located.confidence == pytest.approx(3 / 5)
+
+
+def test_too_different_a_structure_falls_back_to_the_url(shop):
+    located = shop.locate(HOME.url, ["a", "x", "y"])
+    assert (located.node_id, located.rule) == (HOME.id, "url")
+    assert located.confidence < MIN_STRUCTURE_SIMILARITY
+
+
+def test_a_url_alone_is_located_at_the_addressable_state(shop):
+    assert shop.locate(ORDER.url).confidence == 1
+    located = shop.locate(HOME.url)
+    assert (located.node_id, located.rule, located.confidence) == (HOME.id, "url", 0.5)
+
+
+@pytest.mark.parametrize("url", [f"https://{SITE}/nowhere", "https://other.example/", "not a url", "", "http://[::1"])
+def test_what_the_map_does_not_hold_is_not_located(shop, url):
+    for structure in (None, ["x"]):
+        located = shop.locate(url, structure)
+        assert (located.node_id, located.rule, located.confidence) == (None, "none", 0.0)
+
+
+def test_urls_are_normalised_as_they_were_when_the_map_was_made(store, catalog):
+    store.publish(draft(settings={"url_policy": {"fragment": "keep"}}))
+    with catalog.open(SITE) as opened:
+        assert opened.locate(f"{HOME.url}#top").rule == "none"
+
+
+def test_paths_are_answered_by_the_map(shop):
+    assert [step.expected_node_id for step in shop.path(HOME.id, ORDER.id, allow_goto=False).steps] == [
+        MENU.id,
+        ORDER.id,
+    ]
+    assert shop.path(None, ORDER.id).steps[0].action.kind == "goto"
+    with pytest.raises(NoPath):
+        shop.path(ORDER.id, HOME.id, allow_goto=False)
+    with pytest.raises(NotFound):
+        shop.path("x", HOME.id)
+
+
+def test_an_unknown_site_is_not_found(catalog):
+    with pytest.raises(NotFound, match="not mapped"):
+        catalog.open("other.example")
+
+
+def test_a_version_is_loaded_once(store, catalog):
+    store.publish(draft())
+    with catalog.open(SITE) as one, catalog.open(SITE) as other:
+        assert one.graph is other.graph
+    assert len(CountingIndex.opened) == 1
+
+
+def test_a_new_version_is_answered_after_a_refresh(store, catalog):
+    store.publish(draft(title="old"))
+    assert catalog.refresh() == []
+    catalog.open(SITE).close()
+    assert catalog.refresh() == []
+    store.publish(draft(title="new"))
+    with catalog.open(SITE) as opened:
+        assert opened.manifest.report["title"] == "old"
+    assert catalog.refresh() == [SITE]
+    with catalog.open(SITE) as opened:
+        assert (opened.version, opened.manifest.report["title"]) == (2, "new")
+    assert len(CountingIndex.opened) == 1
+
+
+def test_a_map_in_use_goes_on_answering_when_a_newer_one_replaces_it(store, catalog):
+    store.publish(draft())
+    with catalog.open(SITE) as in_use:
+        store.publish(draft())
+        catalog.refresh()
+        assert len(CountingIndex.opened) == 2
+        assert in_use.version == 1
+        assert len(in_use.search(rows([1, 0, 0]), 5)) == 2
+    assert len(CountingIndex.opened) == 1
+
+
+def test_a_map_in_use_goes_on_answering_when_its_site_is_removed_or_the_catalog_closed(store, catalog):
+    store.publish(draft())
+    in_use = catalog.open(SITE)
+    store.remove(SITE)
+    assert catalog.refresh() == [SITE]
+    with pytest.raises(NotFound):
+        catalog.open(SITE)
+    catalog.close()
+    assert len(in_use.search(rows([1, 0, 0]), 5)) == 2
+    in_use.close()
+    in_use.close()
+    assert CountingIndex.opened == set()
+
+
+def test_a_site_that_was_removed_and_mapped_anew_is_replaced(store, catalog):
+    store.publish(draft(title="old"))
+    catalog.open(SITE).close()
+    store.remove(SITE)
+    store.publish(draft(title="new"))
+    assert catalog.refresh() == [SITE]
+    with catalog.open(SITE) as opened:
+        assert opened.manifest.report["title"] == "new"
+
+
+def test_a_map_that_nobody_closed_is_let_go_when_it_is_forgotten(store, catalog):
+    store.publish(draft())
+    forgotten = catalog.open(SITE)
+    catalog.close()
+    assert len(CountingIndex.opened) == 1
+    del forgotten
+    gc.collect()
+    assert CountingIndex.opened == set()
+
+
+def test_a_damaged_new_version_leaves_the_one_before_and_the_other_sites_answering(store, catalog, caplog):
+    for site in (SITE, "other.example"):
+        store.publish(draft(site))
+        catalog.open(site).close()
+        store.publish(draft(site))
+    damaged = Path(store.location) / "sites" / SITE / "versions" / "2" / "nodes.parquet"
+    damaged.write_bytes(b"")
+    with caplog.at_level(logging.ERROR):
+        assert catalog.refresh() == ["other.example"]
+        assert catalog.refresh() == []
+    assert len(caplog.records) == 1
+    assert "the one before stays" in caplog.text
+    assert isinstance(catalog.failures[SITE], StoreError)
+    with catalog.open(SITE) as opened:
+        assert opened.version == 1
+    store.publish(draft())
+    assert catalog.refresh() == [SITE]
+    assert catalog.failures == {}
+
+
+def test_a_closed_catalog_opens_nothing(store, catalog):
+    store.publish(draft())
+    catalog.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        catalog.open(SITE)
+
+
+def test_readers_and_a_publisher_at_once_never_meet_a_closed_index(store, catalog):
+    store.publish(draft())
+    stop = threading.Event()
+    problems: list[BaseException] = []
+    searches = 0
+
+    def read() -> None:
+        nonlocal searches
+        try:
+            while not stop.is_set():
+                with catalog.open(SITE) as opened:
+                    assert len(opened.search(rows([1, 0, 0]), 5)) == 2
+                    searches += 1
+        except BaseException as problem:  # noqa: BLE001 - reported below
+            problems.append(problem)
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    for _ in range(10):
+        store.publish(draft())
+        catalog.refresh()
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert problems == []
+    assert searches > 0
+    assert catalog.open(SITE).version == 11
+
+
+def test_an_index_that_was_filled_before_is_not_filled_again(store):
+    filled: list[str] = []
+
+    class Server(ExactIndex):
+        def add(self, items):
+            items = list(items)
+            filled.extend(name for name, _ in items)
+            super().add(items)
+
+        def close(self):
+            """The points stay on the server."""
+
+    server = Server(DIM)
+    store.publish(draft())
+    for _ in range(2):
+        Catalog(store, lambda _: server).open(SITE).close()
+    assert len(filled) == 2
