@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from index.catalog import FoundNode, Located, OpenMap
-
 from index.graph import Action, Edge, Path, PathStep, Segment
 from index.store import Manifest
 from waygraph.schemas import (

@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse
 
 import waygraph
 from serve import problems
-from serve.gate import ApiKeys, Gate
 from serve.answers import SHORT_HASH
+from serve.gate import ApiKeys, Gate
 from serve.maps import Maps
 from waygraph.errors import ServiceError
 from waygraph.schemas import (

@@ -1,4 +1,4 @@
-"""How does a question become a multi-vector while others ask too? One encoder per process, waiting questions together."""
+"""How does a question become a multi-vector while others ask too? One encoder, waiting questions together."""
 
 from __future__ import annotations
 
@@ -102,8 +102,7 @@ class QueryEncoder:
 def _encode(encoder: Encoder, questions: list[_Question]) -> None:
     try:
         vectors = encoder.encode_queries([question.text for question in questions])
-    except BaseException as error:
-        # Each of them asked for this; each gets to know.
+    except BaseException as error:  # noqa: BLE001 - raised again by each of those who asked
         for question in questions:
             question.error = error
         return

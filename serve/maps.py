@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from index.catalog import Catalog, OpenMap
-
-from index.store import Store
+from index.store import Manifest, Store
 from index.vectors.protocol import VectorIndex
 from serve import answers
 from serve.encoding import QueryEncoder
@@ -116,13 +114,20 @@ class Maps:
         """All mapped sites, by key."""
         if self._catalog is None:
             return []
-        store = self._catalog.store
-        return [answers.site_summary(store.manifest(site)) for site in sorted(self._catalog.sites())]
+        store, listed = self._catalog.store, []
+        for site in self._catalog.sites():
+            try:
+                listed.append(answers.site_summary(store.manifest(site)))
+            except NotFound:
+                log.info("'%s' was removed while the sites were listed", site)
+            except StoreError as error:
+                log.warning("'%s' is left out of the list of sites: %s", site, error)
+        return listed
 
     def site(self, key: str) -> SiteDetail:
         """One site."""
-        with self._using(key) as opened:
-            return answers.site_detail(opened.manifest, self._open_catalog().store.versions(key))
+        store = self._open_catalog().store
+        return answers.site_detail(store.manifest(key), store.versions(key))
 
     def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
         """The k states that answer a question best, on one site or (`None`) on all that the encoder fits.
@@ -142,18 +147,18 @@ class Maps:
             raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
         if site is None:
             return self._search_everywhere(query, k)
-        with self._using(site) as opened:
+        with self._map(site) as opened:
             opened.check_encoder(self._encoder.fingerprint)
             return answers.search_answer(opened, opened.search(self._encoder.encode(query), k))
 
     def _search_everywhere(self, query: str, k: int) -> SearchAnswer:
-        sites = sorted(self._catalog.sites()) if self._catalog is not None else []
-        vectors = self._encoder.encode(query) if sites else None
+        sites = self._catalog.sites() if self._catalog is not None else []
+        vectors = self._encoder.encode(query)
         found: list[SearchAnswer] = []
         skipped: dict[str, str] = {}
         for site in sites:
             try:
-                with self._using(site) as opened:
+                with self._map(site) as opened:
                     opened.check_encoder(self._encoder.fingerprint)
                     found.append(answers.search_answer(opened, opened.search(vectors, k)))
             except (EncoderMismatch, StoreError, NotFound) as error:
@@ -162,18 +167,22 @@ class Maps:
         return answers.merged(found, k, skipped)
 
     def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
-        """Which state shows this URL and (when given) this set of element hashes."""
-        with self._using(site) as opened:
+        """Which state shows this URL and (when given) this set of element hashes (InvalidInput: no URL at all)."""
+        try:
+            urlsplit(url).port  # noqa: B018 - checked when it is read
+        except ValueError as error:
+            raise InvalidInput(f"'{url}' is not a valid URL: {error}.", hint="Send the page's address.") from error
+        with self._map(site) as opened:
             return answers.locate_answer(opened, opened.locate(url, structure))
 
     def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
         """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        with self._using(site) as opened:
+        with self._map(site) as opened:
             return answers.path_answer(opened, opened.path(source, target, allow_goto))
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough."""
-        with self._using(site) as opened:
+        with self._map(site) as opened:
             return answers.node_answer(opened, _complete(opened, node_id))
 
     def screenshot(self, site: str, node_id: str) -> bytes:
@@ -189,7 +198,7 @@ class Maps:
             When the state is unknown or was recorded without a screenshot.
 
         """
-        with self._using(site) as opened:
+        with self._map(site) as opened:
             observation = opened.observations.get(_complete(opened, node_id))
             if observation is None or not observation.screenshot:
                 raise NotFound(f"State {node_id} of '{site}' has no screenshot.", hint="It was recorded without one.")
@@ -197,17 +206,15 @@ class Maps:
 
     def blob(self, content: str) -> bytes:
         """Read a blob by its content hash."""
-        blob: bytes = self._open_catalog().store.blobs.get(content)
-        return blob
+        return self._open_catalog().store.blobs.get(content)
 
     def _open_catalog(self) -> Catalog:
         if self._catalog is None:
             raise NotFound(f"There are no maps in '{self._settings.store}' yet.", hint="Make one: waygraph index <url>")
         return self._catalog
 
-    @contextmanager
-    def _using(self, site: str) -> Iterator[OpenMap]:
-        yield self._open_catalog().open(site)
+    def _map(self, site: str) -> OpenMap:
+        return self._open_catalog().open(site)
 
     def _load_encoder(self) -> None:
         try:
@@ -242,10 +249,10 @@ def _is_there(store: str) -> bool:
         return True  # opening it will say why it cannot be read
 
 
-def _make_index(dim: int) -> VectorIndex:
+def _make_index(manifest: Manifest) -> VectorIndex:
     from index.vectors.edge import EdgeIndex  # noqa: PLC0415 - imports Qdrant
 
-    return EdgeIndex(dim)
+    return EdgeIndex(manifest.encoder.dim)
 
 
 def _complete(opened: OpenMap, node_id: str) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Self, TypeVar
 from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from waygraph import schemas
-from waygraph.errors import InvalidInput, NotFound, ServiceError, Unauthorized, WaygraphError, by_slug
+from waygraph.errors import InvalidInput, ServiceError, Unauthorized, WaygraphError, by_slug
 from waygraph.schemas import (
     LocateAnswer,
     LocateRequest,
@@ -85,8 +85,14 @@ class ServiceMap:
         return self._send("GET", _path("sites", site, "nodes", node_id, "screenshot")).content
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections. Closing twice is allowed."""
         self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _get(self, kind: type[Answer], path: str) -> Answer:
         return self._read(TypeAdapter(kind), self._send("GET", path))
@@ -135,7 +141,7 @@ def _service_url(text: str) -> str:
 def _path(*pieces: str) -> str:
     # A piece of dots only would be resolved away by URL rules; nothing in a store is named like that.
     if any(not piece.strip(".") for piece in pieces):
-        raise NotFound(f"'{'/'.join(pieces)}' names nothing.", hint="'waygraph sites' lists the mapped sites.")
+        raise InvalidInput(f"'{'/'.join(pieces)}' cannot name anything.", hint="'waygraph sites' lists what is mapped.")
     return "/v1/" + "/".join(quote(piece, safe=":") for piece in pieces)
 
 

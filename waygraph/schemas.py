@@ -13,7 +13,7 @@ MAX_STRUCTURE = 25_000
 ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
-def _spellable(value: Any) -> Any:
+def _spellable(value: object) -> object:
     """Replace what JSON escapes may carry but UTF-8 cannot spell (lone surrogates): pages contain such texts."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

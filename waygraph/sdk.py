@@ -67,7 +67,13 @@ class Waygraph:
         """The JPEG image of one state."""
         return self.source.screenshot(site, node_id)
 
-    async def teleport(self, page: Page, site: str, target: str, **options: Any) -> TeleportResult:
+    async def teleport(  # options are typed where they are defined
+        self,
+        page: Page,
+        site: str,
+        target: str,
+        **options: Any,  # noqa: ANN401
+    ) -> TeleportResult:
         """Walk `page` to a state and check the arrival; options are those of `waygraph.teleport.teleport`."""
         from waygraph.teleport import teleport  # noqa: PLC0415 - needs Playwright, asking for states does not
 

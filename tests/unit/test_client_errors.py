@@ -150,7 +150,7 @@ def test_a_request_that_cannot_be_valid_is_refused_before_it_is_sent() -> None:
         with pytest.raises(InvalidInput, match="structure"):
             maps.locate(SITE, "http://shop.example/", ["not a hash"])
         for piece in ("..", ".", ""):
-            with pytest.raises(NotFound):
+            with pytest.raises(InvalidInput):
                 maps.site(piece)
     assert server.asked == []
 
@@ -175,7 +175,7 @@ def test_the_key_is_sent_and_requests_have_the_documented_shape() -> None:
 
 
 def test_a_structure_that_is_too_large_to_send_is_left_out() -> None:
-    with service(200, b'{"node_id": null, "rule": "none", "confidence": 0, "version": 1}') as server:
-        with asking(server) as maps:
-            maps.locate(SITE, "http://shop.example/", ["0" * 32] * (MAX_STRUCTURE + 1))
+    unknown = b'{"node_id": null, "rule": "none", "confidence": 0, "version": 1}'
+    with service(200, unknown) as server, asking(server) as maps:
+        maps.locate(SITE, "http://shop.example/", ["0" * 32] * (MAX_STRUCTURE + 1))
     assert json.loads(server.asked[0][3])["structure"] is None

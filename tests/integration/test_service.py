@@ -1,0 +1,394 @@
+"""The service as its callers see it: a real process with a real Ray Serve, a real store and the real encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from openapi_spec_validator import validate
+
+from index.store import Store
+from pipeline.encode.protocol import Encoder
+from pipeline.encode.registry import create_encoder
+from serve.app import application, run
+from tests.small_map import IMAGE, SmallMap
+from waygraph import Settings, Waygraph
+from waygraph.client import ServiceMap
+from waygraph.errors import (
+    EncoderMismatch,
+    InvalidInput,
+    NoPath,
+    NotFound,
+    ServiceError,
+    StoreError,
+    WaygraphError,
+)
+from waygraph.schemas import NodeAnswer, Problem, problem_slug
+
+#: What `waygraph serve` does, without the command line.
+SERVE = """
+import json, sys
+from serve.app import run
+from waygraph.errors import WaygraphError
+from waygraph.settings import Settings
+try:
+    run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
+except WaygraphError as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+print("ended", flush=True)
+"""
+
+KEY = "a long secret"
+MAP = SmallMap("tea.example")
+OTHER = SmallMap("127.0.0.1:8000")
+
+
+class RunningService:
+    """A service in a process of its own."""
+
+    def __init__(self, store: Path, **serve: object) -> None:
+        settings = {"store": str(store), "serve": {"port": 0, "refresh_seconds": 0.2, **serve}}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, json.dumps(settings)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        if not self.url.startswith("http"):
+            _, errors = self.process.communicate(timeout=60)
+            raise AssertionError(f"the service did not start: {self.url} {errors}")
+
+    def family(self) -> list[psutil.Process]:
+        """Every process of the service."""
+        return [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[str, str]:
+        """Interrupt it and wait for its end; what it printed since."""
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return create_encoder(Settings().encode)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the maps will be: not there yet when the service starts."""
+    return tmp_path_factory.mktemp("service") / "maps"
+
+
+@pytest.fixture(scope="module")
+def service(store: Path, encoder: Encoder) -> Iterator[RunningService]:
+    running = RunningService(store)
+    try:
+        assert httpx.get(f"{running.url}/v1/sites").json() == []
+        opened = Store.open(str(store), create=True)
+        for small in (MAP, OTHER):
+            opened.publish(small.draft(encoder, opened.blobs))
+        with httpx.Client(base_url=running.url) as http:
+            wait_for(http, "/v1/sites", lambda sites: len(sites) == 2)
+        yield running
+    finally:
+        family = running.family()
+        out, errors = running.stop()
+        _, alive = psutil.wait_procs(family, timeout=10)
+        assert (out, errors, running.process.returncode, alive) == ("ended\n", "", 0, [])
+
+
+def wait_for(http: httpx.Client, path: str, good: Any) -> Any:
+    """Ask until the answer is as expected; pytest's timeout ends the waiting."""
+    while not good(answer := http.get(path).json()):
+        pass
+    return answer
+
+
+@pytest.fixture
+def http(service: RunningService) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=service.url, timeout=30) as client:
+        yield client
+
+
+def problem(response: httpx.Response) -> tuple[int, str]:
+    """Status and kind of a problem, whose form is checked."""
+    assert response.headers["content-type"] == "application/problem+json"
+    told = Problem.model_validate_json(response.content)
+    assert told.status == response.status_code
+    assert told.detail
+    return told.status, problem_slug(told.type)
+
+
+def test_it_is_alive_and_ready(http: httpx.Client) -> None:
+    assert http.get("/healthz").json() == {"status": "ok"}
+    assert http.get("/readyz").json() == {"status": "ready", "sites": 2, "encoder": "text"}
+
+
+def test_sites_are_listed_and_described(http: httpx.Client) -> None:
+    assert [site["site"] for site in http.get("/v1/sites").json()] == ["127.0.0.1:8000", "tea.example"]
+    site = http.get("/v1/sites/tea.example").json()
+    assert (site["states"], site["edges"], site["depth"], site["partial"]) == (4, 4, 2, False)
+    assert site["start_node_id"] == MAP.id("home")
+    assert site["encoder"].keys() == {"name", "dim", "fingerprint"}
+    assert site["capture"] == {"viewport_width": 1280, "login": ""}
+
+
+def test_a_state_says_what_it_shows_and_what_can_be_done(http: httpx.Client) -> None:
+    node = NodeAnswer.model_validate(http.get(f"/v1/sites/tea.example/nodes/{MAP.id('returns')}").json())
+    assert (node.url, node.title, node.addressable) == ("http://tea.example/returns", "Returns and refunds", True)
+    assert [segment.role for segment in node.segments] == ["heading", "text"]
+    assert [(edge.expected_node_id, edge.inherited) for edge in node.edges] == [(MAP.id("account"), True)]
+
+
+def test_a_screenshot_is_sent_once(http: httpx.Client) -> None:
+    node = http.get(f"/v1/sites/tea.example/nodes/{MAP.id('home')}").json()
+    first = http.get(node["screenshot"])
+    assert (first.content, first.headers["content-type"]) == (IMAGE, "image/jpeg")
+    assert "immutable" in first.headers["cache-control"]
+    again = http.get(node["screenshot"], headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    unversioned = http.get(f"/v1/sites/tea.example/nodes/{MAP.id('home')}/screenshot")
+    assert "no-cache" in unversioned.headers["cache-control"]
+    assert problem(http.get(f"/v1/sites/tea.example/nodes/{MAP.id('cards')}/screenshot")) == (404, "not-found")
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("how long do I have to give an order back", "returns"),
+        ("add a new credit card to pay with", "cards"),
+        ("change where my parcels are delivered to", "account"),
+    ],
+)
+def test_a_question_finds_its_state_and_says_why(http: httpx.Client, query: str, name: str) -> None:
+    hits = http.post("/v1/sites/tea.example/search", json={"query": query, "k": 3}).json()["hits"]
+    assert [hit["rank"] for hit in hits] == [1, 2, 3]
+    assert hits[0]["node_id"] == MAP.id(name)
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    assert hits[0]["matched"]["text"]
+    assert hits[0]["matched"]["segments"]
+
+
+def test_a_question_to_all_sites_gives_one_ranking(http: httpx.Client) -> None:
+    answer = http.post("/v1/search", json={"query": "send an order back", "k": 4}).json()
+    assert [(hit["rank"], hit["site"]) for hit in answer["hits"][:2]] == [(1, "127.0.0.1:8000"), (2, "tea.example")]
+    assert {hit["node_id"] for hit in answer["hits"][:2]} == {MAP.id("returns"), OTHER.id("returns")}
+    assert len(answer["hits"]) == 4
+    assert answer["skipped"] == {}
+
+
+def test_it_knows_where_the_caller_is(http: httpx.Client) -> None:
+    def locate(**seen: object) -> tuple[str, str]:
+        answer = http.post("/v1/sites/tea.example/locate", json=seen).json()
+        return answer["node_id"], answer["rule"]
+
+    cards = MAP.nodes["cards"]
+    assert locate(url=cards.url, structure=list(cards.structure)) == (cards.id, "exact")
+    assert locate(url=f"{MAP.nodes['returns'].url}?utm_source=mail") == (MAP.id("returns"), "url")
+    assert locate(url="http://tea.example/nowhere") == (None, "none")
+
+
+def test_it_knows_the_way(http: httpx.Client) -> None:
+    body = {"from": MAP.id("home"), "to": MAP.id("cards"), "allow_goto": False}
+    way = http.post("/v1/sites/tea.example/path", json=body).json()
+    assert [step["action"]["name"] for step in way["steps"]] == ["Account", "Cards"]
+    assert [step["expected_node_id"] for step in way["steps"]] == [MAP.id("account"), MAP.id("cards")]
+    from_anywhere = http.post("/v1/sites/tea.example/path", json={"to": MAP.id("cards")}).json()
+    assert [step["action"]["kind"] for step in from_anywhere["steps"]] == ["goto", "click"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "expected"),
+    [
+        ("GET", "/v1/nowhere", None, (404, "not-found")),
+        ("GET", "/v1/sites/unknown.example", None, (404, "not-found")),
+        ("GET", "/v1/sites/%2e%2e", None, (422, "invalid-input")),
+        ("GET", "/v1/sites/tea", None, (404, "not-found")),
+        ("GET", "/v1/sites/tea.example/nodes/" + "0" * 32, None, (404, "not-found")),
+        ("GET", "/v1/sites/tea.example/nodes/..%2f..", None, (404, "not-found")),
+        ("GET", "/v1/sites/tea.example/nodes/" + "0" * 65, None, (422, "invalid-input")),
+        ("DELETE", "/v1/sites", None, (405, "")),
+        ("POST", "/v1/sites/unknown.example/search", {"query": "x"}, (404, "not-found")),
+        ("POST", "/v1/sites/tea.example/search", {}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": ""}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": " \n"}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": "x" * 2_001}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": "x", "k": 0}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": "x", "k": 101}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": "x", "unknown": 1}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/search", {"query": "\ud800"}, (422, "invalid-input")),
+        ("POST", "/v1/search", {"query": " "}, (422, "invalid-input")),
+        ("POST", "/v1/sites/tea.example/locate", {"url": "http://[broken"}, (422, "invalid-input")),
+        (
+            "POST",
+            "/v1/sites/tea.example/locate",
+            {"url": "x", "structure": ["no hash"]},
+            (422, "invalid-input"),
+        ),
+        ("POST", "/v1/sites/tea.example/path", {"to": "0" * 32}, (404, "not-found")),
+        ("POST", "/v1/sites/tea.example/path", {"from": "0" * 32, "to": MAP.id("home")}, (404, "not-found")),
+        (
+            "POST",
+            "/v1/sites/tea.example/path",
+            {"from": MAP.id("account"), "to": MAP.id("home"), "allow_goto": False},
+            (404, "no-path"),
+        ),
+    ],
+)
+def test_what_cannot_be_answered_is_a_problem(
+    http: httpx.Client, method: str, path: str, body: object, expected: tuple[int, str]
+) -> None:
+    content = None if body is None else json.dumps(body)
+    response = http.request(method, path, content=content, headers={"content-type": "application/json"})
+    assert problem(response) == expected
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'"text"', b"\xff", b"x" * 2_000_000], ids=len)
+def test_a_body_that_is_no_request_is_a_problem(http: httpx.Client, content: bytes) -> None:
+    response = http.post("/v1/search", content=content, headers={"content-type": "application/json"})
+    assert problem(response)[0] in {400, 413, 422}
+    assert http.get("/healthz").is_success
+
+
+def test_the_api_description_is_valid_and_names_every_call(http: httpx.Client) -> None:
+    document = http.get("/openapi.json").json()
+    validate(document)
+    assert set(document["paths"]) == {
+        "/healthz",
+        "/readyz",
+        "/v1/sites",
+        "/v1/sites/{site}",
+        "/v1/sites/{site}/nodes/{node_id}",
+        "/v1/sites/{site}/nodes/{node_id}/screenshot",
+        "/v1/search",
+        "/v1/sites/{site}/search",
+        "/v1/sites/{site}/locate",
+        "/v1/sites/{site}/path",
+    }
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            assert "application/problem+json" in operation["responses"]["default"]["content"]
+
+
+def test_service_and_store_give_equal_answers(service: RunningService, store: Path) -> None:
+    with Waygraph(service.url) as remote, Waygraph(store) as local:
+        for ask in (
+            lambda maps: maps.sites(),
+            lambda maps: maps.site("tea.example"),
+            lambda maps: maps.search("tea.example", "where do I add a card", 4),
+            lambda maps: maps.search(None, "where do I add a card", 5),
+            lambda maps: maps.locate("tea.example", MAP.nodes["cards"].url, list(MAP.nodes["cards"].structure)),
+            lambda maps: maps.locate("tea.example", MAP.nodes["account"].url),
+            lambda maps: maps.path("tea.example", MAP.id("home"), MAP.id("cards")),
+            lambda maps: maps.path("tea.example", None, MAP.id("cards")),
+            lambda maps: maps.node("tea.example", MAP.id("account")),
+            lambda maps: maps.node("tea.example", MAP.id("account")[:12]),
+            lambda maps: maps.screenshot("tea.example", MAP.id("home")),
+        ):
+            assert ask(remote) == ask(local)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ask"),
+    [
+        (NotFound, lambda maps: maps.site("unknown.example")),
+        (NotFound, lambda maps: maps.node("tea.example", "0" * 32)),
+        (NotFound, lambda maps: maps.screenshot("tea.example", MAP.id("cards"))),
+        (NoPath, lambda maps: maps.path("tea.example", MAP.id("account"), MAP.id("home"), False)),
+        (InvalidInput, lambda maps: maps.search("tea.example", " ", 3)),
+        (InvalidInput, lambda maps: maps.search("tea.example", "x", 1_000)),
+    ],
+)
+def test_service_and_store_raise_equal_errors(
+    service: RunningService, store: Path, kind: type[WaygraphError], ask: Any
+) -> None:
+    messages = []
+    for place in (service.url, store):
+        with Waygraph(place) as maps, pytest.raises(kind) as raised:
+            ask(maps)
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]
+
+
+def test_a_map_of_another_encoder_is_refused_and_does_not_keep_the_others_from_answering(
+    http: httpx.Client, store: Path, encoder: Encoder
+) -> None:
+    opened = Store.open(str(store))
+    strange = SmallMap("strange.example")
+    draft = strange.draft(encoder, opened.blobs)
+    opened.publish(replace(draft, encoder=replace(draft.encoder, fingerprint="another")))
+    try:
+        wait_for(http, "/v1/sites", lambda sites: len(sites) == 3)
+        response = http.post("/v1/sites/strange.example/search", json={"query": "cards"})
+        assert problem(response) == (409, "encoder-mismatch")
+        everywhere = http.post("/v1/search", json={"query": "cards", "k": 20}).json()
+        assert {hit["site"] for hit in everywhere["hits"]} == {MAP.site, OTHER.site}
+        assert list(everywhere["skipped"]) == ["strange.example"]
+        with ServiceMap(str(http.base_url)) as maps, pytest.raises(EncoderMismatch):
+            maps.search("strange.example", "cards", 3)
+    finally:
+        opened.remove("strange.example")
+    wait_for(http, "/v1/sites", lambda sites: len(sites) == 2)
+    assert problem(http.get("/v1/sites/strange.example")) == (404, "not-found")
+
+
+def test_a_new_version_is_served_without_a_restart_and_answers_never_mix(
+    http: httpx.Client, store: Path, encoder: Encoder
+) -> None:
+    opened = Store.open(str(store))
+    site = "swap.example"
+    small = SmallMap(site)
+    opened.publish(small.draft(encoder, opened.blobs))
+    wait_for(http, "/v1/sites", lambda sites: len(sites) == 3)
+    question = {"query": "pay with a credit card", "k": 10}
+    try:
+        states = {1: set(small.nodes)}
+        for without in (("cards",), (), ("cards", "returns")):
+            version = opened.publish(small.draft(encoder, opened.blobs, without=without))
+            states[version] = set(small.nodes).difference(without)
+            answered = 0
+            while answered < version:
+                answer = http.post(f"/v1/sites/{site}/search", json=question).json()
+                answered = answer["version"]
+                assert {hit["node_id"] for hit in answer["hits"]} == {small.id(name) for name in states[answered]}
+    finally:
+        opened.remove(site)
+
+
+def test_a_second_service_on_the_port_is_refused_before_anything_is_started(
+    service: RunningService, store: Path
+) -> None:
+    port = httpx.URL(service.url).port
+    with pytest.raises(ServiceError, match="is in use") as refused:
+        run(Settings(store=str(store), serve={"port": port}))
+    assert "--port" in refused.value.hint
+    assert "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
+
+
+def test_beyond_loopback_it_needs_a_key(store: Path) -> None:
+    with pytest.raises(ServiceError, match="without an API key"):
+        run(Settings(store=str(store), serve={"host": "0.0.0.0", "port": 0}))  # noqa: S104
+    with pytest.raises(ServiceError, match="without an API key"):
+        application({})
+
+
+def test_a_folder_that_is_no_store_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("not a map")
+    with pytest.raises(StoreError):
+        run(Settings(store=str(tmp_path), serve={"port": 0}))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
