@@ -44,6 +44,9 @@ def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     """
     if policy.raw:
         return url
+    if not url.isascii():
+        # Browsers read lone surrogates as U+FFFD (WHATWG URL, "UTF-8 percent-encode").
+        url = url.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -85,6 +88,9 @@ def _ascii_host(host: str) -> str:
 _HOST = re.compile(r"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$")
 
 
+_NOT_IN_URLS = re.compile(r"[\x00-\x1f\x7f\\]")
+
+
 def parse_start_url(text: str) -> str:
     """Check a URL that a user typed and complete a missing scheme (`https`, or `http` for loopback hosts).
 
@@ -95,6 +101,9 @@ def parse_start_url(text: str) -> str:
 
     """
     url = text.strip()
+    if _NOT_IN_URLS.search(url):
+        # Browsers read "\\" as "/" and drop control characters, so that they would see another host than we do.
+        raise InvalidInput(f"'{text}' holds a backslash or a control character.", hint="Percent-encode it.")
     if "://" not in url:
         if re.match(r"^[a-z][a-z0-9+.-]*:(?!\d)", url, re.IGNORECASE):
             raise InvalidInput(f"'{text}' is not a web address.", hint="Use http:// or https:// URLs.")
