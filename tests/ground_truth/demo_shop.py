@@ -1,26 +1,30 @@
 """Which states does the demo shop have up to three actions from its start page, and which action leads where?
 
-Written by hand from the site's own definition (`waygraph/demo_site`), never from an explorer's output: where the two
-disagree, the site and the rules below decide. Product, order and customer names come from the site's catalogue, so that
-regular parts (all cards of a shelf, all rows of a table) are written once.
+Written by hand from the site's own definition (`waygraph/demo_site`), never from an explorer's output: where the
+two disagree, the site and the rules below decide. Product, order and customer names come from the site's catalogue,
+so that regular parts (all cards of a shelf, all rows of a table) are written once.
 
 The rules, with the words of docs/architecture.md:
 
-1. A state is a URL plus the set of positional XPaths of its exposed elements. Hidden panels, closed dialogs and details,
-   the closed drawer and the closed flyout are not exposed.
-2. An element is actionable when it is exposed and its role is link, button, tab, switch (`summary` counts as button), or
-   when it has no role but a pointer cursor of its own (here: role "generic"). A click is tried on each; a hover on the one
-   element with `aria-haspopup` whose list item hides links. Text fields and selects are not actionable.
-3. Never activated, but reported as skipped: targets outside the site ("external"), other URL schemes ("scheme"), URLs that
-   robots.txt disallows ("robots"), names of the hazard lexicon ("hazard"), submit buttons of any form ("submit"). Where two
-   reasons hold, either is right.
-4. An element is *new* in a state when the state's parent has no actionable element with the same (XPath, role, name,
-   target). Only new elements are activated or reported as skipped. The start state has no parent. `place` stands for the
-   XPath: two elements have the same place exactly when the page templates put them at the same XPath.
-5. The parent of a state is its first discoverer: breadth first, states of one level in order of their discovery, the
-   elements of a state in document order, click before hover.
+1. A state is a URL plus the set of positional XPaths of its exposed elements. Hidden panels, closed dialogs and
+   details, the closed drawer and the closed flyout are not exposed.
+2. An element is actionable when it is exposed and its role is link, button, tab, switch (`summary` counts as
+   button), or when it has no role (here: "") but a pointer cursor of its own. A click is tried on each;
+   a hover on the one element with `aria-haspopup` whose list item hides links. Text fields and selects are not
+   actionable.
+3. Never activated, but reported as skipped: targets outside the site ("external"), other URL schemes ("scheme"),
+   URLs that robots.txt disallows ("robots"), names of the hazard lexicon ("hazard"), submit buttons of any form
+   ("submit"). Where two reasons hold, either is right.
+4. An element is *new* in a state when the state's parent has no actionable element with the same (XPath, role,
+   name, target). Only new elements are activated or reported as skipped. The start state has no parent. `place`
+   stands for the XPath: two elements have the same place exactly when the page templates put them at the same
+   XPath.
+5. The parent of a state is its first discoverer: breadth first, states of one level in order of their discovery,
+   the elements of a state in document order, click before hover (no state depends on
+   the last).
 6. States at the last depth are recorded and not expanded.
-7. An activation that changes nothing, or whose request the network guard stops, gives an edge from the state to itself.
+7. An activation that changes nothing, or whose request the network guard stops, gives an edge from the state to
+   itself.
 8. A state is addressable when loading its URL gives the same state.
 
 Keys are for people: the path without its first slash, `+view` for what a click or hover opened at the same URL.
@@ -392,7 +396,7 @@ def _help() -> list[View]:
             )
             for i, answer in enumerate(answers, 1)
         ),
-        View(_shop_state("help/shipping", "Shipping", 1, shows=("Parcels leave on Tuesdays",), hides=(boat,)), shipping),
+        View(_shop_state("help/shipping", "Shipping", 1, shows=("Parcels leave",), hides=(boat,)), shipping),
         View(_shop_state("help/shipping+islands", "Shipping", 2, path="/help/shipping", shows=(boat,)), shipping),
         View(_shop_state("help/returns", "Returns", 1, shows=("Thirty days, no questions.",)), _shop_frame(*HELP_SIDE)),
         View(

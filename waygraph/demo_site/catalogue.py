@@ -132,7 +132,11 @@ PRODUCTS = (
         "Woven from the wool of sheep that spend their summers by the water. Brushed once, so it is soft but does not "
         "shed.",
         (("Material", "Wool"), ("Weave", "Twill"), ("Wash", "By hand, cold")), 27,
-        sizes=(("Small", "100 x 140 cm", "a chair"), ("Regular", "130 x 180 cm", "a sofa"), ("Large", "160 x 220 cm", "a bed")),
+        sizes=(
+            ("Small", "100 x 140 cm", "a chair"),
+            ("Regular", "130 x 180 cm", "a sofa"),
+            ("Large", "160 x 220 cm", "a bed"),
+        ),
         reviews=(Review("Karin", 5, "We argue about who gets it."), Review("Paul", 5, "Warm without weight.")),
     ),
     Product(

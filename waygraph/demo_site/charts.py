@@ -28,7 +28,8 @@ def line_chart(values: Sequence[int], labels: Sequence[str], *, label: str, befo
     return html(
         '<svg class="chart" viewBox="0 0 680 232" role="img" aria-label="{label}">{grid}'
         '<polygon points="20,200 {points} 660,200" fill="#2f6f5522"/>{earlier}'
-        '<polyline points="{points}" fill="none" stroke="#2f6f55" stroke-width="3" stroke-linejoin="round"/>{names}</svg>',
+        '<polyline points="{points}" fill="none" stroke="#2f6f55" stroke-width="3" '
+        'stroke-linejoin="round"/>{names}</svg>',
         label=label, grid=Html(grid), points=points(values), earlier=Html(earlier if before else ""), names=names,
     )  # fmt: skip
 
@@ -48,7 +49,8 @@ def bar_chart(values: Sequence[int], labels: Sequence[str], *, label: str, color
         for i, (value, name) in enumerate(zip(values, labels, strict=True))
     ]  # fmt: skip
     return html(
-        '<svg class="chart" viewBox="0 0 680 232" role="img" aria-label="{label}"><path d="M20 200h640" stroke="#d8d1c2"/>{bars}</svg>',
+        '<svg class="chart" viewBox="0 0 680 232" role="img" aria-label="{label}">'
+        '<path d="M20 200h640" stroke="#d8d1c2"/>{bars}</svg>',
         label=label, bars=bars,
     )  # fmt: skip
 
@@ -59,7 +61,8 @@ def share_bars(rows: Sequence[tuple[str, int]], *, label: str) -> Html:
     bars = [
         html(
             '<text x="0" y="{t}">{name}</text><rect x="150" y="{y}" width="460" height="16" rx="8" fill="#ece6d9"/>'
-            '<rect x="150" y="{y}" width="{w:.1f}" height="16" rx="8" fill="{color}"/><text x="624" y="{t}">{value}%</text>',
+            '<rect x="150" y="{y}" width="{w:.1f}" height="16" rx="8" fill="{color}"/>'
+            '<text x="624" y="{t}">{value}%</text>',
             t=32 + 44 * i, y=19 + 44 * i, w=4.6 * value, name=name, value=value, color=colors[i % len(colors)],
         )
         for i, (name, value) in enumerate(rows)
@@ -75,7 +78,8 @@ def sparkline(values: Sequence[int], *, color: str = GREEN) -> Html:
     top, step = max(values), 96 / (len(values) - 1)
     points = " ".join(f"{2 + i * step:.1f},{30 - 26 * value / top:.1f}" for i, value in enumerate(values))
     return html(
-        '<svg class="spark" viewBox="0 0 100 32" aria-hidden="true"><polyline points="{points}" fill="none" stroke="{color}" '
+        '<svg class="spark" viewBox="0 0 100 32" aria-hidden="true"><polyline points="{points}" fill="none" '
+        'stroke="{color}" '
         'stroke-width="2.5" stroke-linejoin="round"/></svg>',
         points=points, color=color,
     )  # fmt: skip

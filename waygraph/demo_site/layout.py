@@ -1,7 +1,7 @@
-"""What do all pages of the demo shop share? The document, the shop's header, drawer and footer, the back office's frame.
+"""What do all pages of the demo shop share? The document, the shop's header, drawer and footer, the office's frame.
 
-Two rules keep the site honest as a fixture. A region sits at the same place on every page that has it. Nothing that can be
-clicked shares its parent with hidden links, except the entry of the flyout menu.
+Two rules keep the site honest as a fixture. A region sits at the same place on every page that has it. Nothing that can
+be clicked shares its parent with hidden links, except the entry of the flyout menu.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ EXTERNAL = "https://example.com/makers"
 
 _ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' "
-    "rx='8' fill='%232f4a3d'/%3E%3Cpath d='M9 23V9l14 14V9' fill='none' stroke='%23f3e9d6' stroke-width='3'/%3E%3C/svg%3E"
+    "rx='8' fill='%232f4a3d'/%3E%3Cpath d='M9 23V9l14 14V9' fill='none' stroke='%23f3e9d6' "
+    "stroke-width='3'/%3E%3C/svg%3E"
 )
 
 
@@ -75,10 +76,13 @@ def _header(path: str, in_cart: int) -> Html:
         "<li>{help}</li></ul></nav>"
         '<form class="find" role="search" action="/search"><input type="search" name="q" aria-label="Search the shop" '
         'placeholder="Lamps, mugs, wool"><button>Search</button></form>'
-        '<nav class="own-nav" aria-label="Yours"><ul><li>{account}</li><li>{cart}<span class="badge" aria-hidden="true">'
+        '<nav class="own-nav" aria-label="Yours"><ul><li>{account}</li><li>{cart}<span class="badge" '
+        'aria-hidden="true">'
         "{in_cart}</span></li></ul></nav></div></header>",
-        shop=SHOP, flyout=links([*CATEGORY_LINKS, ("/new", "New arrivals")]), help=link("/help", "Help", current=path == "/help"),
-        account=link("/account", "Account", current=path == "/account"), cart=link("/cart", "Cart", current=path == "/cart"),
+        shop=SHOP, flyout=links([*CATEGORY_LINKS, ("/new", "New arrivals")]),
+        help=link("/help", "Help", current=path == "/help"),
+        account=link("/account", "Account", current=path == "/account"),
+        cart=link("/cart", "Cart", current=path == "/cart"),
         in_cart=in_cart,
     )  # fmt: skip
 
@@ -95,10 +99,12 @@ def _drawer() -> Html:
 def _footer() -> Html:
     return html(
         '<footer class="foot"><div class="foot-grid">'
-        '<div class="foot-brand"><p class="brand">{shop}</p><p>Considered things for small homes, from eleven workshops '
+        '<div class="foot-brand"><p class="brand">{shop}</p><p>Considered things for small homes, from eleven '
+        'workshops '
         "around the North Sea.</p></div>"
-        "<nav aria-label=\"Service\"><h2>Service</h2>{service}</nav>"
-        '<nav aria-label="Company"><h2>{shop}</h2><ul><li><a href="/catalogue/print" target="_blank">Printable catalogue</a></li>'
+        '<nav aria-label="Service"><h2>Service</h2>{service}</nav>'
+        '<nav aria-label="Company"><h2>{shop}</h2><ul><li><a href="/catalogue/print" target="_blank">Printable '
+        'catalogue</a></li>'
         '<li><a href="{external}" rel="noreferrer">Maker directory</a></li><li><a href="/admin">Back office</a></li>'
         '<li><a href="/internal/status">System status</a></li></ul></nav>'
         '<div class="letter"><h2>Letter from the workshop</h2><p>Four times a year, never more.</p>'
@@ -135,7 +141,7 @@ def sectioned_page(
     entries: list[tuple[str, str]],
     label: str,
     in_cart: int,
-    below: Html = Html(),
+    below: Html | None = None,
 ) -> Html:
     """A shop page with a side navigation: account and help."""
     side = html(
@@ -153,7 +159,8 @@ def admin_page(title: str, path: str, *content: Html, section: str = "") -> Html
         '<nav aria-label="Back office">{links}</nav>'
         '<div class="rail-foot"><p><a href="/">View store</a></p>'
         '<form method="post" action="/logout"><button>Sign out</button></form></div></aside>'
-        '<main><div class="admin-head"><h1>{title}</h1><p class="who"><span class="face" aria-hidden="true">IS</span>Ingrid Solberg</p></div>'
+        '<main><div class="admin-head"><h1>{title}</h1><p class="who"><span class="face" '
+        'aria-hidden="true">IS</span>Ingrid Solberg</p></div>'
         "{content}</main>",
         shop=SHOP, links=links(ADMIN_LINKS, current=section or path), title=title, content=content,
     )  # fmt: skip

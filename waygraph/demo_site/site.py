@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 
 from waygraph.demo_site.catalogue import CATEGORIES, CUSTOMERS, ORDERS, PRODUCTS_BY_SLUG, Item
@@ -19,7 +20,13 @@ STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charse
 
 SHELVES = {category.slug: category for category in CATEGORIES}
 ALL_ORDERS = {order.number: order for order in ORDERS}
+ALL_CUSTOMERS = {str(customer.number): customer for customer in CUSTOMERS}
 OWN_ORDERS = {order.number: order for order in service.OWN_ORDERS}
+
+
+def _report(path: str, _: ShopState) -> Html:
+    return reports.reports(path)
+
 
 PAGES: dict[str, Callable[[ShopState], Html]] = {
     "/": store.home,
@@ -36,8 +43,12 @@ PAGES: dict[str, Callable[[ShopState], Html]] = {
     "/account/addresses": service.addresses,
     "/admin": admin.dashboard,
     "/admin/orders": admin.orders,
-    "/admin/customers": admin.customers,
     "/admin/settings": admin.settings,
+    "/admin/customers": lambda _: admin.customers(),
+    "/admin/products/new": lambda _: admin.editor(None),
+    "/catalogue/print": lambda _: store.printable(),
+    "/internal/status": lambda _: Html("<!doctype html><title>System status</title><p>All systems are calm.</p>"),
+    **{path: partial(_report, path) for path, _ in reports.VIEWS},
 }
 
 
@@ -87,19 +98,9 @@ def _page(state: ShopState, request: Request) -> Html | None:
         return PAGES[path](state)
     if path == "/search":
         return store.search(state, request.query.get("q", ""))
-    if path == "/catalogue/print":
-        return store.printable()
-    if path == "/internal/status":
-        return Html("<!doctype html><title>System status</title><p>All systems are calm.</p>")
-    if path in dict(reports.VIEWS):
-        return reports.reports(path)
     if path == "/admin/catalogue":
-        page = request.query.get("page", "1")
-        return (
-            admin.catalogue(state, int(page)) if page.isdecimal() and 0 < int(page) <= admin.page_count(state) else None
-        )
-    if path == "/admin/products/new":
-        return admin.editor(state, None)
+        page = _number(request.query.get("page", "1"))
+        return admin.catalogue(state, page) if 0 < page <= admin.page_count(state) else None
     return _record(state, path)
 
 
@@ -115,10 +116,10 @@ def _record(state: ShopState, path: str) -> Html | None:
         page = service.own_order(state, OWN_ORDERS[key])
     elif area == "/admin/orders" and key in ALL_ORDERS:
         page = admin.order_page(state, ALL_ORDERS[key])
-    elif area == "/admin/customers" and key in {str(c.number) for c in CUSTOMERS}:
-        page = admin.customer_page(state, CUSTOMERS[int(key) - 1])
-    elif area == "/admin/products" and key.isdecimal() and int(key) in state.items:
-        page = admin.editor(state, state.items[int(key)])
+    elif area == "/admin/customers" and key in ALL_CUSTOMERS:
+        page = admin.customer_page(ALL_CUSTOMERS[key])
+    elif area == "/admin/products" and _number(key) in state.items:
+        page = admin.editor(state.items[_number(key)])
     return page
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from waygraph.demo_site.catalogue import ACCOUNT_CUSTOMER, CUSTOMERS, ITEMS, ORDERS, Item
 
+OWNER = CUSTOMERS[ACCOUNT_CUSTOMER - 1]
 ADDRESSES = (
     ("Home", "Strandgaten 14, 5013 Bergen"),
     ("Cabin", "Fjellveien 3, 5700 Voss"),
@@ -20,8 +21,8 @@ class ShopState:
     favourites: set[str] = field(default_factory=set)
     signed_in: bool = True
     profile: dict[str, str] = field(
-        default_factory=lambda: {"name": CUSTOMERS[ACCOUNT_CUSTOMER - 1].name, "email": CUSTOMERS[ACCOUNT_CUSTOMER - 1].email}
-    )  # fmt: skip
+        default_factory=lambda: {"name": OWNER.name, "email": OWNER.email},
+    )
     addresses: list[tuple[str, str]] = field(default_factory=lambda: list(ADDRESSES))
     items: dict[int, Item] = field(default_factory=lambda: {item.number: item for item in ITEMS})
     statuses: dict[str, str] = field(default_factory=lambda: {order.number: order.status for order in ORDERS})

@@ -30,10 +30,12 @@ def profile(state: ShopState) -> Html:
     return _account(
         state, "Profile", "/account",
         html(
-            '<h1>Hello, {first}</h1><p class="line">Member since 2021. Your details, as the workshops see them on a parcel.</p>'
+            '<h1>Hello, {first}</h1><p class="line">Member since 2021. Your details, as the workshops see them on a '
+            'parcel.</p>'
             '<form class="panel form" method="post" action="/account"><label for="name">Full name</label>'
             '<input id="name" name="name" value="{name}"><label for="email">Email</label>'
-            '<input id="email" name="email" type="email" value="{email}"><div><button class="button">Save changes</button></div></form>'
+            '<input id="email" name="email" type="email" value="{email}"><div>'
+            '<button class="button">Save changes</button></div></form>'
             '<div class="pair"><div class="panel"><h2>Favourites</h2><p>{favourites} saved</p></div>'
             '<div class="panel"><h2>Mending</h2><p>Nothing at the workshop.</p></div></div>',
             first=state.profile["name"].split()[0], name=state.profile["name"], email=state.profile["email"],
@@ -46,8 +48,10 @@ def orders(state: ShopState) -> Html:
     """What was bought before."""
     rows = [
         html(
-            '<tr><td>{number}</td><td>{date}</td><td><span class="status s-{status}">{status}</span></td><td class="amount">{total}</td></tr>',
-            number=link(f"/account/orders/{o.number}", o.number), date=o.date, status=state.statuses[o.number], total=money(o.total),
+            '<tr><td>{number}</td><td>{date}</td><td><span class="status s-{status}">{status}</span></td>'
+            '<td class="amount">{total}</td></tr>',
+            number=link(f"/account/orders/{o.number}", o.number), date=o.date,
+            status=state.statuses[o.number], total=money(o.total),
         )
         for o in OWN_ORDERS
     ]  # fmt: skip
@@ -55,7 +59,8 @@ def orders(state: ShopState) -> Html:
         state, "Order history", "/account/orders",
         html(
             '<h1>Order history</h1><table class="panel"><thead><tr><th scope="col">Number</th><th scope="col">Date</th>'
-            '<th scope="col">State</th><th scope="col" class="amount">Total</th></tr></thead><tbody>{rows}</tbody></table>',
+            '<th scope="col">State</th><th scope="col" class="amount">Total</th></tr></thead><tbody>{rows}</tbody>'
+            '</table>',
             rows=rows,
         ),
     )  # fmt: skip
@@ -75,7 +80,8 @@ def own_order(state: ShopState, order: Order) -> Html:
         state, f"Your parcel {order.number}", f"/account/orders/{order.number}",
         html(
             '<h1>Your parcel {number}</h1><p class="line">Ordered on {date}.</p><ul class="parcel panel">{rows}</ul>'
-            '<div class="panel track"><h2>Where it is</h2><ol><li>Paid</li><li>At the workshop</li><li>On its way</li></ol>'
+            '<div class="panel track"><h2>Where it is</h2><ol><li>Paid</li><li>At the workshop</li>'
+            '<li>On its way</li></ol>'
             "<p>Right now: {status}.</p></div>",
             number=order.number, date=order.date, rows=rows, status=state.statuses[order.number].lower(),
         ),
@@ -86,7 +92,8 @@ def addresses(state: ShopState) -> Html:
     """Where parcels go."""
     cards = [
         html(
-            '<div class="panel"><h2>{name}</h2><p>{where}</p><form method="post" action="/account/addresses/{i}/delete">'
+            '<div class="panel"><h2>{name}</h2><p>{where}</p><form method="post" '
+            'action="/account/addresses/{i}/delete">'
             '<button class="plain">Delete</button></form></div>',
             name=name, where=where, i=i,
         )
@@ -95,10 +102,13 @@ def addresses(state: ShopState) -> Html:
     return _account(
         state, "Addresses", "/account/addresses",
         html(
-            '<div class="row-head"><h1>Addresses</h1><button type="button" class="button quiet" data-reveal="new-address">New address</button></div>'
+            '<div class="row-head"><h1>Addresses</h1><button type="button" class="button quiet" '
+            'data-reveal="new-address">New address</button></div>'
             '<div class="pair">{cards}</div>'
-            '<form id="new-address" class="panel form" method="post" action="/account/addresses" hidden><h2>Where else?</h2>'
-            '<label for="label">Call it</label><input id="label" name="label"><label for="street">Street and town</label>'
+            '<form id="new-address" class="panel form" method="post" action="/account/addresses" hidden>'
+            '<h2>Where else?</h2>'
+            '<label for="label">Call it</label><input id="label" name="label">'
+            '<label for="street">Street and town</label>'
             '<input id="street" name="street"><div><button class="button">Save address</button></div></form>',
             cards=cards,
         ),
@@ -114,7 +124,8 @@ def questions(state: ShopState) -> Html:
     answers = (
         html("<p>Two days at the workshop, then two to five on the road.</p>"),
         html(
-            "<p>We name them all:</p><ul><li>Oak and ash from one forest</li><li>Ash glaze, tin white, copper green</li></ul>"
+            "<p>We name them all:</p><ul><li>Oak and ash from one forest</li>"
+            "<li>Ash glaze, tin white, copper green</li></ul>"
         ),
         html("<p>Yes, for thirty days. Use the label in the box.</p><p><strong>We pay the way back.</strong></p>"),
         html(
@@ -124,7 +135,8 @@ def questions(state: ShopState) -> Html:
     )
     items = [
         html(
-            '<div class="item"><h2><button type="button" aria-expanded="false" aria-controls="answer-{i}" data-accordion>{q}</button></h2>'
+            '<div class="item"><h2><button type="button" aria-expanded="false" aria-controls="answer-{i}" '
+            'data-accordion>{q}</button></h2>'
             '<div id="answer-{i}" class="answer" hidden>{answer}</div></div>',
             i=i, q=question, answer=answer,
         )
@@ -132,7 +144,11 @@ def questions(state: ShopState) -> Html:
     ]  # fmt: skip
     return _help(
         state, "Questions and answers", "/help",
-        html('<h1>Questions and answers</h1><p class="line">The ones we hear most. Open one.</p><div class="accordion">{items}</div>', items=items),
+        html(
+            '<h1>Questions and answers</h1><p class="line">The ones we hear most. Open one.</p>'
+            '<div class="accordion">{items}</div>',
+            items=items,
+        ),
     )  # fmt: skip
 
 
@@ -141,11 +157,14 @@ def shipping(state: ShopState) -> Html:
     return _help(
         state, "Shipping", "/help/shipping",
         html(
-            '<h1>Shipping</h1><p class="line">Parcels leave on Tuesdays and Fridays.</p><table class="panel"><thead><tr>'
-            '<th scope="col">To</th><th scope="col">Days</th><th scope="col" class="amount">Cost</th></tr></thead><tbody>'
+            '<h1>Shipping</h1><p class="line">Parcels leave on Tuesdays and Fridays.</p><table class="panel"><thead>'
+            '<tr>'
+            '<th scope="col">To</th><th scope="col">Days</th><th scope="col" class="amount">Cost</th></tr></thead>'
+            '<tbody>'
             '<tr><td>Nordics</td><td>2 to 3</td><td class="amount">€6, free from €80</td></tr>'
             '<tr><td>Europe</td><td>4 to 6</td><td class="amount">€14</td></tr></tbody></table>'
-            '<div class="panel"><details><summary>Islands and mountain huts</summary><p>The mail boat sails once a week; '
+            '<div class="panel"><details><summary>Islands and mountain huts</summary>'
+            '<p>The mail boat sails once a week; '
             "allow ten days and add €9.</p><p>Huts: by snow scooter, from December.</p></details></div>"
         ),
     )  # fmt: skip
@@ -156,8 +175,10 @@ def returns(state: ShopState) -> Html:
     return _help(
         state, "Returns", "/help/returns",
         html(
-            '<h1>Returns</h1><p class="line">Thirty days, no questions.</p><ol class="panel steps"><li><strong>Pack it</strong> in the box it came in.</li>'
-            "<li><strong>Stick on the label</strong> that lies at the bottom.</li><li><strong>Hand it over</strong> at any post office.</li></ol>"
+            '<h1>Returns</h1><p class="line">Thirty days, no questions.</p><ol class="panel steps"><li>'
+            '<strong>Pack it</strong> in the box it came in.</li>'
+            "<li><strong>Stick on the label</strong> that lies at the bottom.</li><li>"
+            "<strong>Hand it over</strong> at any post office.</li></ol>"
             "<p>The money is back within five days of its arrival.</p>"
         ),
     )  # fmt: skip
@@ -171,7 +192,8 @@ def contact(state: ShopState) -> Html:
             '<h1>Contact</h1><p class="line">Liv and Anders read everything, on weekdays before noon.</p>'
             '<form class="panel form" method="post" action="/help/contact"><label for="from">Your email</label>'
             '<input id="from" name="from" type="email"><label for="text">What is it about?</label>'
-            '<textarea id="text" name="text" rows="4"></textarea><div><button class="button">Send message</button></div></form>'
+            '<textarea id="text" name="text" rows="4"></textarea><div><button class="button">Send message</button>'
+            '</div></form>'
             '<address class="panel">Boathouse 3, Skuteviken<br>Bergen</address>'
         ),
     )  # fmt: skip

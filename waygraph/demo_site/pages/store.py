@@ -48,8 +48,10 @@ def home(state: ShopState) -> Html:
     hero = html(
         '<section class="hero"><div class="hero-text"><p class="eyebrow">Spring collection</p>'
         "<h1>Quiet things, made well, for rooms you live in.</h1>"
-        "<p>Lamps, stoneware and wool from eleven small workshops. Every piece is made to be kept, mended and handed on.</p>"
-        '<p><a class="button" href="/shop">Browse the collection</a></p></div><div class="hero-art">{art}</div></section>',
+        "<p>Lamps, stoneware and wool from eleven small workshops. Every piece is made to be kept, mended and handed "
+        "on.</p>"
+        '<p><a class="button" href="/shop">Browse the collection</a></p></div><div class="hero-art">{art}</div>'
+        "</section>",
         art=hero_art(),
     )
     shelves = html(
@@ -58,17 +60,20 @@ def home(state: ShopState) -> Html:
             html(
                 '<div class="tile tint-{slug}"><div class="tile-art">{art}</div><h2><a href="/c/{slug}">{name}</a></h2>'
                 "<p>{line}</p></div>",
-                slug=c.slug, name=c.name, line=c.line, art=product_art(next(p.slug for p in PRODUCTS if p.category == c.slug)),
+                slug=c.slug, name=c.name, line=c.line,
+                art=product_art(next(p.slug for p in PRODUCTS if p.category == c.slug)),
             )
             for c in CATEGORIES
         ],
     )  # fmt: skip
     featured = html(
-        '<section class="shelf"><div class="shelf-head"><h2>Loved this month</h2><p>What people come back for.</p></div>{grid}</section>',
+        '<section class="shelf"><div class="shelf-head"><h2>Loved this month</h2><p>What people come back for.</p>'
+        "</div>{grid}</section>",
         grid=_grid(PRODUCTS_BY_SLUG[slug] for slug in FEATURED),
     )
     promises = html(
-        '<section class="promises"><div><h3>Mended for life</h3><p>Send anything back to its maker, in any year.</p></div>'
+        '<section class="promises"><div><h3>Mended for life</h3><p>Send anything back to its maker, in any year.</p>'
+        "</div>"
         "<div><h3>Ten people or fewer</h3><p>We only work with small workshops.</p></div>"
         "<div><h3>Thirty quiet days</h3><p>Live with it for a month before you decide.</p></div></section>"
     )
@@ -140,8 +145,10 @@ def _tabs(product: Product) -> Html:
 
 def _size_guide(product: Product) -> Html:
     return html(
-        '<dialog id="size-guide" aria-labelledby="size-title"><div class="dialog-head"><h2 id="size-title">Find your size</h2></div>'
-        '<table><thead><tr><th scope="col">Size</th><th scope="col">Measures</th><th scope="col">Good for</th></tr></thead>'
+        '<dialog id="size-guide" aria-labelledby="size-title"><div class="dialog-head">'
+        '<h2 id="size-title">Find your size</h2></div>'
+        '<table><thead><tr><th scope="col">Size</th><th scope="col">Measures</th><th scope="col">Good for</th></tr>'
+        "</thead>"
         "<tbody>{rows}</tbody></table>"
         '<div class="dialog-foot"><button type="button" class="button" data-close-dialog>Close</button></div></dialog>',
         rows=[html("<tr><td>{a}</td><td>{b}</td><td>{c}</td></tr>", a=a, b=b, c=c) for a, b, c in product.sizes],
@@ -165,12 +172,15 @@ def product_page(state: ShopState, product: Product) -> Html:
         '<p class="eyebrow">{shelf}</p><h1>{name}</h1><p class="line">{line}</p><p class="price">{price}</p>'
         '<p class="rating">{rating}</p>'
         '<form method="post" action="/cart"><input type="hidden" name="slug" value="{slug}">{sizes}'
-        '<div class="pick"><label for="quantity">Quantity</label><select id="quantity" name="quantity"><option>1</option>'
-        '<option>2</option><option>3</option></select></div><div class="buy"><button class="button">Add to cart</button>'
+        '<div class="pick"><label for="quantity">Quantity</label><select id="quantity" name="quantity">'
+        '<option>1</option>'
+        '<option>2</option><option>3</option></select></div><div class="buy">'
+        '<button class="button">Add to cart</button>'
         '<button class="button quiet" formaction="/buy">Buy now</button></div></form>'
         '<div class="asides"><div><button type="button" class="plain heart" data-post="/p/{slug}/favourite" '
         'aria-pressed="{liked}">Favourite</button></div>{guide}</div>'
-        '<ul class="facts"><li>{stock} in stock, leaves the workshop in two days</li><li>Mended free of charge, for life</li>'
+        '<ul class="facts"><li>{stock} in stock, leaves the workshop in two days</li>'
+        '<li>Mended free of charge, for life</li>'
         "</ul></div></section>",
         category=product.category, art=product_art(product.slug, product.name), shelf=shelf.name, name=product.name,
         line=product.line, price=money(product.price), slug=product.slug, sizes=sizes, stock=product.stock,
@@ -187,10 +197,12 @@ def cart(state: ShopState) -> Html:
     lines = [(PRODUCTS_BY_SLUG[slug], quantity) for slug, quantity in state.cart.items()]
     rows = [
         html(
-            '<tr><td><span class="thumb tint-{category}">{art}</span></td><td>{name}<br><span class="line">{line}</span></td>'
+            '<tr><td><span class="thumb tint-{category}">{art}</span></td><td>{name}<br>'
+            '<span class="line">{line}</span></td>'
             '<td>{quantity}</td><td class="amount">{sum}</td><td><form method="post" action="/cart/remove">'
             '<input type="hidden" name="slug" value="{slug}"><button class="plain">Remove</button></form></td></tr>',
-            category=p.category, art=product_art(p.slug), name=link(f"/p/{p.slug}", p.name), line=p.line, quantity=quantity,
+            category=p.category, art=product_art(p.slug), name=link(f"/p/{p.slug}", p.name), line=p.line,
+            quantity=quantity,
             sum=money(p.price * quantity), slug=p.slug,
         )
         for p, quantity in lines
@@ -203,8 +215,10 @@ def cart(state: ShopState) -> Html:
     total = sum(p.price * quantity for p, quantity in lines)
     body = html(
         '<section class="cart"><div><h1>Your cart</h1>{table}'
-        '<div class="wrap"><div><p><strong>Make it a present</strong></p><p class="line">Wrapped in paper made from our own offcuts.</p></div>'
-        '<div><button type="button" role="switch" aria-checked="false" data-switch="gift-note">Gift wrap</button></div></div>'
+        '<div class="wrap"><div><p><strong>Make it a present</strong></p><p class="line">Wrapped in paper made from '
+        'our own offcuts.</p></div>'
+        '<div><button type="button" role="switch" aria-checked="false" data-switch="gift-note">Gift wrap</button>'
+        '</div></div>'
         '<div id="gift-note" class="panel" hidden><label for="gift-text">A few words for the card</label>'
         '<textarea id="gift-text" rows="3"></textarea></div></div>'
         '<div class="summary"><h2>Summary</h2><dl><dt>Pieces</dt><dd>{total}</dd><dt>Delivery</dt><dd>Free</dd>'
@@ -219,10 +233,12 @@ def cart(state: ShopState) -> Html:
 def about(state: ShopState) -> Html:
     """Who is behind the shop."""
     body = html(
-        '<section class="letterpage"><h1>Our story</h1><p class="lead">{shop} began in a boathouse, with one kiln and a borrowed loom.</p>'
+        '<section class="letterpage"><h1>Our story</h1><p class="lead">{shop} began in a boathouse, with one kiln '
+        'and a borrowed loom.</p>'
         "<p>Today eleven workshops make what we sell. None has more than ten people, and each signs its pieces.</p>"
         '<p>Visit them through the <a href="{external}" rel="noreferrer">map of our makers</a>.</p>'
-        "<h2>What we promise</h2><ol><li>We say who made it.</li><li>We mend it.</li><li>We take it back.</li></ol></section>",
+        "<h2>What we promise</h2><ol><li>We say who made it.</li><li>We mend it.</li><li>We take it back.</li></ol>"
+        "</section>",
         shop=SHOP, external=EXTERNAL,
     )  # fmt: skip
     return store_page("Our story", "/about", body, in_cart=state.in_cart)
@@ -231,13 +247,15 @@ def about(state: ShopState) -> Html:
 def printable() -> Html:
     """The catalogue on paper: its own plain layout, opened in a new tab."""
     rows = [
-        html("<tr><td>{name}</td><td>{shelf}</td><td>{line}</td><td class=\"amount\">{price}</td></tr>",
+        html('<tr><td>{name}</td><td>{shelf}</td><td>{line}</td><td class="amount">{price}</td></tr>',
              name=p.name, shelf=p.category.title(), line=p.line, price=money(p.price))
         for p in PRODUCTS
     ]  # fmt: skip
     body = html(
-        '<main class="sheet"><p class="brand">{shop}</p><h1>Catalogue, spring</h1><table><thead><tr><th scope="col">Piece</th>'
-        '<th scope="col">Shelf</th><th scope="col">In a line</th><th scope="col" class="amount">Price</th></tr></thead><tbody>{rows}</tbody></table>'
+        '<main class="sheet"><p class="brand">{shop}</p><h1>Catalogue, spring</h1><table><thead><tr>'
+        '<th scope="col">Piece</th>'
+        '<th scope="col">Shelf</th><th scope="col">In a line</th><th scope="col" class="amount">Price</th></tr>'
+        '</thead><tbody>{rows}</tbody></table>'
         '<p><a href="/">Return to the shop</a></p></main>',
         shop=SHOP, rows=rows,
     )  # fmt: skip
