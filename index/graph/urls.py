@@ -102,7 +102,7 @@ def parse_start_url(text: str) -> str:
     """
     url = text.strip()
     if _NOT_IN_URLS.search(url):
-        # Browsers read "\\" as "/" and drop control characters, so that they would see another host than we do.
+        # Browsers read "\" as "/" and drop control characters, so that they would see another host than we do.
         raise InvalidInput(f"'{text}' holds a backslash or a control character.", hint="Percent-encode it.")
     if "://" not in url:
         if re.match(r"^[a-z][a-z0-9+.-]*:(?!\d)", url, re.IGNORECASE):
