@@ -189,7 +189,8 @@ def product_page(state: ShopState, product: Product) -> Html:
     )  # fmt: skip
     dialog = html("<div>{d}</div>", d=_size_guide(product)) if product.sizes else Html()
     way = crumbs(HOME, (f"/c/{shelf.slug}", shelf.name), here=product.name)
-    return store_page(product.name, f"/p/{product.slug}", way, body, _tabs(product), dialog, in_cart=state.in_cart)
+    parts = (way, body, _tabs(product), dialog)
+    return store_page(product.name, f"/p/{product.slug}", *parts, in_cart=state.in_cart, kind="product-page")
 
 
 def cart(state: ShopState) -> Html:
@@ -259,7 +260,7 @@ def printable() -> Html:
         '<p><a href="/">Return to the shop</a></p></main>',
         shop=SHOP, rows=rows,
     )  # fmt: skip
-    return document("Printable catalogue", body, kind="plain")
+    return document("Printable catalogue", body, kind="paper")
 
 
 def not_found(state: ShopState) -> Html:
