@@ -162,5 +162,6 @@ def site_detail(manifest: Manifest, versions: Sequence[int]) -> SiteDetail:
         # Without its context, which is large and of no use to callers.
         encoder={"name": encoder.name, "dim": encoder.dim, "fingerprint": encoder.fingerprint},
         capture=manifest.capture,
+        settings=manifest.settings,
         report=manifest.report,
     )

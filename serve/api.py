@@ -187,6 +187,6 @@ def _questions(maps: Maps, workers: Workers) -> APIRouter:
     @router.post("/sites/{site}/path")
     async def path(site: Site, wanted: PathRequest) -> PathAnswer:
         """The cheapest executable action sequence from one state to another."""
-        return await workers.read(maps.path, site, wanted.source, wanted.target, wanted.allow_goto)
+        return await workers.read(maps.path, site, wanted.source, wanted.target, wanted.allow_goto, wanted.avoid)
 
     return router

@@ -42,6 +42,8 @@ def connected() -> Iterator[None]:
 
     import ray  # noqa: PLC0415 - reads its environment when it is imported
 
+    # Ray prints what happens to its workers on the driver's stdout, where answers belong. It has no public switch.
+    ray._private.worker._worker_logs_enabled = False  # noqa: SLF001
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     with ExitStack() as ending:
         if cluster:

@@ -30,7 +30,9 @@ class QueryEncoder:
     """Loads the encoder on first use, or ahead of it by `load`, and remembers why that failed. Thread-safe."""
 
     def __init__(self, settings: EncodeSettings) -> None:
-        self._settings = settings
+        # One short text gains little from a second thread, and where the CPUs are busy the threads wait for each other:
+        # with indexing beside it, 13 ms became 500. Beside each other run questions and everything else.
+        self._settings = settings.model_copy(update={"threads": settings.threads or 1})
         self._loading = threading.Lock()
         self._encoder: Encoder | None = None
         self._error: WaygraphError | None = None

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
 from index.catalog import Catalog, OpenMap
+from index.graph import Action, Edge
 from index.store import Manifest, Store
 from index.vectors.protocol import VectorIndex
 from serve import answers
 from serve.encoding import QueryEncoder
 from waygraph.errors import EncoderMismatch, InvalidInput, NotFound, StoreError, WaygraphError
 from waygraph.schemas import (
+    AvoidedStep,
     LocateAnswer,
     MissingPart,
     NodeAnswer,
@@ -175,10 +178,19 @@ class Maps:
         with self._map(site) as opened:
             return answers.locate_answer(opened, opened.locate(url, structure))
 
-    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
-        """The cheapest known way to a state; `source=None` starts by loading a URL."""
+    def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+    ) -> PathAnswer:
+        """The cheapest known way to a state without the steps to `avoid`; `source=None` starts by loading a URL."""
         with self._map(site) as opened:
-            return answers.path_answer(opened, opened.path(source, target, allow_goto))
+            shunned = [edge for step in avoid for edge in _recorded(opened, step)]
+            way = opened.router.route(source, target, allow_goto=allow_goto, avoid=shunned)
+            return answers.path_answer(opened, way)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough."""
@@ -236,6 +248,13 @@ class Maps:
                     log.info("picked up: %s", ", ".join(changed))
             if self._stop.wait(self._settings.serve.refresh_seconds):
                 return
+
+
+def _recorded(opened: OpenMap, step: AvoidedStep) -> Iterator[Edge]:
+    """Edges that a step stands for; a step that this version does not know needs no avoiding."""
+    if step.source is not None and step.source in opened.graph:
+        action = Action.from_json(step.action.model_dump())
+        yield from (edge for edge in opened.graph.edges_from(step.source) if edge.action == action)
 
 
 def _is_there(store: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self, TypeVar
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from waygraph import schemas
 from waygraph.errors import InvalidInput, ServiceError, Unauthorized, WaygraphError, by_slug
 from waygraph.schemas import (
+    AvoidedStep,
     LocateAnswer,
     LocateRequest,
     NodeAnswer,
@@ -71,9 +73,16 @@ class ServiceMap:
             LocateAnswer, _path("sites", site, "locate"), _request(LocateRequest, url=url, structure=structure)
         )
 
-    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
+    def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+    ) -> PathAnswer:
         """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        wanted = _request(PathRequest, source=source, target=target, allow_goto=allow_goto)
+        wanted = _request(PathRequest, source=source, target=target, allow_goto=allow_goto, avoid=list(avoid))
         return self._post(PathAnswer, _path("sites", site, "path"), wanted)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:

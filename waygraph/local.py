@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Self
 
 from serve.maps import Maps
-from waygraph.schemas import LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
+from waygraph.schemas import AvoidedStep, LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
 from waygraph.settings import Settings
 
 
@@ -44,9 +45,16 @@ class StoreMap:
         """Which state shows this URL and (when given) this set of element hashes."""
         return self._fresh().locate(site, url, structure)
 
-    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
+    def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+    ) -> PathAnswer:
         """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        return self._fresh().path(site, source, target, allow_goto)
+        return self._fresh().path(site, source, target, allow_goto, avoid)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it."""

@@ -70,6 +70,14 @@ class PathAnswer(_Schema):
     steps: list[StepModel]
 
 
+class AvoidedStep(_Schema):
+    """A recorded step that a path must not use, for example because it just failed."""
+
+    source: str | None
+    """State from which it was tried (node id); absent when it was a `goto` from anywhere."""
+    action: ActionModel
+
+
 class PathRequest(_Schema):
     """From where (node id; absent: from anywhere, by `goto`) to where."""
 
@@ -78,6 +86,7 @@ class PathRequest(_Schema):
     source: str | None = Field(None, alias="from")
     target: str = Field(alias="to")
     allow_goto: bool = True
+    avoid: list[AvoidedStep] = Field([], max_length=100)
 
 
 class SearchRequest(_Schema):
@@ -172,6 +181,9 @@ class SiteDetail(SiteSummary):
     depth: int
     encoder: dict[str, Any]
     capture: PageObject
+    """Capture profile: what the browser looked like to the site."""
+    settings: PageObject
+    """Explore settings: which elements were looked at, and how URLs were normalised."""
     report: PageObject
 
 

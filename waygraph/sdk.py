@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self
 
-from waygraph.schemas import LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
+from waygraph.schemas import AvoidedStep, LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
 from waygraph.source import MapSource
 
 if TYPE_CHECKING:
@@ -55,9 +56,16 @@ class Waygraph:
         """Which state shows this URL and (when given) this set of element hashes."""
         return self.source.locate(site, url, structure)
 
-    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
+    def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+    ) -> PathAnswer:
         """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        return self.source.path(site, source, target, allow_goto)
+        return self.source.path(site, source, target, allow_goto, avoid)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it."""

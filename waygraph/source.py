@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from waygraph.schemas import LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
+from waygraph.schemas import AvoidedStep, LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
 
 
 class MapSource(Protocol):
@@ -26,8 +27,18 @@ class MapSource(Protocol):
         """Which state shows this URL and (when given) this set of element hashes."""
         ...
 
-    def path(self, site: str, source: str | None, target: str, allow_goto: bool = True) -> PathAnswer:
-        """The cheapest known way to a state; `source=None` starts by loading a URL (NotFound, NoPath)."""
+    def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+    ) -> PathAnswer:
+        """The cheapest known way to a state; `source=None` starts by loading a URL (NotFound, NoPath).
+
+        Steps to `avoid` are those that were tried and failed.
+        """
         ...
 
     def node(self, site: str, node_id: str) -> NodeAnswer:

@@ -33,7 +33,7 @@ from waygraph.errors import (
     StoreError,
     WaygraphError,
 )
-from waygraph.schemas import NodeAnswer, Problem, problem_slug
+from waygraph.schemas import AvoidedStep, NodeAnswer, Problem, problem_slug
 
 #: What `waygraph serve` does, without the command line.
 SERVE = """
@@ -210,6 +210,15 @@ def test_it_knows_the_way(http: httpx.Client) -> None:
     assert [step["expected_node_id"] for step in way["steps"]] == [MAP.id("account"), MAP.id("cards")]
     from_anywhere = http.post("/v1/sites/tea.example/path", json={"to": MAP.id("cards")}).json()
     assert [step["action"]["kind"] for step in from_anywhere["steps"]] == ["goto", "click"]
+
+
+def test_a_step_that_failed_can_be_avoided(service: RunningService) -> None:
+    with ServiceMap(service.url) as maps:
+        first = maps.path(MAP.site, MAP.id("home"), MAP.id("account"), False).steps
+        assert [step.action.name for step in first] == ["Account"]
+        failed = AvoidedStep(source=MAP.id("home"), action=first[0].action)
+        detour = maps.path(MAP.site, MAP.id("home"), MAP.id("account"), False, avoid=[failed]).steps
+        assert [(step.action.name, step.inherited) for step in detour] == [("Returns", False), ("Account", True)]
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_the_key_is_sent_and_requests_have_the_documented_shape() -> None:
     assert key == "Bearer secret"
     assert (one, everywhere) == (f"/v1/sites/{SITE}/search", "/v1/search")
     assert (method, path) == ("POST", f"/v1/sites/{SITE}/path")
-    assert json.loads(body) == {"from": None, "to": "b" * 32, "allow_goto": False}
+    assert json.loads(body) == {"from": None, "to": "b" * 32, "allow_goto": False, "avoid": []}
 
 
 def test_a_structure_that_is_too_large_to_send_is_left_out() -> None:
