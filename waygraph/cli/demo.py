@@ -41,8 +41,8 @@ class Question:
 
 
 QUESTIONS = (
-    Question("How do I send something back that I do not like?", "/help/returns", "return"),
-    Question("Which orders came in, and which are packed already?", "/admin/orders", "Packed"),
+    Question("Something to light up my dining table", "/p/ember-table-lamp", "Ember"),
+    Question("How can I return a piece and get my money back?", "/help/returns", "Returns"),
     Question("How much tax do customers in Finland pay?", "/admin/settings", "Finland", addressable=False),
 )
 
@@ -179,11 +179,11 @@ async def _walk(
         result = await teleport(page, source, site, target, allow_goto=False)
         for step in result.steps:
             say(f"  {step}")
-        await page.screenshot(path=screenshot)
+        await result.page.screenshot(path=screenshot)
         if result.outcome != "arrived":
-            raise TeleportFailed(f"The walk ended {result.outcome}.", hint=f"See {screenshot}.")
+            raise TeleportFailed(f"The walk ended '{result.outcome}': {result.problem}", hint=f"See {screenshot}.")
         # Not taking teleport's word for it: the text must be there for eyes.
-        if not await page.get_by_text(evidence).first.is_visible():
+        if not await result.page.get_by_text(evidence).first.is_visible():
             raise TeleportFailed(f"The page does not show '{evidence}'.", hint=f"See {screenshot}.")
     say(f"  arrived at [{target[:8]}], which shows '{evidence}'")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urljoin
@@ -66,7 +65,7 @@ def teleport(
         _save(picture, screenshot)
     arrived = result.outcome == "arrived"
     if as_json:
-        print_json({"site": key, "target": goal, **asdict(result), "screenshot": screenshot and str(screenshot)})
+        print_json({"site": key, "target": goal, **result.to_json(), "screenshot": screenshot and str(screenshot)})
     else:
         for step in result.steps:
             say(step)
@@ -78,8 +77,12 @@ def teleport(
         return
     if as_json:
         raise typer.Exit(TeleportFailed.exit_code)
-    where = f" The page is [{result.node_id[:8]}]." if result.node_id else ""
-    raise TeleportFailed(f"The walk to [{goal[:8]}] ended: {result.outcome}.{where}", hint=_HINT)
+    where = (
+        f"at [{result.node_id[:8]}], {result.url}"
+        if result.node_id
+        else f"at {result.url}, which the map does not know"
+    )
+    raise TeleportFailed(f"The walk to [{goal[:8]}] ended {where}: {result.problem}", hint=_HINT)
 
 
 def _save(picture: bytes, file: Path) -> None:
@@ -111,13 +114,14 @@ async def _walk(
         page = await new_page(browser, detail, settings)
         if origin is not None and is_node_id(origin):
             start = resolve_state(source, site, origin)
-            began = await walk(page, source, site, start)
+            began = await walk(page, source, site, start, settings=settings.browser)
             if began.outcome != "arrived":
-                raise TeleportFailed(f"The start [{start[:8]}] was not reached: {began.outcome}.", hint=_HINT)
+                raise TeleportFailed(f"The start [{start[:8]}] was not reached: {began.problem}", hint=_HINT)
+            page = began.page
         else:
             await _load(page, urljoin(detail.start_url, origin or ""))
-        result = await walk(page, source, site, goal, allow_goto=allow_goto)
-        picture = await page.screenshot(type="png") if pictured else b""
+        result = await walk(page, source, site, goal, allow_goto=allow_goto, settings=settings.browser)
+        picture = await result.page.screenshot(type="png") if pictured else b""
     return result, picture
 
 
