@@ -1,0 +1,104 @@
+"""Does the explorer find the demo shop's graph, all of it and nothing else, without leaving a trace?"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from index.graph.export import to_json
+from tests.conftest import explore
+from tests.ground_truth.demo_shop import truth
+from tests.ground_truth.match import explored_edges, match_states, true_edges
+
+TRUTH = truth()
+
+
+@pytest.fixture(scope="module")
+def keys(shop):
+    """Truth key of every explored node."""
+    base = shop.site.url.rstrip("/")
+    matches = match_states(TRUTH, shop.capture.graph, shop.capture.observations, base)
+    assert {node_id: found for node_id, found in matches.items() if len(found) != 1} == {}
+    return {node_id: found[0] for node_id, found in matches.items()}
+
+
+def test_the_explored_states_are_the_true_states(keys):
+    assert sorted(keys.values()) == sorted(TRUTH.states)
+
+
+def test_depth_and_addressability_are_the_true_ones(shop, keys):
+    explored = {keys[node.id]: (node.depth, node.addressable) for node in shop.capture.graph.nodes.values()}
+    assert explored == {key: (state.depth, state.addressable) for key, state in TRUTH.states.items()}
+
+
+def test_the_walked_edges_are_the_true_edges(shop, keys):
+    explored = explored_edges(shop.capture.graph, keys, shop.site.url.rstrip("/"))
+    assert explored - true_edges(TRUTH) == {}
+    assert true_edges(TRUTH) - explored == {}
+
+
+def test_what_was_left_alone_is_what_must_not_be_touched(shop, keys):
+    reasons = {"form_post": "submit", "form_get": "submit"}
+    explored = sorted((keys[s.node_id], reasons.get(s.reason, s.reason)) for s in shop.capture.report.skips)
+    assert len(explored) == len(TRUTH.skips)
+    for state in {key for key, _ in explored}:
+        allowed = set().union(*(skip.reasons for skip in TRUTH.skips if skip.state == state))
+        assert {reason for key, reason in explored if key == state} <= allowed
+
+
+def test_nothing_failed_and_every_state_was_captured(shop):
+    assert shop.capture.report.failures == ()
+    for observation in shop.capture.observations.values():
+        assert shop.blobs[observation.screenshot].startswith(b"\xff\xd8")
+        assert b"</html>" in shop.blobs[observation.dom]
+        assert observation.aria in shop.blobs
+
+
+def test_no_request_changed_anything_at_the_server(shop):
+    assert {method for method, _ in shop.requests} <= {"GET", "HEAD"}
+
+
+def test_inherited_edges_lead_where_the_parents_edge_leads(shop):
+    graph = shop.capture.graph
+    walked = {(e.action.role, e.action.name, e.action.target, e.target) for e in graph.edges if not e.inherited}
+    inherited = [edge for edge in graph.edges if edge.inherited]
+    assert inherited
+    for edge in inherited:
+        assert (edge.action.role, edge.action.name, edge.action.target, edge.target) in walked
+
+
+def canonical(capture, base):
+    document = to_json("shop", 1, capture.graph)
+    return json.loads(json.dumps(document).replace(base, "http://shop"))
+
+
+def test_the_graph_does_not_depend_on_the_number_of_workers(shop):
+    base = shop.site.url.rstrip("/")
+    expected = canonical(shop.capture, base)
+    assert canonical(explore(shop.site.url, workers=1), base) == expected
+    assert canonical(explore(shop.site.url, workers=4), base) == expected
+
+
+def test_the_graph_does_not_depend_on_the_hash_seed(shop):
+    base = shop.site.url.rstrip("/")
+    script = (
+        "import sys; from tests.conftest import explore; from index.graph.export import to_json; import json;"
+        f"print(json.dumps(to_json('shop', 1, explore('{base}/', depth=1).graph), sort_keys=True))"
+    )
+    exports = []
+    for seed in ("0", "1", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(["."])}
+        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        exports.append(json.loads(done.stdout))
+    assert exports[0] == exports[1] == exports[2]
+
+
+def test_a_cap_on_states_cuts_at_the_same_place_for_any_number_of_workers(shop):
+    base = shop.site.url.rstrip("/")
+    alone, together = (
+        canonical(explore(shop.site.url, workers=workers, max_states=12, depth=2), base) for workers in (1, 3)
+    )
+    assert alone == together
+    assert len(alone["nodes"]) == 12
