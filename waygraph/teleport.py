@@ -1,0 +1,212 @@
+"""How does an agent's page get to a state? Locate, plan, walk with a check at every step, verify, re-plan on drift."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from index.graph import Action, PathStep
+from pipeline.browser.replay import Walked, replay
+from pipeline.browser.snapshot import Lens, Snapshot
+from pipeline.browser.view import PageView
+from waygraph.errors import BrowserFailure, NoPath
+from waygraph.schemas import AvoidedStep, LocateAnswer, SiteDetail, StepModel
+from waygraph.settings import BrowserSettings, ExploreSettings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
+
+    from waygraph.source import MapSource
+
+#: `arrived`: the page is the very state that was asked for. `arrived_elsewhere`: the walk ended on another state that
+#: the map knows. `failed`: the walk ended on a page that the map does not know, or could not go on.
+Outcome = Literal["arrived", "arrived_elsewhere", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class TeleportStep:
+    """One step of the walk: what was done, what was expected, what was seen."""
+
+    action: str
+    expected_node_id: str
+    seen_node_id: str
+    seen_url: str
+    rung: str
+    ms: float
+    agrees: bool
+    problem: str
+
+    @classmethod
+    def of(cls, walked: Walked) -> TeleportStep:
+        """The trace entry of a step that was tried."""
+        return cls(
+            action=str(walked.step.action),
+            expected_node_id=walked.step.expected_node_id,
+            seen_node_id=walked.seen_node_id,
+            seen_url=walked.seen_url,
+            rung=walked.rung,
+            ms=round(walked.ms, 1),
+            agrees=walked.agrees,
+            problem=walked.problem,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.action} -> {self.seen_url} ({self.ms:.0f} ms)" if self.agrees else f"{self.action}: {self.problem}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TeleportResult:
+    """How a teleport ended.
+
+    Attributes
+    ----------
+    outcome : see `Outcome`; only `arrived` is success, and it means that the page's id is the target's.
+    node_id : the state that the page shows, when the map knows it.
+    url : the page's URL.
+    steps : everything that was done, in order, over all plans.
+    replans : how often a new path was needed because the site did not behave as mapped.
+    problem : why it did not arrive; empty when it did.
+    page : the page that shows the end, a new tab when a step opened one.
+    """
+
+    outcome: Outcome
+    node_id: str | None
+    url: str
+    steps: tuple[TeleportStep, ...]
+    replans: int
+    problem: str
+    page: Page
+
+    def to_json(self) -> dict[str, Any]:
+        """The result without the live page."""
+        names = [name for name in self.__slots__ if name not in {"page", "steps"}]
+        steps = [{name: getattr(step, name) for name in TeleportStep.__slots__} for step in self.steps]
+        return {**{name: getattr(self, name) for name in names}, "steps": steps}
+
+
+async def teleport(
+    page: Page,
+    source: MapSource,
+    site: str,
+    target: str,
+    *,
+    allow_goto: bool = True,
+    max_replans: int = 3,
+    settings: BrowserSettings | None = None,
+) -> TeleportResult:
+    """Walk `page` to the state `target` and verify the arrival.
+
+    The page may show anything at first. No element is activated unless it is the recorded one, and arrival means that
+    the page's structure and URL give the target's node id.
+
+    Parameters
+    ----------
+    page : a Playwright page, the caller's; its viewport should be that of the map's capture profile.
+    allow_goto : whether URLs may be loaded; else only actions on the page are used.
+    max_replans : how many further paths to try when the site does not behave as mapped.
+
+    Raises
+    ------
+    NotFound
+        When the site or the target is not in the map.
+    """
+    detail = await asyncio.to_thread(source.site, site)
+    walk = _Walk(source, detail, target, allow_goto=allow_goto)
+    view = PageView(page, _lens(detail, settings or BrowserSettings()), settings or BrowserSettings(), own=False)
+    try:
+        return await walk.run(view, max_replans)
+    finally:
+        view.detach()
+
+
+class _Walk:
+    """One teleport under way."""
+
+    def __init__(self, source: MapSource, detail: SiteDetail, target: str, *, allow_goto: bool) -> None:
+        self._source = source
+        self._site = detail.site
+        self._target = target
+        self._allow_goto = allow_goto
+        self._avoid: list[AvoidedStep] = []
+        self._steps: list[TeleportStep] = []
+
+    async def run(self, view: PageView, max_replans: int) -> TeleportResult:
+        problem = ""
+        for replans in range(max_replans + 1):
+            try:
+                here = await self._locate(await view.observe())
+            except BrowserFailure as error:
+                return self._ended(view, "failed", None, replans, error.message)
+            certain = here.node_id if here.rule == "exact" else None
+            if certain == self._target:
+                return self._ended(view, "arrived", certain, replans, "")
+            # Without `goto` the likeliest state is worth a try: only recorded elements are activated.
+            start = certain or (None if self._allow_goto else here.node_id)
+            try:
+                steps = await self._plan(start)
+            except NoPath as error:
+                problem = problem or error.message
+                break
+            if not steps:
+                problem = problem or "The page resembles the target, but is not the recorded state."
+                break
+            replayed = await replay(view, steps)
+            view = replayed.view
+            self._steps += [TeleportStep.of(walked) for walked in replayed.walked]
+            if not replayed.complete:
+                problem = replayed.problem
+                tried = len(replayed.walked) - 1
+                before = steps[tried - 1].expected_node_id if tried else start
+                self._avoid.append(AvoidedStep(source=before, action=_model(steps[tried].action)))
+        else:
+            replans = max_replans
+        return await self._fallen_short(view, replans, problem)
+
+    async def _fallen_short(self, view: PageView, replans: int, problem: str) -> TeleportResult:
+        try:
+            here = await self._locate(await view.observe())
+        except BrowserFailure as error:
+            return self._ended(view, "failed", None, replans, problem or error.message)
+        if here.rule != "exact" or here.node_id is None:
+            return self._ended(view, "failed", None, replans, problem)
+        if here.node_id == self._target:
+            return self._ended(view, "arrived", here.node_id, replans, "")
+        return self._ended(view, "arrived_elsewhere", here.node_id, replans, problem)
+
+    async def _locate(self, seen: Snapshot) -> LocateAnswer:
+        return await asyncio.to_thread(self._source.locate, self._site, seen.raw_url, list(seen.structure))
+
+    async def _plan(self, start: str | None) -> tuple[PathStep, ...]:
+        answer = await asyncio.to_thread(
+            self._source.path, self._site, start, self._target, allow_goto=self._allow_goto, avoid=self._avoid
+        )
+        return tuple(_step(step) for step in answer.steps)
+
+    def _ended(
+        self, view: PageView, outcome: Outcome, node_id: str | None, replans: int, problem: str
+    ) -> TeleportResult:
+        return TeleportResult(outcome, node_id, view.page.url, tuple(self._steps), replans, problem, view.page)
+
+
+def _lens(detail: SiteDetail, settings: BrowserSettings) -> Lens:
+    """Look at pages as the map's makers did: roles, hovering and URL policy are part of what was recorded."""
+    known = {name: value for name, value in detail.settings.items() if name in ExploreSettings.model_fields}
+    return Lens.of(settings, ExploreSettings.model_validate(known))
+
+
+def _step(step: StepModel) -> PathStep:
+    return PathStep(
+        action=Action.from_json(step.action.model_dump()),
+        expected_node_id=step.expected_node_id,
+        expected_url=step.expected_url,
+        cost_ms=step.cost_ms,
+        inherited=step.inherited,
+        opens_tab=step.opens_tab,
+    )
+
+
+def _model(action: Action) -> dict[str, Any]:
+    return action.to_json()
