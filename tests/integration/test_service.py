@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,6 +18,7 @@ from index.store import Store
 from pipeline.encode.protocol import Encoder
 from pipeline.encode.registry import create_encoder
 from serve.app import application, run
+from tests.service_process import RunningService
 from tests.small_map import IMAGE, SmallMap
 from waygraph import Settings, Waygraph
 from waygraph.client import ServiceMap
@@ -35,52 +33,8 @@ from waygraph.errors import (
 )
 from waygraph.schemas import AvoidedStep, NodeAnswer, Problem, problem_slug
 
-#: What `waygraph serve` does, without the command line.
-SERVE = """
-import json, sys
-from serve.app import run
-from waygraph.errors import WaygraphError
-from waygraph.settings import Settings
-try:
-    run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
-except WaygraphError as error:
-    sys.exit(f"{type(error).__name__}: {error}")
-print("ended", flush=True)
-"""
-
-KEY = "a long secret"
 MAP = SmallMap("tea.example")
 OTHER = SmallMap("127.0.0.1:8000")
-
-
-class RunningService:
-    """A service in a process of its own."""
-
-    def __init__(self, store: Path, **serve: object) -> None:
-        settings = {"store": str(store), "serve": {"port": 0, "refresh_seconds": 0.2, **serve}}
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, json.dumps(settings)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
-        if not self.url.startswith("http"):
-            _, errors = self.process.communicate(timeout=60)
-            raise AssertionError(f"the service did not start: {self.url} {errors}")
-
-    def family(self) -> list[psutil.Process]:
-        """Every process of the service."""
-        return [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
-
-    def stop(self, number: int = signal.SIGTERM) -> tuple[str, str]:
-        """Interrupt it and wait for its end; what it printed since."""
-        self.process.send_signal(number)
-        return self.process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")

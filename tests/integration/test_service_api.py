@@ -1,0 +1,141 @@
+"""The application behind the service, without Ray: who may ask, and what is missing before everything can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from index.store import Store
+from pipeline.encode.protocol import Encoder
+from pipeline.encode.registry import create_encoder
+from serve.api import create_api
+from serve.maps import Maps
+from tests.small_map import SmallMap
+from waygraph.errors import StoreError
+from waygraph.schemas import NotReady, problem_slug
+from waygraph.settings import Settings
+
+KEY = "a long secret"
+MAP = SmallMap("tea.example")
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return create_encoder(Settings().encode)
+
+
+@pytest.fixture
+def store(tmp_path: Path, encoder: Encoder) -> Path:
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    opened.publish(MAP.draft(encoder, opened.blobs))
+    return tmp_path / "maps"
+
+
+@pytest.fixture
+def locked(store: Path) -> Iterator[httpx.AsyncClient]:
+    settings = Settings(store=str(store), serve={"api_keys": [KEY]})
+    with Maps(settings) as maps:
+        maps.open()
+        yield client(settings, maps)
+
+
+def client(settings: Settings, maps: Maps) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(create_api(settings, maps)), base_url="http://service")
+
+
+async def test_with_a_key_set_every_call_below_v1_needs_it(locked: httpx.AsyncClient) -> None:
+    described = (await locked.get("/openapi.json")).json()
+    asked = 0
+    for path, operations in described["paths"].items():
+        for method, operation in operations.items():
+            place = path.format_map({"site": "tea.example", "node_id": MAP.id("home")})
+            refused = await locked.request(method, place, json={"query": "x", "url": "x", "to": MAP.id("home")})
+            assert (refused.status_code == 401) == path.startswith("/v1") == ("security" in operation)
+            if path.startswith("/v1"):
+                asked += 1
+                answer = await locked.request(method, place, headers={"authorization": f"Bearer {KEY}"})
+                assert answer.status_code != 401
+    assert asked == 8
+
+
+async def test_missing_weights_keep_searches_from_being_answered_and_nothing_else(store: Path, tmp_path: Path) -> None:
+    settings = Settings(store=str(store), encode={"weights": tmp_path / "nowhere"})
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            refused = await http.post("/v1/sites/tea.example/search", json={"query": "cards"})
+            assert (refused.status_code, problem_slug(refused.json()["type"])) == (503, "weights-missing")
+            told = NotReady.model_validate_json((await http.get("/readyz")).content)
+            assert [(part.part, problem_slug(part.type), part.final) for part in told.missing] == [
+                ("encoder", "weights-missing", True)
+            ]
+            assert (await http.get("/healthz")).is_success
+            assert (await http.get("/v1/sites/tea.example")).is_success
+            assert (await http.post("/v1/sites/tea.example/path", json={"to": MAP.id("cards")})).is_success
+
+
+async def test_until_the_encoder_is_loaded_the_service_is_not_ready_but_will_be(store: Path) -> None:
+    settings = Settings(store=str(store))
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            response = await http.get("/readyz")
+            assert (response.status_code, response.headers["content-type"]) == (503, "application/problem+json")
+            told = NotReady.model_validate_json(response.content)
+            assert [(part.part, part.final) for part in told.missing] == [("encoder", False)]
+            maps.search("tea.example", "cards")
+            assert (await http.get("/readyz")).json() == {"status": "ready", "sites": 1, "encoder": "text"}
+
+
+async def test_a_damaged_map_is_left_out_and_does_not_keep_the_others_from_answering(
+    store: Path, encoder: Encoder
+) -> None:
+    opened = Store.open(str(store))
+    opened.publish(SmallMap("bad.example").draft(encoder, opened.blobs))
+    for table in (store / "sites" / "bad.example").rglob("*.parquet"):
+        table.write_bytes(b"damaged")
+    settings = Settings(store=str(store))
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            refused = await http.post("/v1/sites/bad.example/search", json={"query": "cards"})
+            assert (refused.status_code, problem_slug(refused.json()["type"])) == (503, "store")
+            everywhere = (await http.post("/v1/search", json={"query": "cards"})).json()
+            assert {hit["site"] for hit in everywhere["hits"]} == {"tea.example"}
+            assert list(everywhere["skipped"]) == ["bad.example"]
+
+
+def test_a_store_that_is_not_there_yet_is_empty_until_it_is(tmp_path: Path, encoder: Encoder) -> None:
+    for place in (tmp_path / "later", tmp_path):
+        with Maps(Settings(store=str(place))) as maps:
+            maps.open()
+            assert maps.sites() == []
+            opened = Store.open(str(place), create=True)
+            opened.publish(MAP.draft(encoder, opened.blobs))
+            maps.refresh()
+            assert [site.site for site in maps.sites()] == ["tea.example"]
+        for found in sorted(tmp_path.rglob("*"), reverse=True):
+            found.rmdir() if found.is_dir() else found.unlink()
+
+
+def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("not a map")
+    with Maps(Settings(store=str(tmp_path))) as maps, pytest.raises(StoreError):
+        maps.open()
+
+
+def test_questions_asked_at_once_are_answered_as_if_asked_alone(store: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    questions = [f"where is number {number}, and may it be sent back?" for number in range(40)]
+    with Maps(Settings(store=str(store))) as maps:
+        maps.open()
+        with ThreadPoolExecutor(16) as pool:
+            together = list(pool.map(lambda question: maps.search("tea.example", question, 4), questions))
+        for question, answer in zip(questions, together, strict=True):
+            alone = maps.search("tea.example", question, 4)
+            assert [hit.node_id for hit in answer.hits] == [hit.node_id for hit in alone.hits]
+            assert [hit.score for hit in answer.hits] == pytest.approx([hit.score for hit in alone.hits], abs=1e-3)

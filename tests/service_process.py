@@ -1,0 +1,60 @@
+"""`waygraph serve` in a process of its own, as tests start and end it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+
+#: What `waygraph serve` does, without the command line.
+SERVE = """
+import json, sys
+from serve.app import run
+from waygraph.errors import WaygraphError
+from waygraph.settings import Settings
+try:
+    run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
+except WaygraphError as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+print("ended", flush=True)
+"""
+
+
+def spawn(settings: dict[str, object]) -> subprocess.Popen[str]:
+    """Start a service in a session of its own; it prints its URL when it is ready."""
+    # A test must not end up on somebody's cluster.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    return subprocess.Popen(
+        [sys.executable, "-c", SERVE, json.dumps(settings)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+class RunningService:
+    """A service in a process of its own."""
+
+    def __init__(self, store: Path, **serve: object) -> None:
+        self.process = spawn({"store": str(store), "serve": {"port": 0, "refresh_seconds": 0.2, **serve}})
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        if not self.url.startswith("http"):
+            _, errors = self.process.communicate(timeout=60)
+            raise AssertionError(f"the service did not start: {self.url} {errors}")
+
+    def family(self) -> list[psutil.Process]:
+        """Every process of the service."""
+        return [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[str, str]:
+        """Interrupt it and wait for its end; what it printed since."""
+        self.process.send_signal(number)
+        return self.process.communicate(timeout=60)
