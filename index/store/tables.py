@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -170,21 +170,33 @@ def _vector_batch(pages: list[tuple[str, EncodedPage]]) -> pa.RecordBatch:
 
 def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
     """Inverse of `nodes_table`."""
-    rows = table.select([field.name for field in NODES]).to_pylist()
+    rows = table.select([field.name for field in NODES if field.name != "structure"]).to_pylist()
+    structures = _shared_strings(table.column("structure"))
     nodes = [
         Node(
             id=row["id"],
             url=row["url"],
             title=row["title"],
-            structure=tuple(row["structure"]),
+            structure=structure,
             depth=row["depth"],
             addressable=row["addressable"],
             load_ms=row["load_ms"],
         )
-        for row in rows
+        for row, structure in zip(rows, structures, strict=True)
     ]
     seen = {row["id"]: _observation(row["id"], row["observation"]) for row in rows if row["observation"] is not None}
     return nodes, seen
+
+
+def _shared_strings(lists: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:
+    """Lists of strings as tuples, with equal strings being one object: states share most of their elements."""
+    for chunk in lists.chunks:
+        coded = chunk.flatten().dictionary_encode()
+        strings = coded.dictionary.to_pylist()
+        elements = [strings[code] for code in coded.indices.to_pylist()]
+        ends = np.cumsum([0, *chunk.value_lengths().to_pylist()])
+        for start, end in pairwise(ends.tolist()):
+            yield tuple(elements[start:end])
 
 
 def _observation(node_id: str, row: dict[str, Any]) -> Observation:

@@ -5,9 +5,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from index.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, Match
-from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from index.graph import (
+    Action,
+    Box,
+    Edge,
+    InteractionGraph,
+    Node,
+    Observation,
+    Segment,
+    UrlPolicy,
+    node_id,
+    similarity,
+)
+from index.locate import Locator
 from index.store import EncoderInfo, Manifest, MapDraft, Store
 from index.vectors import EncodedPage, ExactIndex
 from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
@@ -166,6 +180,24 @@ def test_a_url_alone_is_located_at_the_addressable_state(shop):
     assert shop.locate(ORDER.url).confidence == 1
     located = shop.locate(HOME.url)
     assert (located.node_id, located.rule, located.confidence) == (HOME.id, "url", 0.5)
+
+
+elements = st.lists(st.sampled_from("abcdefgh"), max_size=8)
+
+
+@given(st.lists(elements, min_size=1, max_size=12), elements)
+def test_the_nearest_structure_is_the_one_that_jaccard_says(structures, seen):
+    url = "http://x/"
+    nodes = {node_id(s, url): Node(node_id(s, url), url, "", tuple(sorted(set(s))), 0, True) for s in structures}
+    located = Locator(InteractionGraph(nodes.values()), UrlPolicy()).locate(url, seen)
+    best = max(similarity(seen, s) for s in structures)
+    if best >= MIN_STRUCTURE_SIMILARITY:
+        assert located.confidence == pytest.approx(best)
+        assert located.rule == ("exact" if best == 1 else "structure")
+        assert similarity(seen, nodes[located.node_id].structure) == pytest.approx(best)
+    else:
+        assert located.rule == "url"
+        assert located.confidence == pytest.approx(similarity(seen, nodes[located.node_id].structure))
 
 
 @pytest.mark.parametrize("url", [f"https://{SITE}/nowhere", "https://other.example/", "not a url", "", "http://[::1"])
