@@ -109,9 +109,11 @@ class ExplorerActor:
 
 def _account(capture: SiteCapture, seconds: float) -> Exploration:
     report = capture.report
+    inherited = Counter(edge.inherited for edge in capture.graph.edges)
     return Exploration(
         states=len(capture.graph),
-        edges=sum(1 for _ in capture.graph.edges),
+        edges=inherited[False],
+        inherited_edges=inherited[True],
         seconds=round(seconds, 3),
         partial=report.partial,
         stopped_by=report.stopped_by,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayError, RayTaskError
+from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayError, RayTaskError, WorkerCrashedError
 
 from waygraph.errors import BrowserFailure, WaygraphError
 
@@ -29,7 +29,7 @@ def typed(error: BaseException, where: str) -> WaygraphError:
             break
     if isinstance(cause, WaygraphError):
         return cause
-    if isinstance(cause, RayActorError | ObjectLostError | OutOfMemoryError):
+    if isinstance(cause, RayActorError | WorkerCrashedError | ObjectLostError | OutOfMemoryError):
         result: WaygraphError = WorkerLost(
             f"{where}: the worker process died. {_first_line(cause)}",
             hint="Its logs are in the run's folder. Often memory ran out: try fewer --sites-at-once or --workers.",

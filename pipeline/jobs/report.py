@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, computed_field
@@ -56,6 +57,9 @@ class Exploration(_Record):
 
     states: int
     edges: int
+    """Edges that were walked."""
+    inherited_edges: int
+    """Edges taken over from the parent state, not walked."""
     seconds: float
     partial: bool
     stopped_by: str
@@ -126,14 +130,15 @@ class RunReport(_Record):
     @property
     def totals(self) -> Totals:
         """Sums over the sites."""
-        published = [s for s in self.sites if s.status == "published" and s.exploration]
+        status = Counter(site.status for site in self.sites)
+        found = [site.exploration for site in self.sites if site.status == "published" and site.exploration]
         return Totals(
             sites=len(self.sites),
-            published=len(published),
-            failed=sum(s.status == "failed" for s in self.sites),
-            interrupted=sum(s.status == "interrupted" for s in self.sites),
-            states=sum(s.exploration.states for s in published if s.exploration),
-            edges=sum(s.exploration.edges for s in published if s.exploration),
+            published=status["published"],
+            failed=status["failed"],
+            interrupted=status["interrupted"],
+            states=sum(exploration.states for exploration in found),
+            edges=sum(exploration.edges for exploration in found),
         )
 
     @computed_field  # type: ignore[prop-decorator]  # mypy: decorators on properties

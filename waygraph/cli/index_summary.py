@@ -72,13 +72,12 @@ def _print_site(outcome: SiteOutcome) -> None:
 
 
 def _print_exploration(found: Exploration) -> None:
-    saved = found.counters.get("difference/saved")
     say(
-        f"  explored in {found.seconds:.1f} s: {sum(row.activations for row in found.depths)} activations"
-        + (f", {saved} saved by differencing" if saved is not None else "")
+        f"  explored in {found.seconds:.1f} s: {found.counters.get('explore/activations', 0)} activations, "
+        f"{found.counters.get('diff/saved', 0)} saved by differencing, {found.inherited_edges} edges inherited"
     )
     print_table(
-        ("  depth", "states", "activations", "seconds", "states/min"),
+        ("depth", "states", "activations", "seconds", "states/min"),
         [
             (f"  {d.depth}", d.states, d.activations, f"{d.seconds:.1f}", f"{d.states_per_minute:.0f}")
             for d in found.depths

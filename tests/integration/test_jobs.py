@@ -1,0 +1,173 @@
+"""Many sites at once on a real Ray with one CPU: real actors, encoder and store; exploring follows links.
+
+The browser's part is in tests/e2e; here sites die, hang and lie without one.
+"""
+
+import json
+import os
+import signal
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from index.store import Store
+from pipeline.jobs import private_ray, run_index
+from pipeline.jobs.cluster import ray_cluster
+from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
+from tests.sites.server import FixtureServer, Page
+from waygraph.errors import InvalidInput, StoreError
+from waygraph.settings import Settings
+
+EXPLORE = "tests.integration.link_explorer:explore_links"
+
+SHOP = {
+    "/": '<title>Shop</title><h1>Welcome</h1><a href="/chairs">Chairs</a><a href="/help">Help</a>'
+    '<a href="http://elsewhere.example/">Elsewhere</a>',
+    "/chairs": '<title>Chairs</title><h1>Chairs and tables</h1><a href="/">Home</a><a href="/help">Help</a>',
+    "/help": '<title>Help</title><h1>How to return goods</h1><a href="/">Home</a>',
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_with_one_cpu():
+    """A Ray that is connected already is used: here one that has a single CPU for everything."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(private_ray.ARGUMENTS, "num_cpus", 1)
+        with ray_cluster():
+            yield
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(store=str(tmp_path / "maps"), jobs={"sites_at_once": 2, "states_per_batch": 2})
+
+
+@pytest.fixture
+def serve():
+    with ExitStack() as servers:
+        yield lambda pages: servers.enter_context(FixtureServer(pages))
+
+
+def index(urls, settings, on_event=lambda _: None):
+    return run_index(urls, settings=settings, on_event=on_event, explore=EXPLORE)
+
+
+def test_each_site_has_its_own_fate(serve, settings, capfd):
+    """One run: two good sites, one that answers nothing, one that kills its explorer, one that does so once, a bug."""
+    good, other = serve(SHOP), serve({"/": "<title>Small</title><h1>One page</h1>"})
+    gone = serve({"/": Page(drop=True)})
+    deadly, buggy = serve({"/": "<!-- die -->"}), serve({"/": "<!-- bug -->"})
+    answers = iter(["<!-- die -->"])
+    shaky = serve({"/": lambda _: next(answers, "<title>Second try</title><h1>Here</h1>")})
+    flaky = serve({"/": "<!-- browser -->"})
+    events = []
+
+    report = index([s.url for s in (good, gone, deadly, shaky, buggy, flaky, other, good)], settings, events.append)
+
+    fates = {site.start_url: site for site in report.sites}
+    assert {url: site.status for url, site in fates.items()} == {
+        good.url: "published",
+        other.url: "published",
+        shaky.url: "published",
+        gone.url: "failed",
+        deadly.url: "failed",
+        buggy.url: "failed",
+        flaky.url: "failed",
+    }
+    assert report.duplicates == (good.url,)
+    assert report.exit_code == 5
+    assert fates[gone.url].error.type == "site-unreachable"
+    assert fates[gone.url].attempts == 1
+    assert fates[deadly.url].error.type == "worker-lost"
+    assert fates[deadly.url].attempts == 2
+    assert fates[shaky.url].attempts == 2
+    assert fates[flaky.url].error.type == "browser-failure"
+    assert fates[flaky.url].attempts == 2
+    assert "ZeroDivisionError: a bug" in fates[buggy.url].error.message
+
+    found = fates[good.url].exploration
+    assert (found.states, found.edges, found.skipped, found.failed) == (
+        3,
+        5,
+        {"scope/external": 1},
+        {"one that did not work": 1},
+    )
+    assert fates[good.url].publication.encoded == 3
+    store = Store.open(settings.store)
+    assert store.sites() == sorted(fates[url].site for url in (good.url, other.url, shaky.url))
+    version = store.read(fates[good.url].site)
+    assert set(version.pages) == set(version.graph.nodes)
+    assert version.manifest.report["run_id"] == report.run_id
+
+    assert sum(isinstance(event, SiteFinished) for event in events) == 7
+    assert {e.site for e in events if isinstance(e, SiteProgress)} >= {fates[good.url].site}
+    assert {e.phase for e in events if isinstance(e, SitePhase)} == {"exploring", "encoding"}
+    assert sum("trying again" in e.text for e in events if isinstance(e, Notice)) == 3
+
+    folder = os.path.join(settings.store, "runs", report.run_id)  # noqa: PTH118
+    with open(os.path.join(folder, "report.json"), encoding="utf-8") as written:  # noqa: PTH118, PTH123
+        assert json.load(written) == report.model_dump(mode="json")
+    captured = capfd.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
+def test_equal_content_is_not_encoded_again_by_the_next_run(serve, settings):
+    shop = serve(dict(SHOP))
+    first = index([shop.url], settings)
+    second = index([shop.url], settings)
+    assert [r.sites[0].publication.version for r in (first, second)] == [1, 2]
+    assert (second.sites[0].publication.encoded, second.sites[0].publication.reused) == (0, 3)
+
+
+def test_vectors_made_in_another_site_context_are_not_reused(serve, settings):
+    shop = serve(dict(SHOP))
+    index([shop.url], settings)
+    shop.pages["/help"] = '<title>Help</title><h1>Something else</h1><a href="/">Home</a><a href="/chairs">Chairs</a>'
+    publication = index([shop.url], settings).sites[0].publication
+    context = [Store.open(settings.store).manifest(shop.url.split("/")[2], v).encoder.context for v in (1, 2)]
+    assert publication.encoded == (1 if context[0] == context[1] else 3)
+
+
+def test_missing_weights_end_the_run_for_every_site(serve, settings, tmp_path):
+    shop, held = serve(SHOP), serve({"/": "<!-- hang -->"})
+    missing = settings.model_copy(update={"encode": settings.encode.model_copy(update={"weights": tmp_path / "none"})})
+    report = index([held.url, shop.url], missing)
+    assert report.exit_code == 6
+    assert {site.error.type for site in report.sites} == {"weights-missing"}
+
+
+def test_sigint_ends_the_run_in_order_and_keeps_what_is_published(serve, settings):
+    """The signal comes when one site is published and the other one still explored."""
+    shop, held, queued = serve(SHOP), serve({"/": "<!-- hang -->"}), serve(SHOP)
+
+    def interrupt(event):
+        if isinstance(event, SiteFinished) and event.outcome.status == "published":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    alone = settings.model_copy(update={"jobs": settings.jobs.model_copy(update={"sites_at_once": 2})})
+    report = index([held.url, shop.url], alone, interrupt)
+    assert queued.requests == []
+    assert report.interrupted
+    assert report.exit_code == 130
+    assert [site.status for site in report.sites] == ["interrupted", "published"]
+    assert Store.open(settings.store).sites() == [report.sites[1].site]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_run_may_be_started_from_any_thread(serve, settings):
+    shop, reports = serve(SHOP), []
+    thread = threading.Thread(target=lambda: reports.append(index([shop.url], settings)))
+    thread.start()
+    thread.join()
+    assert reports[0].exit_code == 0
+
+
+def test_bad_urls_and_foreign_folders_are_refused_before_anything_starts(settings, tmp_path):
+    with pytest.raises(InvalidInput):
+        index(["ftp://a.example/"], settings)
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps" / "thesis.txt").write_text("mine")
+    with pytest.raises(StoreError):
+        index(["http://a.example/"], settings)
