@@ -61,9 +61,20 @@ class _Document(BaseModel):
             raise damaged(path, str(error)) from error
 
     def to_bytes(self) -> bytes:
-        """Readable JSON."""
-        # ASCII: what pages said may contain lone surrogates, which UTF-8 cannot spell and JSON escapes can.
-        return f"{json.dumps(self.model_dump(mode='json', by_alias=True), indent=1)}\n".encode()
+        """Readable JSON; numbers that JSON does not have become null.
+
+        Raises
+        ------
+        InvalidInput
+            When a report or a setting holds something that is no JSON.
+
+        """
+        try:
+            # ASCII: what pages said may contain lone surrogates, which UTF-8 cannot spell and JSON escapes can.
+            loose = json.dumps(self.model_dump(mode="json", by_alias=True))
+        except ValueError as error:
+            raise InvalidInput(f"A {type(self).__name__.lower()} cannot be written as JSON: {error}.") from error
+        return f"{json.dumps(json.loads(loose, parse_constant=lambda _: None), indent=1)}\n".encode()
 
 
 class FileEntry(BaseModel):

@@ -155,6 +155,16 @@ def test_lone_surrogates_in_what_a_page_says_do_not_lose_the_map(store):
     assert read.manifest.report == {"skipped": [bad]}
 
 
+def test_reports_may_hold_whatever_has_a_json_form(store):
+    report = {"file": Path("/x"), "rate": float("inf"), "none": float("nan"), "depths": ({"states": 1},), "when": None}
+    store.publish(draft(store, report=report))
+    stored = {"file": "/x", "rate": None, "none": None, "depths": [{"states": 1}], "when": None}
+    assert store.manifest(SITE).report == stored
+    with pytest.raises(InvalidInput, match="cannot be written as JSON"):
+        store.publish(draft(store, report={"thing": object()}))
+    assert store.head(SITE) == 1
+
+
 def test_versions_are_numbered_and_older_ones_stay_readable(store):
     for marker in "abc":
         store.publish(draft(store, marker=marker))
