@@ -13,7 +13,7 @@ from waygraph.cli.ask import STATE_HELP
 from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption, load_settings
 from waygraph.cli.output import print_json, say
 from waygraph.cli.source import is_node_id, open_source, resolve_site, resolve_state
-from waygraph.errors import BrowserFailure, InvalidInput, TeleportFailed
+from waygraph.errors import InvalidInput, SiteUnreachable, TeleportFailed
 from waygraph.schemas import SiteDetail
 from waygraph.settings import CaptureProfile, Settings
 
@@ -147,7 +147,10 @@ async def _load(page: Page, url: str) -> None:
     try:
         await page.goto(url)
     except Error as error:
-        raise BrowserFailure(f"{url} could not be loaded: {error.message.splitlines()[0]}") from error
+        reason = error.message.splitlines()[0].removeprefix("Page.goto: ")
+        raise SiteUnreachable(
+            f"{url} could not be loaded: {reason}", hint="Check the URL and that the site is up."
+        ) from error
 
 
 def register(app: typer.Typer) -> None:
