@@ -13,6 +13,9 @@ from typing import Any
 #: Ray asks for no less. Requests and answers are small and never go through the object store.
 OBJECT_STORE_BYTES = 80 * 2**20
 
+#: Unix sockets are made in Ray's folder; their paths may have 107 bytes, of which Ray takes about 70.
+LONGEST_PARENT = 20
+
 #: Settings of a private Ray that can only be given by the environment; what the user set wins.
 _PRIVATE = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -50,9 +53,11 @@ def connected() -> Iterator[None]:
             ending.callback(ray.shutdown)
             ray.init(cluster, **quiet)
         else:
-            # Unix sockets are made below this folder, and their paths may not be long.
+            parent = tempfile.gettempdir()
+            if len(parent) > LONGEST_PARENT:
+                parent = "/tmp"  # noqa: S108 - a private folder is made in it
             folder = ending.enter_context(
-                tempfile.TemporaryDirectory(prefix="wg-serve-", dir="/tmp", ignore_cleanup_errors=True)
+                tempfile.TemporaryDirectory(prefix="wg-serve-", dir=parent, ignore_cleanup_errors=True)
             )
             ending.callback(ray.shutdown)
             ray.init(

@@ -25,10 +25,12 @@ print("ended", flush=True)
 """
 
 
-def spawn(settings: dict[str, object]) -> subprocess.Popen[str]:
+def spawn(settings: dict[str, object], temporary: str | None = None) -> subprocess.Popen[str]:
     """Start a service in a session of its own; it prints its URL when it is ready."""
     # A test must not end up on somebody's cluster.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    if temporary is not None:
+        environment["TMPDIR"] = temporary
     return subprocess.Popen(
         [sys.executable, "-c", SERVE, json.dumps(settings)],
         stdout=subprocess.PIPE,
@@ -42,8 +44,8 @@ def spawn(settings: dict[str, object]) -> subprocess.Popen[str]:
 class RunningService:
     """A service in a process of its own."""
 
-    def __init__(self, store: Path, **serve: object) -> None:
-        self.process = spawn({"store": str(store), "serve": {"port": 0, "refresh_seconds": 0.2, **serve}})
+    def __init__(self, store: Path, *, temporary: str | None = None, **serve: object) -> None:
+        self.process = spawn({"store": str(store), "serve": {"port": 0, "refresh_seconds": 0.2, **serve}}, temporary)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         if not self.url.startswith("http"):
