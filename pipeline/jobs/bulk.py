@@ -12,6 +12,7 @@ from index.store import Store
 from pipeline.jobs.account import Account
 from pipeline.jobs.cluster import Cluster, ray_cluster
 from pipeline.jobs.events import JobEvent
+from pipeline.jobs.private_ray import PrivateRay
 from pipeline.jobs.report import RunReport
 from pipeline.jobs.sites import plan_sites
 from waygraph.errors import WaygraphError
@@ -45,11 +46,19 @@ async def _until_stopped(account: Account, settings: Settings, cluster: Cluster,
     handled = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
     for number in handled:
         loop.add_signal_handler(number, stop.set)
+    if cluster.private is not None:
+        # Ray itself would wait a minute for a head that is gone, and then end this process without a word from us.
+        loop.add_reader(cluster.private.lifeline, _ray_ended, account, loop, cluster.private)
     try:
         await Run(account, settings, cluster, explore).execute(stop)
     finally:
         for number in handled:
             loop.remove_signal_handler(number)
+
+
+def _ray_ended(account: Account, loop: asyncio.AbstractEventLoop, private: PrivateRay) -> None:
+    loop.remove_reader(private.lifeline)
+    account.give_up(WaygraphError("Ray ended in the middle of the run.", hint="Was it killed? Run the command again."))
 
 
 @contextmanager

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from pipeline.jobs.private_ray import private_ray
+from pipeline.jobs.private_ray import PrivateRay, private_ray
 from waygraph.errors import EnvironmentMissing
 
 #: Browsers that one machine runs at once unless told otherwise.
@@ -22,10 +21,17 @@ _CONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A connected Ray: CPUs of each machine, and the log folder when the machine is this one."""
+    """A connected Ray.
+
+    Attributes
+    ----------
+    cpus : of each machine.
+    private : the Ray that was started for this run; None when it is shared with others.
+
+    """
 
     cpus: tuple[float, ...]
-    logs: Path | None
+    private: PrivateRay | None
 
     @property
     def default_explorers(self) -> int:
@@ -46,10 +52,10 @@ def ray_cluster() -> Iterator[Cluster]:
     address = os.environ.get("RAY_ADDRESS", "")
     if address or _connected():
         with _driver(address) as cpus:
-            yield Cluster(cpus, logs=None)
+            yield Cluster(cpus, private=None)
         return
-    with private_ray() as host, _driver(host.address) as cpus:
-        yield Cluster(cpus, logs=host.logs)
+    with private_ray() as private, _driver(private.address) as cpus:
+        yield Cluster(cpus, private)
 
 
 def _connected() -> bool:

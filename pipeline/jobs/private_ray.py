@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pipeline.jobs import ray_host
 from waygraph.errors import EnvironmentMissing
@@ -45,10 +45,11 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class PrivateRay:
-    """Where it listens, and where its processes write their logs."""
+    """Where it listens, where its processes write their logs, and a pipe that ends when it does."""
 
     address: str
     logs: Path
+    lifeline: IO[bytes]
 
 
 @contextmanager
@@ -73,7 +74,7 @@ def private_ray() -> Iterator[PrivateRay]:
                 f"Ray could not be started: {lines[-1] if lines else 'it ended without a word'}",
                 hint="Run `waygraph doctor`.",
             )
-        yield PrivateRay(address, folder / "session_latest" / "logs")
+        yield PrivateRay(address, folder / "session_latest" / "logs", host.stdout)
 
 
 @contextmanager

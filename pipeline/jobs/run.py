@@ -80,8 +80,9 @@ class Run:
             work.cancel()
         stopping.cancel()
         await asyncio.gather(work, stopping, return_exceptions=True)
-        for actor in self._actors:
-            ray.kill(actor)
+        if self._cluster.private is None:  # else they end with it
+            for actor in self._actors:
+                ray.kill(actor)
         account.mark(phase, since=since)
         if self._lost_workers:
             self._keep_logs()
@@ -250,9 +251,10 @@ class Run:
 
     def _keep_logs(self) -> None:
         """Keep what the workers wrote: the private Ray's folder disappears with it."""
-        if self._cluster.logs is None:
+        if self._cluster.private is None:
             return
-        for log in sorted([*self._cluster.logs.glob("worker-*"), *self._cluster.logs.glob("raylet.*")]):
+        logs = self._cluster.private.logs
+        for log in sorted([*logs.glob("worker-*"), *logs.glob("raylet.*")]):
             lines = log.read_bytes()[-_LOG_BYTES:].splitlines(keepends=True)
             # Lines that start with a colon are Ray's marks for its own log reader.
             if content := b"".join(line for line in lines if not line.startswith(b":")):
