@@ -143,6 +143,8 @@ class LiveTable:
 
         done = sum(self._counts.values())
         title = f"{done}/{self._total} sites, {time.monotonic() - self._started:.0f} s"
+        if not done and not self._rows:
+            title += ", starting"
         for status in ("failed", "interrupted"):
             if self._counts[status]:
                 title += f", {self._counts[status]} {status}"
