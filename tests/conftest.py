@@ -3,13 +3,17 @@
 import asyncio
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import pytest
 
+from index.store import EncoderInfo, MapDraft, Store
+from pipeline.encode.counts import count_segments
+from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
 from waygraph.demo_site import DemoSite
-from waygraph.settings import BrowserSettings, Settings
+from waygraph.settings import BrowserSettings, EncodeSettings, Settings
 
 #: Nothing but this machine can be reached from a browser under test.
 LOOPBACK_ONLY = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
@@ -49,3 +53,32 @@ def shop() -> Iterator[ExploredShop]:
         settings = Settings(browser=LOOPBACK_ONLY)
         capture = asyncio.run(explore_site(site.url, settings=settings, blobs=blobs))
         yield ExploredShop(site, capture, blobs, tuple(site.requests))
+
+
+@pytest.fixture(scope="session")
+def shop_store(shop: ExploredShop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that holds the explored shop, encoded and published as version 1."""
+    path = tmp_path_factory.mktemp("shop") / "maps"
+    store = Store.open(str(path), create=True)
+    for content in shop.blobs.values():
+        store.blobs.put(content)
+    capture = shop.capture
+    encoder = create_encoder(EncodeSettings())
+    observations = list(capture.observations.values())
+    context = encoder.prepare_site(count_segments(observations))
+    pages = encoder.encode_pages(observations, context)
+    store.publish(
+        MapDraft(
+            site=capture.site,
+            start_url=capture.start_url,
+            graph=capture.graph,
+            observations=dict(capture.observations),
+            pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
+            encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+            capture=dict(capture.profile),
+            report=asdict(capture.report),
+            partial=capture.report.partial,
+            settings={"explore": Settings().explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
+        )
+    )
+    return path

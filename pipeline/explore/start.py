@@ -35,6 +35,8 @@ _NET_ERRORS = {
     "ERR_SSL_": "no secure connection can be made",
     "ERR_ADDRESS_UNREACHABLE": "there is no route to it",
     "ERR_INTERNET_DISCONNECTED": "this machine has no network",
+    "ERR_UNSAFE_PORT": "browsers refuse to use that port",
+    "Download is starting": "it sends a download instead of a page",
     "ERR_ABORTED": "it sends a download or nothing instead of a page",
     "Timeout": "it does not answer in time",
     "gave no answer": "its page hangs",

@@ -90,7 +90,9 @@ def test_the_graph_does_not_depend_on_the_hash_seed(shop):
     exports = []
     for seed in ("0", "1", "4711"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(["."])}
-        done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
         exports.append(json.loads(done.stdout))
     assert exports[0] == exports[1] == exports[2]
 

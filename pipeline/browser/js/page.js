@@ -9,6 +9,18 @@
   const nativeSetTimeout = window.setTimeout.bind(window);
   const nativeClearTimeout = window.clearTimeout.bind(window);
   const nativeStringify = JSON.stringify;
+  // Some libraries give arrays or strings a toJSON of their own, which even the native function obeys.
+  const stringify = (value) => {
+    const own = [Object.prototype, Array.prototype, String.prototype]
+      .map((prototype) => [prototype, Object.getOwnPropertyDescriptor(prototype, "toJSON")])
+      .filter(([, descriptor]) => descriptor?.configurable);
+    for (const [prototype] of own) delete prototype.toJSON;
+    try {
+      return nativeStringify(value);
+    } finally {
+      for (const [prototype, descriptor] of own) Object.defineProperty(prototype, "toJSON", descriptor);
+    }
+  };
   const now = () => performance.now();
 
   // ---- Quiet: has everything that an action or a load started come to an end? -------------------------------------
@@ -581,6 +593,7 @@
     const visitDocument = (doc, frame, origin) => {
       const root = doc.documentElement;
       const win = doc.defaultView;
+      if (!root) return; // a script emptied the document
       const modals = doc.querySelectorAll(":modal");
       visit(root, {
         path: `/${stepName(root, 1)}`, frame, origin,
@@ -600,7 +613,7 @@
     visitDocument(document, [], { x: window.scrollX, y: window.scrollY });
     const counts = new Map();
     for (const candidate of candidates) {
-      const key = nativeStringify([candidate.kind, candidate.frame, candidate.role, candidate.name]);
+      const key = stringify([candidate.kind, candidate.frame, candidate.role, candidate.name]);
       candidate.nth = counts.get(key) || 0;
       counts.set(key, candidate.nth + 1);
     }
@@ -644,10 +657,10 @@
 
   const masked = (text) => text.replace(/\d+/g, "#");
   const ladder = (action, described) => {
-    const frame = nativeStringify(action.frame);
+    const frame = stringify(action.frame);
     const here = described.candidates
       .map((candidate, i) => [candidate, described.elements[i]])
-      .filter(([c]) => c.kind === action.kind && nativeStringify(c.frame) === frame && c.role === action.role);
+      .filter(([c]) => c.kind === action.kind && stringify(c.frame) === frame && c.role === action.role);
     const alike = here.filter(([c]) => c.name === action.name && (!action.target || c.target === action.target));
     const samePlace = alike.find(([c]) => c.xpath === action.xpath);
     if (samePlace) return [samePlace[1], "exact"];
@@ -713,9 +726,9 @@
       },
       observe: async (options) => {
         const settled = await settle(options);
-        return nativeStringify({ settled, ...snapshot(options) });
+        return stringify({ settled, ...snapshot(options) });
       },
-      find: (action, options) => nativeStringify(find(action, options)),
+      find: (action, options) => stringify(find(action, options)),
     },
   });
 })();

@@ -1,0 +1,327 @@
+"""What does waygraph see in a page? Each phenomenon is one small page with a known answer."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from playwright._impl.transport import PipeTransport
+
+from index.graph import element_hash
+from pipeline.browser.launch import launch
+from pipeline.browser.session import GuardedPage
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import NotActionable
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.server import FixtureServer
+from waygraph.settings import CaptureProfile, ExploreSettings
+
+
+@asynccontextmanager
+async def guarded_page(site, policy=lambda _: None):
+    async with launch(LOOPBACK_ONLY) as browser:
+        page = await GuardedPage.open(
+            browser,
+            lens=Lens.of(LOOPBACK_ONLY, ExploreSettings()),
+            settings=LOOPBACK_ONLY,
+            profile=CaptureProfile(),
+            user_agent="waygraph-test",
+            storage_state=None,
+            scope=(site.url.removeprefix("http://").rstrip("/"),),
+            policy=policy,
+        )
+        yield page
+        await page.close()
+
+
+def look(html, **pages):
+    """Snapshot of a page with this HTML."""
+
+    async def run(site):
+        async with guarded_page(site) as page:
+            return (await page.view.goto(site.url)).snapshot
+
+    with FixtureServer({"/": html, **pages}) as site:
+        return asyncio.run(run(site))
+
+
+def act(html, *names, pages=None):
+    """The first look at a page, what clicking the named elements one after the other led to, and the page itself."""
+
+    async def run(site):
+        async with guarded_page(site) as page:
+            first = (await page.view.goto(site.url)).snapshot
+            acted = []
+            for name in names:
+                kind, _, label = name.rpartition(":")
+                seen = acted[-1].snapshot if acted else first
+                action = next(
+                    c.action for c in seen.candidates if c.action.name == label and c.action.kind == (kind or "click")
+                )
+                acted.append(await page.view.act(action))
+            return first, acted, page.take_stopped()
+
+    with FixtureServer({"/": html, **(pages or {})}) as site:
+        return (*asyncio.run(run(site)), site)
+
+
+def names(snapshot, kind="click"):
+    return [c.action.name for c in snapshot.candidates if c.action.kind == kind]
+
+
+def test_element_hashes_are_md5_of_full_xpaths_with_frames_and_shadow_hops():
+    seen = look(
+        """<title>t</title><main>é<p>a</p><p>b</p></main><x-box></x-box><iframe srcdoc="<h1>In</h1>"></iframe>
+        <script>customElements.define("x-box", class extends HTMLElement {
+          connectedCallback() { this.attachShadow({mode: "open"}).innerHTML = "<button>Inside</button>"; }
+        })</script>"""
+    )
+    assert set(seen.structure) == {
+        element_hash("/html[1]"),
+        element_hash("/html[1]/body[1]"),
+        element_hash("/html[1]/body[1]/main[1]"),
+        element_hash("/html[1]/body[1]/main[1]/p[1]"),
+        element_hash("/html[1]/body[1]/main[1]/p[2]"),
+        element_hash("/html[1]/body[1]/x-box[1]"),
+        element_hash("/html[1]/body[1]/x-box[1] >>> /button[1]"),
+        element_hash("/html[1]/body[1]/iframe[1]"),
+        element_hash("/html[1]", ["/html[1]/body[1]/iframe[1]"]),
+        element_hash("/html[1]/body[1]", ["/html[1]/body[1]/iframe[1]"]),
+        element_hash("/html[1]/body[1]/h1[1]", ["/html[1]/body[1]/iframe[1]"]),
+    }
+    assert names(seen) == ["Inside"]
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        "style='display:none'",
+        "style='visibility:hidden'",
+        "style='opacity:0'",
+        "aria-hidden=true",
+        "inert",
+        "hidden",
+        "style='position:absolute;left:-9999px'",
+        "style='max-height:0;overflow:hidden'",
+        "style='height:0;width:0;overflow:hidden'",
+    ],
+)
+def test_what_a_person_cannot_perceive_is_not_exposed(hiding):
+    seen = look(f"<button>Seen</button><div {hiding}><button>Unseen</button></div>")
+    assert names(seen) == ["Seen"]
+
+
+def test_closed_details_and_dialogs_are_not_exposed_and_open_ones_are():
+    seen = look(
+        """<details><summary>More</summary><a href=/a>In closed</a></details>
+        <details open><summary>Less</summary><a href=/b>In open</a></details>
+        <dialog><button>In closed dialog</button></dialog>"""
+    )
+    assert names(seen) == ["More", "Less", "In open"]
+
+
+def test_behind_a_modal_dialog_nothing_is_exposed():
+    html = "<button onclick='d.showModal()'>Open</button><dialog id=d><button>Close</button></dialog>"
+    _, (opened,), _, _ = act(html, "Open")
+    assert names(opened.snapshot) == ["Close"]
+
+
+def test_scrolled_out_content_of_a_scrolling_box_is_exposed():
+    seen = look("<div style='height:50px;overflow:auto'><p style='height:500px'>tall</p><a href=/x>Deep</a></div>")
+    assert names(seen) == ["Deep"]
+
+
+def test_roles_and_names_follow_aria():
+    seen = look(
+        """<a href=/a><img alt=Logo src=data:,></a><button aria-label=Close>x</button><div role=tab>Tab <b>one</b></div>
+        <span id=l>Labelled</span><button aria-labelledby=l>no</button><input type=button value=Press>
+        <summary>s</summary><input type=text aria-label=Field><div role="menuitem">Item</div>"""
+    )
+    found = [(c.action.role, c.action.name) for c in seen.candidates]
+    assert ("link", "Logo") in found
+    assert ("button", "Close") in found
+    assert ("tab", "Tab one") in found
+    assert ("button", "Labelled") in found
+    assert ("button", "Press") in found
+    assert ("menuitem", "Item") in found
+    assert not any(role == "textbox" for role, _ in found)
+
+
+def test_elements_that_are_clickable_without_a_role_are_candidates_once():
+    seen = look(
+        """<div onclick="1">Handler</div><div style="cursor:pointer"><span>Pointer</span></div>
+        <a href=/x style="cursor:pointer"><span>Link</span></a>"""
+    )
+    assert [(c.action.role, c.action.name) for c in seen.candidates] == [
+        ("", "Handler"),
+        ("", "Pointer"),
+        ("link", "Link"),
+    ]
+
+
+def test_equal_elements_are_numbered_in_document_order():
+    seen = look("<button>Edit</button><button>Edit</button><button>Other</button><button>Edit</button>")
+    assert [(c.action.name, c.action.nth) for c in seen.candidates] == [
+        ("Edit", 0),
+        ("Edit", 1),
+        ("Other", 0),
+        ("Edit", 2),
+    ]
+
+
+def test_segments_are_the_visible_texts_with_role_and_box():
+    seen = look("<h1>Title <em>of it</em></h1><p>Text with <a href=/l>link</a></p><p hidden>Secret</p>")
+    assert [(s.role, s.text) for s in seen.segments] == [
+        ("heading", "Title of it"),
+        ("text", "Text with"),
+        ("link", "link"),
+    ]
+    assert all(s.box.width > 0 and s.box.height > 0 for s in seen.segments)
+
+
+HOVER_MENU = """<style>.sub{display:none} li:hover > .sub{display:block}</style>
+<ul><li><a href=/shop>Shop</a><ul class=sub><li><a href=/shoes>Shoes</a></li></ul></li></ul><p>below</p>"""
+
+
+def test_a_menu_that_opens_on_hover_is_opened_by_a_hover_and_stays_open_while_it_is_looked_at():
+    first, (hovered,), _, _ = act(HOVER_MENU, "hover:Shop")
+    assert names(first, "hover") == ["Shop"]
+    assert "Shoes" not in names(first)
+    assert "Shoes" in names(hovered.snapshot)
+
+
+def test_the_pointer_does_not_stay_on_what_was_clicked():
+    html = "<style>b{display:none} button:hover + b{display:inline}</style><button>Go</button><b>tip</b>"
+    first, (clicked,), _, _ = act(html, "Go")
+    assert clicked.snapshot.id == first.id
+
+
+def test_content_that_arrives_800_ms_after_the_click_is_waited_for():
+    html = """<button onclick="setTimeout(() => { out.innerHTML = '<p>late</p>' }, 800)">Later</button>
+    <button onclick="fetch('/slow').then(r => r.text()).then(t => { out.innerHTML = t })">Fetch</button>
+    <div id=out></div>"""
+
+    async def run(site):
+        async with guarded_page(site) as page:
+            texts = []
+            for label in ("Later", "Fetch"):
+                seen = (await page.view.goto(site.url)).snapshot
+                action = next(c.action for c in seen.candidates if c.action.name == label)
+                texts.append([s.text for s in (await page.view.act(action)).snapshot.segments])
+            return texts
+
+    with FixtureServer({"/": html, "/slow": "<p>fetched</p>"}) as site:
+        later, fetched = asyncio.run(run(site))
+    assert "late" in later
+    assert "fetched" in fetched
+
+
+def test_a_page_that_never_settles_is_looked_at_at_the_cap():
+    seen = look("<p id=p></p><script>setInterval(() => { p.textContent = performance.now() }, 5)</script>")
+    assert seen.capped
+
+
+def test_finite_animations_are_at_their_end():
+    html = """<style>@keyframes in { from { visibility: hidden } to { visibility: visible } }
+    .in { animation: in 30s steps(1, end) both }</style><button onclick="x.className='in'">Go</button>
+    <div id=x style="visibility:hidden"><a href=/x>Shown</a></div>"""
+    _, (acted,), _, _ = act(html, "Go")
+    assert "Shown" in names(acted.snapshot)
+    assert not acted.snapshot.capped
+
+
+def test_requests_that_change_something_are_stopped_on_the_wire_and_reported():
+    html = """<button onclick="fetch('/api', {method: 'POST', body: 'x'}).catch(() => 0)">Fetch</button>
+    <button onclick="navigator.sendBeacon('/beacon', 'x')">Beacon</button>
+    <button onclick="let x = new XMLHttpRequest(); x.open('DELETE', '/thing'); x.send()">Xhr</button>
+    <form method=post action=/form><button>Form</button></form>
+    <form method=post action=/tab target=_blank><button>Tab</button></form>"""
+    first, acted, (blocked, refused), site = act(html, "Fetch", "Beacon", "Xhr", "Form", "Tab")
+    assert [(b.method, b.url.rpartition("/")[2]) for b in blocked] == [
+        ("POST", "api"),
+        ("POST", "beacon"),
+        ("DELETE", "thing"),
+        ("POST", "form"),
+    ]
+    assert refused == ()
+    assert site.mutations == 0
+    assert {a.snapshot.id for a in acted} == {first.id}
+    assert not any(a.snapshot.capped for a in acted)
+
+
+def test_documents_that_policy_refuses_are_not_loaded_and_the_page_stays():
+    async def run(site):
+        async with guarded_page(site, lambda url: "robots" if url.endswith("/secret") else None) as page:
+            seen = (await page.view.goto(site.url)).snapshot
+            acted = await page.view.act(seen.candidates[0].action)
+            return seen, acted, page.take_stopped()
+
+    with FixtureServer({"/": "<button onclick=\"location='/secret'\">Go</button>"}) as site:
+        seen, acted, (_, refused) = asyncio.run(run(site))
+        assert acted.snapshot.id == seen.id
+        assert [(url.rpartition("/")[2], reason) for url, reason in refused] == [("secret", "robots")]
+        assert "/secret" not in site.paths
+
+
+def test_dialogs_downloads_and_new_tabs_have_defined_outcomes():
+    html = """<button onclick="alert('hi')">Alert</button><a href=/tab target=_blank>Tab</a>
+    <button onclick="window.open('/tab')">Window</button><button onclick="window.open('https://example.com/')">Outside</button>"""
+    first, (alert,), _, _ = act(html, "Alert")
+    assert alert.dialogs == ("alert: hi",)
+    assert alert.snapshot.id == first.id
+    for opener in ("Tab", "Window"):
+        _, (tab,), _, _ = act(html, opener, pages={"/tab": "<h1>Tab</h1>"})
+        assert tab.popup is not None
+        assert tab.snapshot.url.endswith("/tab")
+    first, (outside,), _, _ = act(html, "Outside")
+    assert outside.popup is None
+    assert outside.snapshot.id == first.id
+
+
+def test_a_covered_element_is_not_clicked_through():
+    html = "<button>Under</button><div style='position:fixed;inset:0'>over</div>"
+
+    async def run(site):
+        async with guarded_page(site) as page:
+            seen = (await page.view.goto(site.url)).snapshot
+            await page.view.act(seen.candidates[0].action)
+
+    with FixtureServer({"/": html}) as site, pytest.raises(NotActionable, match="takes no pointer"):
+        asyncio.run(run(site))
+
+
+def count_round_trips(monkeypatch, elements):
+    """Messages to the browser driver that one look at a page of so many exposed elements needs."""
+    sent = []
+    original = PipeTransport.send
+
+    def counting(self, message):
+        sent.append(message["method"])
+        original(self, message)
+
+    async def run(site):
+        async with guarded_page(site) as page:
+            await page.view.goto(site.url)
+            monkeypatch.setattr(PipeTransport, "send", counting)
+            snapshot = await page.view.observe()
+            monkeypatch.setattr(PipeTransport, "send", original)
+            return snapshot
+
+    rows = "".join(f"<p><a href=/{i}>Link {i}</a></p>" for i in range(elements // 2))
+    with FixtureServer({"/": rows}) as site:
+        snapshot = asyncio.run(run(site))
+    assert len(snapshot.structure) >= elements
+    return sent
+
+
+def test_a_look_costs_one_round_trip_whatever_the_size_of_the_page(monkeypatch):
+    assert len(count_round_trips(monkeypatch, 20)) == 1
+    assert len(count_round_trips(monkeypatch, 4_000)) == 1
+
+
+def test_pages_that_replace_what_the_script_uses_are_read_all_the_same():
+    seen = look(
+        """<button>Go</button><script>JSON.stringify = () => 'no'; window.setTimeout = () => 0;
+        Array.prototype.toJSON = () => 'no';</script>"""
+    )
+    assert json.dumps(names(seen)) == '["Go"]'

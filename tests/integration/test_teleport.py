@@ -1,0 +1,142 @@
+"""Does a teleport arrive where it says, and admit it when it does not?"""
+
+import asyncio
+import random
+from contextlib import asynccontextmanager
+
+import pytest
+
+from pipeline.browser.launch import launch
+from tests.conftest import LOOPBACK_ONLY
+from tests.ground_truth.demo_shop import truth
+from tests.ground_truth.match import match_states
+from waygraph.errors import NoPath, NotFound
+from waygraph.local import StoreMap
+from waygraph.teleport import teleport
+
+PAIRS = 50
+
+
+@pytest.fixture(scope="module")
+def maps(shop_store):
+    with StoreMap(str(shop_store)) as source:
+        yield source
+
+
+@asynccontextmanager
+async def open_page(shop):
+    """A page that looks at the shop under the map's capture profile."""
+    async with launch(LOOPBACK_ONLY) as browser:
+        context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        yield await context.new_page()
+
+
+@pytest.fixture(scope="module")
+def ids(shop):
+    """Node id of every true state."""
+    base = shop.site.url.rstrip("/")
+    matches = match_states(truth(), shop.capture.graph, shop.capture.observations, base)
+    return {key: node_id for node_id, (key,) in matches.items()}
+
+
+def random_pairs(shop, maps):
+    """Pairs of states, half of the targets not addressable, half without goto, each with a known way."""
+    chance = random.Random(2026)
+    nodes = list(shop.capture.graph.nodes.values())
+    pairs = []
+    while len(pairs) < PAIRS:
+        number = len(pairs)
+        allow_goto, addressable = number % 2 == 0, number % 4 < 2
+        source = chance.choice(nodes)
+        target = chance.choice([n for n in nodes if n.addressable is addressable and n.id != source.id])
+        if allow_goto or has_way(maps, shop.capture.site, source.id, target.id):
+            pairs.append((source.id, target.id, allow_goto))
+    return pairs
+
+
+def has_way(maps, site, source, target):
+    try:
+        maps.path(site, source, target, allow_goto=False)
+    except NoPath:
+        return False
+    return True
+
+
+def test_fifty_random_teleports_arrive(shop, maps):
+    site = shop.capture.site
+
+    async def walk_all():
+        problems = []
+        async with open_page(shop) as page:
+            for source, target, allow_goto in random_pairs(shop, maps):
+                began = await teleport(page, maps, site, source)
+                assert began.outcome == "arrived", began
+                result = await teleport(page, maps, site, target, allow_goto=allow_goto)
+                if result.outcome != "arrived" or result.node_id != target:
+                    problems.append((source, target, allow_goto, result))
+                await close_other_tabs(page)
+        return problems
+
+    assert asyncio.run(walk_all()) == []
+
+
+async def close_other_tabs(page):
+    for other in page.context.pages:
+        if other is not page:
+            await other.close()
+
+
+def test_a_teleport_starts_from_any_page_of_the_site(shop, maps, ids):
+    async def walk():
+        async with open_page(shop) as page:
+            await page.goto(shop.site.url + "help/returns")
+            return await teleport(page, maps, shop.capture.site, ids["admin/settings"])
+
+    result = asyncio.run(walk())
+    assert (result.outcome, result.node_id) == ("arrived", ids["admin/settings"])
+    assert result.steps[-1].agrees
+
+
+def test_a_target_whose_page_was_changed_is_never_reported_as_reached(shop, maps, ids):
+    """The recorded element is there and opens something, but not what was recorded."""
+    target = next(node_id for key, node_id in ids.items() if key.startswith("p/fjord-wool-throw+"))
+
+    async def walk():
+        async with open_page(shop) as page:
+            await page.add_init_script(
+                "addEventListener('DOMContentLoaded', () => document.body.append(document.createElement('hr'), 'new'))"
+            )
+            return await teleport(page, maps, shop.capture.site, target)
+
+    result = asyncio.run(walk())
+    assert result.outcome == "failed"
+    assert result.problem
+
+
+def test_an_element_that_is_gone_is_not_replaced_by_another_one(shop, maps, ids):
+    async def walk():
+        clicked = []
+        async with open_page(shop) as page:
+            await page.expose_function("noteClick", lambda text: clicked.append(text))  # noqa: PLW0108 - has a __dict__
+            await page.add_init_script(
+                """addEventListener('DOMContentLoaded', () => {
+                    for (const tab of document.querySelectorAll('[role=tab]')) tab.textContent = 'Renamed';
+                    addEventListener('click', (event) => noteClick(event.target.textContent), true);
+                })"""
+            )
+            result = await teleport(page, maps, shop.capture.site, ids["p/tide-vase+reviews"])
+        return result, clicked
+
+    result, clicked = asyncio.run(walk())
+    assert result.outcome != "arrived"
+    assert "Renamed" not in clicked
+
+
+def test_an_unknown_target_is_an_error(shop, maps):
+    async def walk():
+        async with open_page(shop) as page:
+            await page.goto(shop.site.url)
+            await teleport(page, maps, shop.capture.site, "0" * 32)
+
+    with pytest.raises(NotFound):
+        asyncio.run(walk())
