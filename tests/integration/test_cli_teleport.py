@@ -1,0 +1,120 @@
+"""`waygraph teleport` walks a real browser to a state of a small site, and its exit code tells the truth."""
+
+import asyncio
+import json
+import os
+
+import pytest
+
+from index.store import EncoderInfo, MapDraft, Store
+from pipeline.encode.counts import count_segments
+from pipeline.encode.registry import create_encoder
+from pipeline.explore import explore_site
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.server import FixtureServer
+from waygraph.cli import main
+from waygraph.settings import EncodeSettings, Settings
+
+HOME = '<title>Home</title><h1>Home</h1><a href="/prices">Prices</a>'
+PRICES = """<title>Prices</title><h1>Prices</h1>
+<button onclick="document.getElementById('d').hidden = false">Discounts</button><p id="d" hidden>Ten percent off</p>"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    with FixtureServer({"/": HOME, "/prices": PRICES}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mapped(site, tmp_path_factory):
+    """The site's map in a store, and the id of the state that only a click leads to."""
+    location = str(tmp_path_factory.mktemp("teleport") / "maps")
+    store = Store.open(location, create=True)
+    settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2})
+    capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+    encoder = create_encoder(EncodeSettings())
+    observations = list(capture.observations.values())
+    context = encoder.prepare_site(count_segments(observations))
+    pages = encoder.encode_pages(observations, context)
+    store.publish(
+        MapDraft(
+            site=capture.site,
+            start_url=capture.start_url,
+            graph=capture.graph,
+            observations=dict(capture.observations),
+            pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
+            encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+            capture=dict(capture.profile),
+            settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
+        )
+    )
+    (discounts,) = [o.node_id for o in observations if any("Ten percent" in s.text for s in o.segments)]
+    return location, capture.site, discounts
+
+
+@pytest.fixture
+def teleport(mapped, capsys):
+    location, key, _ = mapped
+
+    def run(*words):
+        code = main(["teleport", key, *words, "--store", location])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_it_arrives_and_leaves_a_picture(teleport, mapped, tmp_path):
+    picture = tmp_path / "there.png"
+    code, out, err = teleport(mapped[2], "--screenshot", str(picture))
+    assert (code, err) == (0, "")
+    assert f"Arrived at [{mapped[2][:8]}]." in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_without_goto_it_walks_from_the_start_page_by_clicks_alone(teleport, mapped):
+    code, out, _ = teleport(mapped[2], "--no-goto", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert (answer["outcome"], answer["node_id"], answer["screenshot"]) == ("arrived", mapped[2], None)
+    assert [step["action"] for step in answer["steps"]] == ['click link "Prices"', 'click button "Discounts"']
+
+
+@pytest.mark.parametrize("start", ["/prices", "STATE"])
+def test_it_starts_where_it_is_told_to(teleport, mapped, site, start):
+    code, out, _ = teleport(site.at("/"), "--from", mapped[2] if start == "STATE" else start, "--json")
+    assert code == 0
+    assert json.loads(out)["url"] == site.url
+
+
+def test_a_page_that_changed_is_exit_code_10_never_success(teleport, mapped, site):
+    site.pages["/prices"] = PRICES.replace("Discounts", "Vouchers").replace("Ten percent off", "Nothing here")
+    try:
+        code, out, err = teleport(mapped[2], "--no-goto")
+        assert code == 10
+        assert "Arrived" not in out
+        assert "waygraph index" in err
+        code, out, _ = teleport(mapped[2], "--no-goto", "--json")
+        assert code == 10
+        assert json.loads(out)["outcome"] in {"failed", "arrived_elsewhere"}
+    finally:
+        site.pages["/prices"] = PRICES
+
+
+def test_a_site_that_is_down_is_exit_code_4(teleport, mapped):
+    code, _, err = teleport(mapped[2], "--from", "http://127.0.0.1:9/")
+    assert code == 4
+    assert "hint: " in err
+
+
+def test_without_a_browser_it_says_what_to_install(teleport, mapped, monkeypatch):
+    monkeypatch.setenv("WAYGRAPH_BROWSER__EXECUTABLE", "/nonexistent/chromium")
+    code, _, err = teleport(mapped[2])
+    assert code == 6
+    assert "install" in err
+
+
+def test_a_picture_that_cannot_be_written_is_one_clear_message(teleport, mapped):
+    code, _, err = teleport(mapped[2], "--screenshot", os.devnull + "/there.png")
+    assert code == 2
+    assert "--screenshot" in err
