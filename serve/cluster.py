@@ -25,6 +25,10 @@ _PRIVATE = {
     "RAY_AUTH_MODE": "token",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # `uv run waygraph` would rebuild its environment for every actor
     "RAY_SERVE_LOG_TO_STDERR": "0",
+    # One event loop per process instead of three: nothing of ours blocks it, and a request costs 3 ms of CPU less.
+    "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
+    "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
+    "RAY_SERVE_REQUEST_PATH_LOG_BUFFER_SIZE": "1000",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns about a future change for actors without GPU
     "RAY_gcs_rpc_server_reconnect_timeout_s": "2",
 }
