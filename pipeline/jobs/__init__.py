@@ -40,7 +40,7 @@ def run_index(
     Raises
     ------
     InvalidInput
-        When a URL means nothing.
+        When a URL means nothing, or there is no such encoder.
     StoreError
         When the store cannot be used.
 

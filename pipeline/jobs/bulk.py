@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from index.store import Store
+from pipeline.encode.registry import ENCODERS, create_encoder
 from pipeline.jobs.account import Account
 from pipeline.jobs.cluster import Cluster, ray_cluster
 from pipeline.jobs.events import JobEvent
@@ -24,6 +25,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None], explore: str) -> RunReport:
     """See `pipeline.jobs.run_index`."""
     plan = plan_sites(sites)
+    if settings.encode.encoder not in ENCODERS:
+        create_encoder(settings.encode)  # says so, before anything slow starts
     store = Store.open(settings.store, create=True)
     account = Account(plan, store, settings.store, on_event)
     try:
