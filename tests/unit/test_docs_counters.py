@@ -1,0 +1,13 @@
+"""Is every counter that the explorer bumps explained in docs/counters.md, and the other way round?"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_counter_is_documented_and_every_documented_counter_exists():
+    documented = set(re.findall(r"^\| `([a-z_]+/[a-z_]+)` \|", (ROOT / "docs/counters.md").read_text(), re.MULTILINE))
+    source = "".join(path.read_text() for path in (ROOT / "pipeline/explore").glob("*.py"))
+    bumped = set(re.findall(r'counters\["([a-z_]+/[a-z_]+)"\] \+=', source))
+    assert documented == bumped
