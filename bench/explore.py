@@ -85,6 +85,7 @@ async def bare_once(urls: Sequence[str], settings: Settings) -> Run:
             session = await context.new_cdp_session(page)
             for url in queue:
                 await page.goto(url, wait_until="load")
+                await page.evaluate("() => new Promise(requestAnimationFrame)")  # else there may be nothing to capture
                 shot = await session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
                 base64.b64decode(shot["data"])
                 await page.content()

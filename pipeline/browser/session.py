@@ -123,13 +123,12 @@ class GuardedPage:
         page = acted.popup or self.page
         try:
             session = self._sessions.get(page) or await self._context.new_cdp_session(page)
-            # Through Playwright a screenshot would wait for fonts and repaint twice; the page has settled already.
-            shot = await session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
+            screenshot = await _screenshot(page, session)
             dom = await page.content()
             aria = await page.locator("body").aria_snapshot(timeout=10_000)
         except PlaywrightError as error:
             raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
-        return Capture(screenshot=base64.b64decode(shot["data"]), dom=dom, aria=aria)
+        return Capture(screenshot=screenshot, dom=dom, aria=aria)
 
     def take_stopped(self) -> tuple[tuple[BlockedRequest, ...], tuple[tuple[str, str], ...]]:
         """Requests that the guard stopped since the last call, see `NetworkGuard.take`."""
@@ -147,6 +146,16 @@ class GuardedPage:
             self._sessions[page] = await self.guard.attach(page)
         except PlaywrightError as error:
             log.debug("guard/popup_gone %s: %s", page.url, error)
+
+
+async def _screenshot(page: Page, session: CDPSession) -> bytes:
+    """A JPEG of the viewport. Playwright would wait for fonts and repaint twice, but the page has settled already."""
+    try:
+        shot = await session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
+    except PlaywrightError:
+        # The compositor has no frame yet: Playwright waits for one.
+        return await page.screenshot(type="jpeg", quality=60, timeout=10_000)
+    return base64.b64decode(shot["data"])
 
 
 def compare_loads(first: Stored, second: Stored) -> frozenset[tuple[str, str]]:

@@ -27,22 +27,50 @@
 
   const MAX_TIMER_NESTING = 3; // a timer set by a timer set by a timer: a poller, not a consequence of the action
   const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+  const BUSY_MS = 40; // a main thread that was away for longer was at work on something
+  const MODULE_QUIET_MS = 200; // import() cannot be watched: where there are modules, wait for what they may import
   const activity = {
-    lastChange: now(), // last DOM mutation, or end of a request
+    lastChange: now(), // last DOM mutation, end of a request, or sign of work
+    lastLook: now(), // when quiet was last asked for
     mutations: 0, // since the last snapshot
     requests: 0, // started since the last snapshot
     opened: 0, // tabs or windows asked for since the last snapshot
     inFlight: new Map(), // request -> start time
     timers: new Map(), // timer id -> due time
+    observed: 0, // elements that wait to come into view (IntersectionObserver)
+    swept: 0, // how many of them there were when the page was last scrolled through
     nesting: 0,
     since: 0, // when the current action (or the load) began; timers due within the horizon after it count
     navigating: false,
   };
   let horizonMs = 1000;
 
+  const begin = (request) => {
+    activity.inFlight.set(request, now());
+  };
+  const end = (request) => {
+    activity.inFlight.delete(request);
+    activity.lastChange = now();
+  };
+
+  // Scripts, styles and images that a script adds are requests as well: bundlers load their chunks so.
+  const LOADING = "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], img[src]:not([loading=lazy])";
+  const awaitLoading = (element) => {
+    if (element.localName === "img" ? element.complete : element.localName === "script" && element.noModule) return;
+    begin(element);
+    for (const type of ["load", "error"]) element.addEventListener(type, () => end(element), { once: true });
+  };
   const observer = new MutationObserver((records) => {
     activity.lastChange = now();
     activity.mutations += records.length;
+    if (document.readyState !== "complete") return; // the load event waits for all of these
+    for (const record of records) {
+      for (const node of record.addedNodes) {
+        if (node.nodeType !== 1) continue;
+        if (node.matches(LOADING)) awaitLoading(node);
+        if (node.firstElementChild) node.querySelectorAll(LOADING).forEach(awaitLoading);
+      }
+    }
   });
   const watch = (root) =>
     observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
@@ -78,18 +106,11 @@
     return nativeClearTimeout(id);
   };
 
-  const begin = (request) => {
-    activity.requests += 1;
-    activity.inFlight.set(request, now());
-  };
-  const end = (request) => {
-    activity.inFlight.delete(request);
-    activity.lastChange = now();
-  };
   if (window.fetch) {
     const nativeFetch = window.fetch;
     window.fetch = function (...args) {
       const request = {};
+      activity.requests += 1;
       begin(request);
       const promise = nativeFetch.apply(this, args);
       promise.then(() => end(request), () => end(request));
@@ -98,9 +119,18 @@
   }
   const nativeSend = XMLHttpRequest.prototype.send;
   XMLHttpRequest.prototype.send = function (...args) {
+    activity.requests += 1;
     begin(this);
     this.addEventListener("loadend", () => end(this), { once: true });
     return nativeSend.apply(this, args);
+  };
+
+  const NativeIntersectionObserver = window.IntersectionObserver;
+  window.IntersectionObserver = class IntersectionObserver extends NativeIntersectionObserver {
+    observe(target) {
+      activity.observed += 1;
+      super.observe(target);
+    }
   };
 
   if (window.navigation) {
@@ -179,9 +209,18 @@
     }
   };
 
-  const isQuiet = (quietMs) => {
+  const resources = new PerformanceObserver(() => {
+    activity.lastChange = now();
+  });
+  resources.observe({ type: "resource" });
+
+  const hasModules = () => document.querySelector("script[type=module], link[rel~=modulepreload]") !== null;
+  const isQuiet = (quietMs, since) => {
     finishAnimations();
     const time = now();
+    if (time - Math.max(activity.lastLook, since) > BUSY_MS) activity.lastChange = time;
+    activity.lastLook = time;
+    const patience = hasModules() ? Math.max(quietMs, MODULE_QUIET_MS) : quietMs;
     for (const [request, start] of activity.inFlight) {
       if (time - start > LONG_POLL_MS) activity.inFlight.delete(request);
     }
@@ -193,33 +232,57 @@
       !activity.navigating &&
       activity.inFlight.size === 0 &&
       activity.timers.size === 0 &&
-      time - Math.max(activity.lastChange, activity.since) >= quietMs
+      time - Math.max(activity.lastChange, activity.since) >= patience
     );
   };
-  const allQuiet = (quietMs) => isQuiet(quietMs) && [...innerWaygraphs(window)].every((inner) => inner.isQuiet(quietMs));
+  const allQuiet = (quietMs, since) =>
+    isQuiet(quietMs, since) && [...innerWaygraphs(window)].every((inner) => inner.isQuiet(quietMs, Infinity));
 
   const normalise = () => {
     if (document.activeElement && document.activeElement !== document.body) document.activeElement.blur?.();
     if (window.scrollX || window.scrollY) window.scrollTo({ left: 0, top: 0, behavior: "instant" });
   };
 
-  const settle = (options) =>
-    new Promise((resolve) => {
-      horizonMs = options.timerHorizonMs;
-      const start = now();
-      if (!options.hovering) normalise();
-      const look = () => {
-        const capped = now() - start > options.capMs;
-        if (capped || allQuiet(options.quietMs)) {
-          activity.navigating = false;
-          if (!options.hovering) normalise();
-          resolve({ capped, ms: now() - start });
-        } else {
-          nativeSetTimeout(look, 8);
-        }
-      };
-      look();
-    });
+  // Content that a page builds when it comes into view is there or not depending on how its first layout happened to
+  // run. Scrolling through once makes it be there always. Bounded, so that endless lists grow by a step at most.
+  const MAX_SCREENS = 20;
+  const frame = () => Promise.race([new Promise(requestAnimationFrame), new Promise((r) => nativeSetTimeout(r, 40))]);
+  const scroller = () => {
+    const page = document.scrollingElement;
+    if (!page || page.scrollHeight > window.innerHeight) return page;
+    let element = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
+    while (element && (element.scrollHeight <= element.clientHeight || getComputedStyle(element).overflowY === "visible")) {
+      element = element.parentElement;
+    }
+    return element || page;
+  };
+  const sweep = async () => {
+    activity.swept = activity.observed;
+    const box = scroller();
+    const end = Math.min(box ? box.scrollHeight : 0, window.innerHeight * MAX_SCREENS);
+    for (let y = window.innerHeight; y < end; y += window.innerHeight) {
+      box.scrollTo({ top: y, behavior: "instant" });
+      await frame();
+      await frame();
+    }
+    box?.scrollTo({ top: 0, left: 0, behavior: "instant" });
+    await frame();
+  };
+
+  const settle = async (options) => {
+    horizonMs = options.timerHorizonMs;
+    const start = now();
+    if (!options.hovering) normalise();
+    let capped = false;
+    while (!(capped || allQuiet(options.quietMs, start))) {
+      await new Promise((resolve) => nativeSetTimeout(resolve, 8));
+      capped = now() - start > options.capMs;
+      if (!capped && !options.hovering && activity.observed > activity.swept && allQuiet(options.quietMs, start)) await sweep();
+    }
+    activity.navigating = false;
+    if (!options.hovering) normalise();
+    return { capped, ms: now() - start };
+  };
 
   // ---- MD5 (RFC 1321), for element hashes ------------------------------------------------------------------------
 
