@@ -145,7 +145,7 @@ class RunReport(_Record):
     @property
     def exit_code(self) -> int:
         """0: every site published; 5: some failed; all failed: their common exit code, else 4; 130: interrupted."""
-        if self.interrupted:
+        if self.interrupted or any(s.status == "interrupted" for s in self.sites):
             return INTERRUPTED
         codes = {s.error.exit_code for s in self.sites if s.error}
         if not codes:

@@ -79,13 +79,15 @@ class Run:
             await asyncio.wait({work}, timeout=_STOP_SECONDS)
             work.cancel()
         stopping.cancel()
-        await asyncio.gather(work, stopping, return_exceptions=True)
+        await asyncio.wait({work, stopping})
         if self._cluster.private is None:  # else they end with it
             for actor in self._actors:
                 ray.kill(actor)
         account.mark(phase, since=since)
         if self._lost_workers:
             self._keep_logs()
+        if not work.cancelled():
+            work.result()  # raises what nothing above could make an outcome of, such as a display that is gone
 
     async def _work(self) -> None:
         self._publisher = self._start_publisher()
