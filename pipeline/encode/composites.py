@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from index.graph import Observation
 from pipeline.encode.counts import clean
+from pipeline.encode.glossary import MAX_NAME_WORDS, definitions
 from pipeline.encode.site_text import SiteText
 from pipeline.encode.url_words import url_words
 
@@ -27,6 +28,7 @@ ACTION_ROLES = frozenset(
 MAX_HEADINGS = 8
 MAX_TEXTS = 30
 MAX_BUTTONS = 12
+MAX_PURPOSES = 2
 MAX_FIELDS = 24
 ACTIONS_PER_ROW = 12
 MAX_ACTION_ROWS = 4
@@ -63,8 +65,8 @@ class _Piece:
         return self.text if len(self.text) <= MAX_NAME_CHARS else self.text[: MAX_NAME_CHARS - 1].rstrip() + "\u2026"
 
 
-def describe(observation: Observation, site: SiteText) -> StateText:
-    """Put a state into words."""
+def describe(observation: Observation, site: SiteText, *, glossary: bool = True) -> StateText:
+    """Put a state into words, with or without what the glossary knows of pages of that name."""
     pieces = _own_pieces(observation, site)
     fresh = _fresh_pieces(observation, site, pieces)
     # What tells a state from the others at its URL (the dialog, the open tab) goes first, before anything is cut off.
@@ -76,8 +78,12 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     # A dict, since a field repeats its label and a card its picture.
     texts = dict.fromkeys([p.text for p in headings] + [p.text for p in pieces if _has_words(p.text)])
 
-    context = _sentences(title, words, *list(texts)[: len(headings) + MAX_TEXTS])
-    rows = [Row(_sentences(title, words), tuple(p.index for p in headings if p.text == title))]
+    purposes = _purposes(title, words, headings, fresh) if glossary else ()
+
+    context = _sentences(title, words, *purposes, *list(texts)[: len(headings) + MAX_TEXTS])
+    heading = tuple(p.index for p in headings if p.text == title)
+    rows = [Row(_sentences(title, words), heading)]
+    rows += [Row(f"{_sentences(title, words)}: {purpose}", heading) for purpose in purposes]
     rows += _summary(name, headings, [p for p in pieces if p.role in BUTTON_ROLES][:MAX_BUTTONS])
     if fresh and len(fresh) < len(pieces):
         rows += _listing(f"{name}: shows", [p for p in pieces if p in fresh][:MAX_TEXTS])
@@ -104,6 +110,13 @@ def _fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[_Pi
     """What other states at the same URL do not show; empty when the URL has one state."""
     shared = site.shared.get(observation.url)
     return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
+
+
+def _purposes(title: str, words: str, headings: Sequence[_Piece], fresh: frozenset[_Piece]) -> tuple[str, ...]:
+    """What the glossary says of the state's names: of what has opened, of its title, its URL, its main headings."""
+    opened = [piece.text for piece in headings if piece in fresh]
+    names = [*opened, *title.split(", "), words, *(piece.text for piece in headings[:2])]
+    return definitions(name for name in names if len(name.split()) <= MAX_NAME_WORDS)[:MAX_PURPOSES]
 
 
 def _has_words(text: str) -> bool:

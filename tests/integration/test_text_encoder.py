@@ -129,27 +129,39 @@ def test_spaces_do_not_change_a_query_and_an_empty_one_is_refused(encoder):
         encoder.encode_query(" \n")
 
 
+def test_questions_asked_together_get_the_vectors_they_get_alone(encoder):
+    questions = [
+        "where is my cart",
+        "a much longer question about where the things that were sent back are listed",
+        "lamps",
+    ]
+    together = encoder.encode_queries(questions)
+    for question, vectors in zip(questions, together, strict=True):
+        assert vectors.shape == (1, encoder.dim)
+        assert np.abs(vectors - encoder.encode_query(question)).max() < TOLERANCE
+
+
 def test_a_text_longer_than_the_model_reads_is_cut_not_refused(encoder):
     assert np.isfinite(encoder.encode_query("where is the page about lamps " * 500)).all()
 
 
 @pytest.mark.parametrize(
-    ("question", "node"),
+    ("question", "nodes"),
     [
-        ("enter my credentials to get into my account", "sign-in"),
-        ("what is the policy for giving an article back", "returns"),
-        ("overview of everything that customers bought", "orders"),
-        ("confirm that an order should be called off and the money paid back", "dialog"),
-        ("buy something that illuminates my table", "lamp"),
+        ("enter my credentials to get into my account", {"sign-in"}),
+        ("what is the policy for giving an article back", {"returns"}),
+        ("overview of everything that customers bought", {"orders", "dialog"}),  # the list is behind the dialog, too
+        ("confirm that an order should be called off and the money paid back", {"dialog"}),
+        ("buy something that illuminates my table", {"lamp"}),
     ],
 )
-def test_a_question_in_other_words_finds_its_page(encoder, context, question, node):
+def test_a_question_in_other_words_finds_its_page(encoder, context, question, nodes):
     query = encoder.encode_query(question)
     scores = {
         o.node_id: float((query @ e.vectors.T).max())
         for o, e in zip(SITE, encoder.encode_pages(SITE, context), strict=True)
     }
-    assert max(scores, key=scores.__getitem__) == node
+    assert max(scores, key=scores.__getitem__) in nodes
 
 
 def test_the_best_row_of_a_dialog_points_at_the_dialogs_segments(encoder, context):

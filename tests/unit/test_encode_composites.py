@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.graph import Box, Observation, Segment
+from pipeline.encode import glossary
 from pipeline.encode.composites import ACTION_ROLES, MAX_NAME_CHARS, MAX_TEXTS, describe
 from pipeline.encode.site_text import SiteText
 from pipeline.encode.url_words import url_words
@@ -18,7 +19,7 @@ def page(*segments: tuple[str, str], url: str = "http://x/admin/orders", title: 
 
 
 def row_texts(observation: Observation, site: SiteText = NO_SITE) -> list[str]:
-    return [row.text for row in describe(observation, site).rows]
+    return [row.text for row in describe(observation, site, glossary=False).rows]
 
 
 ORDERS = page(
@@ -47,12 +48,12 @@ def test_a_state_becomes_title_summary_form_table_and_actions():
 
 
 def test_every_row_names_the_segments_it_came_from():
-    rows = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"}))).rows
+    rows = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"})), glossary=False).rows
     assert [row.segments for row in rows] == [(1,), (2, 5), (3, 4), (6, 7), (5, 10)]
 
 
 def test_the_context_holds_title_url_headings_and_texts_but_neither_boilerplate_nor_bare_numbers():
-    context = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"}))).context
+    context = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"})), glossary=False).context
     assert context == (
         "Orders. admin orders. Orders. Open orders. Customer. Status. Filter. Number. Total. "
         "Orders wait here until they are packed. Export"
@@ -69,7 +70,7 @@ def test_what_other_states_at_the_url_do_not_show_gets_a_row_and_comes_first_in_
     many = [("text", f"Paragraph {'abcdefghijklmnopqrstuvwxyz'[i % 26]}{i}") for i in range(2 * MAX_TEXTS)]
     observation = page(*many, ("heading", "Delete this order?"), ("button", "Keep it"), url=url)
     site = SiteText(shared={url: frozenset(text for _, text in many)})
-    described = describe(observation, site)
+    described = describe(observation, site, glossary=False)
     assert "Orders: shows Delete this order?, Keep it" in [row.text for row in described.rows]
     assert described.context.startswith("Orders. admin orders. Delete this order?. Keep it. Paragraph a0")
 
@@ -99,7 +100,7 @@ def test_long_names_are_cut():
 
 
 def test_an_empty_page_still_has_a_row():
-    described = describe(page(url="http://x/", title=""), NO_SITE)
+    described = describe(page(url="http://x/", title=""), NO_SITE, glossary=False)
     assert (described.context, [row.text for row in described.rows]) == ("home page", ["home page"])
 
 
@@ -130,10 +131,40 @@ def test_any_state_has_non_empty_rows_whose_segments_exist_and_are_said_in_them(
     boilerplate = frozenset(" ".join(seg[i][1].split()) for i in boiler if i < len(seg))
     described = describe(observation, SiteText(boilerplate=boilerplate))
     assert described.context
-    assert 1 <= len(described.rows) <= 9
+    assert 1 <= len(described.rows) <= 11
     for row in described.rows:
         assert row.text.strip()
         assert len(set(row.segments)) == len(row.segments)
         for index in row.segments:
             said = " ".join(observation.segments[index].text.split())
             assert said[: MAX_NAME_CHARS - 1].rstrip() in row.text
+
+
+def test_a_page_with_a_common_name_also_says_what_such_pages_are_for():
+    observation = page(("heading", "Your cart"), ("button", "Proceed"), url="http://x/cart", title="Cart")
+    (definition,) = glossary.definitions(["Cart"])
+    described = describe(observation, NO_SITE)
+    assert f"Cart. cart: {definition}" in [row.text for row in described.rows]
+    assert definition in described.context
+
+
+def test_what_has_opened_is_explained_before_the_page_it_opened_on():
+    url = "http://x/cart"
+    observation = page(("heading", "Cart"), ("heading", "Gift wrap"), url=url, title="Cart")
+    rows = [row.text for row in describe(observation, SiteText(shared={url: frozenset({"Cart"})})).rows]
+    explained = [row.removeprefix("Cart. cart: ") for row in rows if row.startswith("Cart. cart: ")]
+    assert explained == [*glossary.definitions(["Gift wrap"]), *glossary.definitions(["Cart"])]
+
+
+def test_a_sentence_that_mentions_a_page_name_is_not_that_page():
+    observation = page(("heading", "Help us to keep orders rolling in"), title="Thanks", url="http://x/t")
+    assert len(describe(observation, NO_SITE).rows) == len(describe(observation, NO_SITE, glossary=False).rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "same_as"),
+    [("ORDER  HISTORY", ["order history"]), ("Orders, Back office", ["orders", "back office"]), ("Zebra crossing", [])],
+)
+def test_glossary_names_are_found_in_any_case_longest_first_each_definition_once(name: str, same_as: list[str]):
+    assert glossary.definitions([name, name]) == glossary.definitions(same_as)
+    assert len(glossary.definitions(same_as)) == len(same_as)
