@@ -119,6 +119,8 @@ def _environment() -> Iterator[None]:
 
 def _reread_environment() -> None:
     """Ray reads these variables when it is imported or first used, which may have been long ago in this process."""
+    if not hasattr(sys.modules.get("ray"), "is_initialized"):
+        return  # an interrupt came in the middle of its import
     raylet: Any = importlib.import_module("ray._raylet")  # compiled, without types
     constants: Any = importlib.import_module("ray._private.ray_constants")
     constants.ENABLE_RAY_CLUSTER = constants.env_bool(constants.ENABLE_RAY_CLUSTERS_ENV_VAR, True)

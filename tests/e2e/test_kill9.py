@@ -195,7 +195,8 @@ def test_a_signal_while_ray_starts_ends_the_run_too(tmp_path):
         run.watch(0.05)
     run.process.send_signal(signal.SIGINT)
     out, errors = run.process.communicate(timeout=60)
-    assert run.process.returncode == 130, errors
+    # CPython dies of the signal, for a shell that is 130 as well, when it came inside an exec of some import.
+    assert run.process.returncode in {130, -signal.SIGINT}, errors
     assert json.loads(out)["interrupted"]
     assert run.left_over() == []
 
