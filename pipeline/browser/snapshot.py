@@ -55,7 +55,8 @@ class Snapshot:
     status : HTTP status of the document, 0 when unknown.
     capped : the page did not settle within the cap.
     mutations, requests : DOM changes and requests since the previous snapshot of the same document.
-    opened : tabs asked for since then.
+    opened : tabs that were opened since then.
+    tabs : URLs of tabs that the page asked for since then, and that were not opened: a guarded page reports them.
     storage : hashes of the values in local and session storage, by key.
     """
 
@@ -72,6 +73,7 @@ class Snapshot:
     mutations: int
     requests: int
     opened: int
+    tabs: tuple[str, ...] = ()
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -134,6 +136,7 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
         mutations=seen["mutations"],
         requests=seen["requests"],
         opened=seen["opened"],
+        tabs=tuple(seen["tabs"]),
         storage=seen["storage"],
     )
 

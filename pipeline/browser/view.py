@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -75,6 +75,8 @@ class PageView:
         self._downloads: list[str] = []
         self._answers: set[asyncio.Task[None]] = set()
         self._own = own
+        self.open_tab: Callable[[], Awaitable[Page]] | None = None
+        """Opens the tabs that the page asks for; set where the page itself may not."""
         page.on("popup", self._popups.put_nowait)
         page.on("requestfailed", self._on_request_failed)
         page.on("download", self._on_download)
@@ -159,10 +161,12 @@ class PageView:
         except PlaywrightError as error:
             raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
         snapshot = await self.observe()
-        popup = await self._new_tab(expected=snapshot.opened > 0)
-        if popup is not None:
-            snapshot = await self.for_popup(popup).observe()
-        return self._acted(rung, snapshot, popup, start)
+        if snapshot.tabs and self.open_tab:
+            popup, shown = await self._load_tab(snapshot.tabs[0])
+        else:
+            popup = await self._opened_tab(expected=snapshot.opened > 0)
+            shown = await self.for_popup(popup).observe() if popup else None
+        return self._acted(rung, shown or snapshot, popup, start)
 
     def for_popup(self, popup: Page) -> PageView:
         """A view of a tab that this page opened."""
@@ -180,7 +184,19 @@ class PageView:
             raise NotActionable(f"{action} on {self.page.url} takes no pointer: {found['covered']}.")
         return found["rung"], found["x"], found["y"]
 
-    async def _new_tab(self, *, expected: bool) -> Page | None:
+    async def _load_tab(self, url: str) -> tuple[Page | None, Snapshot | None]:
+        """Open the tab that the page asked for; none when it may not be loaded."""
+        tab = await self.open_tab() if self.open_tab else None
+        if tab is None:
+            return None, None
+        try:
+            return tab, (await self.for_popup(tab).goto(url)).snapshot
+        except BrowserFailure as error:
+            log.info("view/tab_not_loaded %s: %s", url, error.message)
+            await tab.close()
+            return None, None
+
+    async def _opened_tab(self, *, expected: bool) -> Page | None:
         if self._popups.empty() and not expected:
             return None
         try:

@@ -69,7 +69,6 @@ class Start:
             profile=settings.capture,
             user_agent=self.user_agent,
             storage_state=self.session.storage_state,
-            scope=(self.site,),
             policy=self.refuse_url,
         )
 
@@ -100,7 +99,6 @@ async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start
         profile=settings.capture,
         user_agent=user_agent,
         storage_state=initial,
-        scope=(site_key(url),),
         policy=lambda target: None if target.startswith(("http:", "https:")) else "scheme",
     )
     try:

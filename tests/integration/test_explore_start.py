@@ -98,3 +98,24 @@ def test_activations_are_capped_in_canonical_order():
         capture = explore(site.url, depth=1, max_activations=4)
     assert [edge.action.name for edge in capture.graph.edges] == [f"Page {i}" for i in range(4)]
     assert capture.report.counters["skip/max_activations"] == 5
+
+
+def test_another_host_is_never_visited_however_it_is_linked():
+    with FixtureServer({}) as other:
+        pages = {
+            "/": f"""<a href="{other.url}">Plain</a><a href="{other.url}" target=_blank>Tab</a><a href=/out>Redirect</a>
+            <button onclick="location = '{other.url}'">Script</button>
+            <button onclick="window.open('{other.url}')">Window</button>
+            <a href=/hop target=_blank>Redirected tab</a>""",
+            "/out": Page(redirect=other.url),
+            "/hop": Page(redirect="/out"),
+        }
+        with FixtureServer(pages) as site:
+            capture = explore(site.url, depth=2)
+        assert other.requests == []
+    assert {node.url for node in capture.graph.nodes.values()} == {site_url(capture)}
+    assert capture.report.counters["skip/external"] >= 4
+
+
+def site_url(capture):
+    return f"http://{capture.site}/"

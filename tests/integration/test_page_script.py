@@ -18,7 +18,7 @@ from waygraph.settings import CaptureProfile, ExploreSettings
 
 
 @asynccontextmanager
-async def guarded_page(site, policy=lambda _: None):
+async def guarded_page(policy=lambda _: None):
     async with launch(LOOPBACK_ONLY) as browser:
         page = await GuardedPage.open(
             browser,
@@ -27,7 +27,6 @@ async def guarded_page(site, policy=lambda _: None):
             profile=CaptureProfile(),
             user_agent="waygraph-test",
             storage_state=None,
-            scope=(site.url.removeprefix("http://").rstrip("/"),),
             policy=policy,
         )
         yield page
@@ -38,7 +37,7 @@ def look(html, **pages):
     """Snapshot of a page with this HTML."""
 
     async def run(site):
-        async with guarded_page(site) as page:
+        async with guarded_page() as page:
             return (await page.view.goto(site.url)).snapshot
 
     with FixtureServer({"/": html, **pages}) as site:
@@ -49,7 +48,7 @@ def act(html, *names, pages=None):
     """The first look at a page, what clicking the named elements one after the other led to, and the page itself."""
 
     async def run(site):
-        async with guarded_page(site) as page:
+        async with guarded_page() as page:
             first = (await page.view.goto(site.url)).snapshot
             acted = []
             for name in names:
@@ -202,7 +201,7 @@ def test_content_that_arrives_800_ms_after_the_click_is_waited_for():
     <div id=out></div>"""
 
     async def run(site):
-        async with guarded_page(site) as page:
+        async with guarded_page() as page:
             texts = []
             for label in ("Later", "Fetch"):
                 seen = (await page.view.goto(site.url)).snapshot
@@ -251,7 +250,7 @@ def test_requests_that_change_something_are_stopped_on_the_wire_and_reported():
 
 def test_documents_that_policy_refuses_are_not_loaded_and_the_page_stays():
     async def run(site):
-        async with guarded_page(site, lambda url: "robots" if url.endswith("/secret") else None) as page:
+        async with guarded_page(lambda url: "robots" if url.endswith("/secret") else None) as page:
             seen = (await page.view.goto(site.url)).snapshot
             acted = await page.view.act(seen.candidates[0].action)
             return seen, acted, page.take_stopped()
@@ -274,7 +273,7 @@ def test_dialogs_downloads_and_new_tabs_have_defined_outcomes():
         assert tab.popup is not None
         assert tab.snapshot.url.endswith("/tab")
     first, (outside,), _, _ = act(html, "Outside")
-    assert outside.popup is None
+    assert outside.popup is None  # nothing but this machine can be reached
     assert outside.snapshot.id == first.id
 
 
@@ -282,7 +281,7 @@ def test_a_covered_element_is_not_clicked_through():
     html = "<button>Under</button><div style='position:fixed;inset:0'>over</div>"
 
     async def run(site):
-        async with guarded_page(site) as page:
+        async with guarded_page() as page:
             seen = (await page.view.goto(site.url)).snapshot
             await page.view.act(seen.candidates[0].action)
 
@@ -300,7 +299,7 @@ def count_round_trips(monkeypatch, elements):
         original(self, message)
 
     async def run(site):
-        async with guarded_page(site) as page:
+        async with guarded_page() as page:
             await page.view.goto(site.url)
             monkeypatch.setattr(PipeTransport, "send", counting)
             snapshot = await page.view.observe()

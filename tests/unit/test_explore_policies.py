@@ -25,7 +25,21 @@ def candidate(name="Go", role="button", target="", **details):
 
 
 def snapshot(*candidates):
-    return Snapshot("id", "http://x/", "http://x/", "", "text/html", 200, (), candidates, (), False, 0, 0, 0)
+    return Snapshot(
+        "id",
+        "http://x/",
+        "http://x/",
+        "",
+        "text/html",
+        200,
+        (),
+        candidates,
+        (),
+        capped=False,
+        mutations=0,
+        requests=0,
+        opened=0,
+    )
 
 
 SEEN = snapshot()

@@ -34,7 +34,8 @@
     lastLook: now(), // when quiet was last asked for
     mutations: 0, // since the last snapshot
     requests: 0, // started since the last snapshot
-    opened: 0, // tabs or windows asked for since the last snapshot
+    opened: 0, // tabs or windows that were opened since the last snapshot
+    tabs: [], // URLs of those that were asked for, and not opened, since then
     inFlight: new Map(), // request -> start time
     timers: new Map(), // timer id -> due time
     observed: 0, // elements that wait to come into view (IntersectionObserver)
@@ -159,26 +160,27 @@
     activity.since = now();
   });
 
-  // A new tab is announced here, so that the driver knows that one will come and need not guess how long to wait.
+  // In a page of our own, new tabs are not opened but reported: the driver opens them, guarded from their first request.
+  // In a page that is not ours they are counted, so that the driver knows that one will come and how long to wait.
+  const newTab = (url) => {
+    if (!window[KEY].guarded) activity.opened += 1;
+    else if (/^https?:/.test(url)) activity.tabs.push(url);
+    return window[KEY].guarded;
+  };
   const nativeOpen = window.open;
   window.open = function (url, target, features) {
-    const scope = window[KEY].scope;
-    if (scope && url) {
-      const host = new URL(String(url), document.baseURI).host;
-      if (host && !scope.includes(host)) return null;
-    }
-    activity.opened += 1;
-    return nativeOpen.call(window, url, target, features);
+    const address = url ? new URL(String(url), document.baseURI).href : "about:blank";
+    return newTab(address) ? null : nativeOpen.call(window, url, target, features);
   };
+  const isNewTab = (target) => Boolean(target) && !/^_(self|top|parent)$/i.test(target) && !window.frames[target];
   window.addEventListener("click", (event) => {
     const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
-    if (link && !event.defaultPrevented && link.target === "_blank") activity.opened += 1;
+    if (!link || event.defaultPrevented || !isNewTab(link.target)) return;
+    if (newTab(link.href)) event.preventDefault();
   });
   window.addEventListener("submit", (event) => {
-    const method = event.submitter?.formMethod || event.target.method;
     const target = event.submitter?.formTarget || event.target.target;
-    // The wire guard of a new tab is in place only after its first request: stop that one here.
-    if (window[KEY].scope && method !== "get" && target && target !== "_self") event.preventDefault();
+    if (window[KEY].guarded && isNewTab(target)) event.preventDefault();
   });
 
   const innerWaygraphs = function* (win) {
@@ -711,8 +713,10 @@
       mutations: activity.mutations,
       requests: activity.requests,
       opened: activity.opened,
+      tabs: activity.tabs,
     };
     activity.mutations = activity.requests = activity.opened = 0;
+    activity.tabs = [];
     return result;
   };
 
@@ -782,7 +786,7 @@
   Object.defineProperty(window, KEY, {
     enumerable: false,
     value: {
-      scope: null, // hosts that may be opened in a new tab; null: any (a page that is not ours)
+      guarded: false, // whether this is a page of our own, whose new tabs the driver opens
       isQuiet,
       navigationFailed: () => {
         activity.navigating = false;
