@@ -6,8 +6,9 @@ Questions are descriptions of what a state is for, committed before any encoder 
 (tests/ground_truth/descriptions.json); their targets are named by the hand-written ground truth, and recognised in
 the map by URL and texts. Scores are exact MaxSim. `--save` also writes bench/results/retrieval.json.
 
-How clean the numbers are: everything but the glossary was written before the questions were read. The glossary's author
-had read those that were answered wrongly, so only fresh questions can say what the glossary is worth.
+How clean the numbers are: the recipe was fixed before the questions were read, except for the passages, added after it
+had missed its target (recall@1 0.6, recall@5 0.9); they are the usual chunking of passage retrieval. A glossary of page
+names, written after reading the questions, did no better and was thrown away.
 """
 
 from __future__ import annotations
@@ -88,9 +89,10 @@ def states_not_told_apart(site: Site) -> list[Matrix]:
     return [page.vectors for page in site.encoder.encode_pages(site.observations, context)]
 
 
-def no_glossary(site: Site) -> list[Matrix]:
-    states = [describe(observation, site.text, glossary=False) for observation in site.observations]
-    return [site.embed([row.text for row in state.rows]) + site.embed([state.context]) for state in states]
+def without_passages(site: Site) -> list[Matrix]:
+    return [
+        site.embed([row.text for row in state.composites]) + site.embed([state.context]) for state in site.described()
+    ]
 
 
 def encoder_as_it_is(site: Site) -> list[Matrix]:
@@ -102,8 +104,8 @@ RECIPES: dict[str, Callable[[Site], list[Matrix]]] = {
     "context text alone (p)": context_alone,
     "composites without p": composites_alone,
     "composites + p, URL states not told apart": states_not_told_apart,
-    "composites + p, no glossary": no_glossary,
-    "composites + p (the encoder)": encoder_as_it_is,
+    "composites + p, no passages": without_passages,
+    "composites and passages + p (the encoder)": encoder_as_it_is,
 }
 
 

@@ -1,8 +1,8 @@
 """What does a page state say? One text about the whole, and a few about its parts.
 
 Bare segments make bad vectors: "Save" matches any question about saving. The recipe therefore joins segments of a kind
-into *composites*, names the page in each, and describes the page as a whole in a *context text* whose vector is added
-to every composite's (measured in `bench/retrieval.py`).
+into *composites*, and consecutive ones into *passages*, names the page in each, and describes the page as a whole in a
+*context text* whose vector is added to every row's (measured in `bench/retrieval.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from index.graph import Observation
 from pipeline.encode.counts import clean
-from pipeline.encode.glossary import MAX_NAME_WORDS, definitions
 from pipeline.encode.site_text import SiteText
 from pipeline.encode.url_words import url_words
 
@@ -28,10 +27,12 @@ ACTION_ROLES = frozenset(
 MAX_HEADINGS = 8
 MAX_TEXTS = 30
 MAX_BUTTONS = 12
-MAX_PURPOSES = 2
 MAX_FIELDS = 24
 ACTIONS_PER_ROW = 12
 MAX_ACTION_ROWS = 4
+#: A passage holds about so many words; the next one starts at its middle.
+PASSAGE_WORDS = 40
+MAX_PASSAGES = 24
 #: Names longer than this (links around whole cards) are cut, so that a row never outgrows what the model reads.
 MAX_NAME_CHARS = 80
 
@@ -46,10 +47,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class StateText:
-    """What is encoded of a state: the context text, and at least one composite."""
+    """What is encoded of a state: the context text, at least one composite, and passages of what it says."""
 
     context: str
-    rows: tuple[Row, ...]
+    composites: tuple[Row, ...]
+    passages: tuple[Row, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Everything that is compared with a question."""
+        return self.composites + self.passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,8 @@ class _Piece:
         return self.text if len(self.text) <= MAX_NAME_CHARS else self.text[: MAX_NAME_CHARS - 1].rstrip() + "\u2026"
 
 
-def describe(observation: Observation, site: SiteText, *, glossary: bool = True) -> StateText:
-    """Put a state into words, with or without what the glossary knows of pages of that name."""
+def describe(observation: Observation, site: SiteText) -> StateText:
+    """Put a state into words."""
     pieces = _own_pieces(observation, site)
     fresh = _fresh_pieces(observation, site, pieces)
     # What tells a state from the others at its URL (the dialog, the open tab) goes first, before anything is cut off.
@@ -78,12 +85,9 @@ def describe(observation: Observation, site: SiteText, *, glossary: bool = True)
     # A dict, since a field repeats its label and a card its picture.
     texts = dict.fromkeys([p.text for p in headings] + [p.text for p in pieces if _has_words(p.text)])
 
-    purposes = _purposes(title, words, headings, fresh) if glossary else ()
-
-    context = _sentences(title, words, *purposes, *list(texts)[: len(headings) + MAX_TEXTS])
+    context = _sentences(title, words, *list(texts)[: len(headings) + MAX_TEXTS])
     heading = tuple(p.index for p in headings if p.text == title)
     rows = [Row(_sentences(title, words), heading)]
-    rows += [Row(f"{_sentences(title, words)}: {purpose}", heading) for purpose in purposes]
     rows += _summary(name, headings, [p for p in pieces if p.role in BUTTON_ROLES][:MAX_BUTTONS])
     if fresh and len(fresh) < len(pieces):
         rows += _listing(f"{name}: shows", [p for p in pieces if p in fresh][:MAX_TEXTS])
@@ -92,7 +96,7 @@ def describe(observation: Observation, site: SiteText, *, glossary: bool = True)
     actions = [p for p in pieces if p.role in ACTION_ROLES][: MAX_ACTION_ROWS * ACTIONS_PER_ROW]
     for start in range(0, len(actions), ACTIONS_PER_ROW):
         rows += _listing(f"{name}: actions", actions[start : start + ACTIONS_PER_ROW])
-    return StateText(context, tuple(rows))
+    return StateText(context, tuple(rows), tuple(_passages(name, [p for p in pieces if _has_words(p.text)])))
 
 
 def _own_pieces(observation: Observation, site: SiteText) -> list[_Piece]:
@@ -110,13 +114,6 @@ def _fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[_Pi
     """What other states at the same URL do not show; empty when the URL has one state."""
     shared = site.shared.get(observation.url)
     return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
-
-
-def _purposes(title: str, words: str, headings: Sequence[_Piece], fresh: frozenset[_Piece]) -> tuple[str, ...]:
-    """What the glossary says of the state's names: of what has opened, of its title, its URL, its main headings."""
-    opened = [piece.text for piece in headings if piece in fresh]
-    names = [*opened, *title.split(", "), words, *(piece.text for piece in headings[:2])]
-    return definitions(name for name in names if len(name.split()) <= MAX_NAME_WORDS)[:MAX_PURPOSES]
 
 
 def _has_words(text: str) -> bool:
@@ -137,3 +134,20 @@ def _summary(name: str, headings: Sequence[_Piece], buttons: Sequence[_Piece]) -
 def _listing(head: str, pieces: Sequence[_Piece]) -> Iterator[Row]:
     if pieces:
         yield Row(f"{head} {', '.join(p.name for p in pieces)}", tuple(p.index for p in pieces))
+
+
+def _passages(name: str, pieces: Sequence[_Piece]) -> Iterator[Row]:
+    """What the state says, in overlapping passages: a question may be about a detail that no other row has room for."""
+    start, count = 0, 0
+    while start < len(pieces) and count < MAX_PASSAGES:
+        end, middle, words = start, start, 0
+        while end < len(pieces) and words < PASSAGE_WORDS:
+            words += len(pieces[end].text.split())
+            end += 1
+            if words * 2 <= PASSAGE_WORDS:
+                middle = end
+        taken = pieces[start:end]
+        yield Row(_sentences(name, *(p.text for p in taken)), tuple(p.index for p in taken))
+        if end == len(pieces):
+            return
+        start, count = max(middle, start + 1), count + 1

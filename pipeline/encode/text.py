@@ -24,8 +24,8 @@ from pipeline.encode.weights import Weights, find_weights
 from waygraph.errors import InvalidInput
 from waygraph.settings import EncodeSettings
 
-#: Raise it with every change of `composites`, `site_text`, `url_words` or `glossary` that changes any text.
-RECIPE = "composites+context/2"
+#: Raise it with every change of `composites`, `site_text` or `url_words` that changes any text.
+RECIPE = "composites+passages+context/3"
 POOLING = "mean, unit length"
 
 

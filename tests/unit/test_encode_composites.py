@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.graph import Box, Observation, Segment
-from pipeline.encode import glossary
-from pipeline.encode.composites import ACTION_ROLES, MAX_NAME_CHARS, MAX_TEXTS, describe
+from pipeline.encode.composites import ACTION_ROLES, MAX_NAME_CHARS, MAX_PASSAGES, MAX_TEXTS, describe
 from pipeline.encode.site_text import SiteText
 from pipeline.encode.url_words import url_words
 
@@ -19,7 +18,7 @@ def page(*segments: tuple[str, str], url: str = "http://x/admin/orders", title: 
 
 
 def row_texts(observation: Observation, site: SiteText = NO_SITE) -> list[str]:
-    return [row.text for row in describe(observation, site, glossary=False).rows]
+    return [row.text for row in describe(observation, site).rows]
 
 
 ORDERS = page(
@@ -37,6 +36,11 @@ ORDERS = page(
 )
 
 
+ORDERS_TEXT = (
+    "Orders. Open orders. Customer. Status. Filter. Number. Total. Orders wait here until they are packed. Export"
+)
+
+
 def test_a_state_becomes_title_summary_form_table_and_actions():
     assert row_texts(ORDERS, SiteText(boilerplate=frozenset({"Home"}))) == [
         "Orders. admin orders",
@@ -44,25 +48,23 @@ def test_a_state_becomes_title_summary_form_table_and_actions():
         "Orders: form with fields Customer, Status",
         "Orders: table with columns Number, Total",
         "Orders: actions Filter, Export",
+        f"Orders. {ORDERS_TEXT}",
     ]
 
 
 def test_every_row_names_the_segments_it_came_from():
-    rows = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"})), glossary=False).rows
-    assert [row.segments for row in rows] == [(1,), (2, 5), (3, 4), (6, 7), (5, 10)]
+    rows = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"}))).rows
+    assert [row.segments for row in rows] == [(1,), (2, 5), (3, 4), (6, 7), (5, 10), (1, 2, 3, 4, 5, 6, 7, 9, 10)]
 
 
 def test_the_context_holds_title_url_headings_and_texts_but_neither_boilerplate_nor_bare_numbers():
-    context = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"})), glossary=False).context
-    assert context == (
-        "Orders. admin orders. Orders. Open orders. Customer. Status. Filter. Number. Total. "
-        "Orders wait here until they are packed. Export"
-    )
+    context = describe(ORDERS, SiteText(boilerplate=frozenset({"Home"}))).context
+    assert context == f"Orders. admin orders. {ORDERS_TEXT}"
 
 
 def test_a_state_that_shows_only_boilerplate_is_described_by_it():
     observation = page(("link", "Home"), ("link", "Cart"))
-    assert row_texts(observation, SiteText(boilerplate=frozenset({"Home", "Cart"})))[-1] == "Orders: actions Home, Cart"
+    assert row_texts(observation, SiteText(boilerplate=frozenset({"Home", "Cart"})))[-2] == "Orders: actions Home, Cart"
 
 
 def test_what_other_states_at_the_url_do_not_show_gets_a_row_and_comes_first_in_the_context():
@@ -70,7 +72,7 @@ def test_what_other_states_at_the_url_do_not_show_gets_a_row_and_comes_first_in_
     many = [("text", f"Paragraph {'abcdefghijklmnopqrstuvwxyz'[i % 26]}{i}") for i in range(2 * MAX_TEXTS)]
     observation = page(*many, ("heading", "Delete this order?"), ("button", "Keep it"), url=url)
     site = SiteText(shared={url: frozenset(text for _, text in many)})
-    described = describe(observation, site, glossary=False)
+    described = describe(observation, site)
     assert "Orders: shows Delete this order?, Keep it" in [row.text for row in described.rows]
     assert described.context.startswith("Orders. admin orders. Delete this order?. Keep it. Paragraph a0")
 
@@ -91,16 +93,16 @@ def test_at_most_four_rows_of_twelve_actions():
 
 
 def test_an_action_that_appears_on_every_line_of_a_table_is_said_once():
-    assert row_texts(page(*[("button", "Edit")] * 30))[-1] == "Orders: actions Edit"
+    assert row_texts(page(*[("button", "Edit")] * 30))[-2] == "Orders: actions Edit"
 
 
 def test_long_names_are_cut():
-    row = row_texts(page(("link", "word " * 100)))[-1]
+    row = row_texts(page(("link", "word " * 100)))[-2]
     assert len(row) <= len("Orders: actions ") + MAX_NAME_CHARS
 
 
 def test_an_empty_page_still_has_a_row():
-    described = describe(page(url="http://x/", title=""), NO_SITE, glossary=False)
+    described = describe(page(url="http://x/", title=""), NO_SITE)
     assert (described.context, [row.text for row in described.rows]) == ("home page", ["home page"])
 
 
@@ -131,7 +133,7 @@ def test_any_state_has_non_empty_rows_whose_segments_exist_and_are_said_in_them(
     boilerplate = frozenset(" ".join(seg[i][1].split()) for i in boiler if i < len(seg))
     described = describe(observation, SiteText(boilerplate=boilerplate))
     assert described.context
-    assert 1 <= len(described.rows) <= 11
+    assert 1 <= len(described.rows) <= 9 + MAX_PASSAGES
     for row in described.rows:
         assert row.text.strip()
         assert len(set(row.segments)) == len(row.segments)
@@ -140,31 +142,9 @@ def test_any_state_has_non_empty_rows_whose_segments_exist_and_are_said_in_them(
             assert said[: MAX_NAME_CHARS - 1].rstrip() in row.text
 
 
-def test_a_page_with_a_common_name_also_says_what_such_pages_are_for():
-    observation = page(("heading", "Your cart"), ("button", "Proceed"), url="http://x/cart", title="Cart")
-    (definition,) = glossary.definitions(["Cart"])
-    described = describe(observation, NO_SITE)
-    assert f"Cart. cart: {definition}" in [row.text for row in described.rows]
-    assert definition in described.context
-
-
-def test_what_has_opened_is_explained_before_the_page_it_opened_on():
-    url = "http://x/cart"
-    observation = page(("heading", "Cart"), ("heading", "Gift wrap"), url=url, title="Cart")
-    rows = [row.text for row in describe(observation, SiteText(shared={url: frozenset({"Cart"})})).rows]
-    explained = [row.removeprefix("Cart. cart: ") for row in rows if row.startswith("Cart. cart: ")]
-    assert explained == [*glossary.definitions(["Gift wrap"]), *glossary.definitions(["Cart"])]
-
-
-def test_a_sentence_that_mentions_a_page_name_is_not_that_page():
-    observation = page(("heading", "Help us to keep orders rolling in"), title="Thanks", url="http://x/t")
-    assert len(describe(observation, NO_SITE).rows) == len(describe(observation, NO_SITE, glossary=False).rows)
-
-
-@pytest.mark.parametrize(
-    ("name", "same_as"),
-    [("ORDER  HISTORY", ["order history"]), ("Orders, Back office", ["orders", "back office"]), ("Zebra crossing", [])],
-)
-def test_glossary_names_are_found_in_any_case_longest_first_each_definition_once(name: str, same_as: list[str]):
-    assert glossary.definitions([name, name]) == glossary.definitions(same_as)
-    assert len(glossary.definitions(same_as)) == len(same_as)
+def test_long_states_are_also_said_in_overlapping_passages():
+    words = [("text", f"w{'abcdefghij'[i // 10]}{'abcdefghij'[i % 10]}") for i in range(100)]
+    rows = describe(page(*words), NO_SITE).rows
+    passages = [row for row in rows if len(row.segments) > 1]
+    assert [(row.segments[0], row.segments[-1]) for row in passages] == [(0, 39), (20, 59), (40, 79), (60, 99)]
+    assert all(row.text.startswith("Orders. ") for row in passages)
