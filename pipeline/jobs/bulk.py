@@ -11,15 +11,16 @@ from contextlib import contextmanager
 from index.store import Store
 from pipeline.encode.registry import ENCODERS, create_encoder
 from pipeline.jobs.account import Account
-from pipeline.jobs.cluster import Cluster, ray_cluster
 from pipeline.jobs.events import JobEvent
-from pipeline.jobs.private_ray import PrivateRay
 from pipeline.jobs.report import RunReport
 from pipeline.jobs.sites import plan_sites
+from waygraph.cluster import Cluster, PrivateRay, ray_cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+#: Of a private Ray: captures and vectors of the sites in flight; the rest is spilled to disk.
+_OBJECT_STORE_BYTES = 256 * 2**20
 
 
 def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None], explore: str) -> RunReport:
@@ -30,7 +31,7 @@ def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEven
     store = Store.open(settings.store, create=True)
     account = Account(plan, store, settings.store, on_event)
     try:
-        with _interruptible(), ray_cluster() as cluster:
+        with _interruptible(), ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
             asyncio.run(_until_stopped(account, settings, cluster, explore))
     except KeyboardInterrupt:
         account.interrupted = True  # while Ray was starting or ending

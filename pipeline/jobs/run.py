@@ -16,17 +16,19 @@ from ray.exceptions import RayActorError
 
 from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.actors import Actor, Ref, share, start_actor
-from pipeline.jobs.cluster import Cluster
 from pipeline.jobs.events import SitePhase, SiteProgress
 from pipeline.jobs.explorer import ExplorerActor
 from pipeline.jobs.failures import RETRYABLE, WorkerLost, typed
 from pipeline.jobs.publisher import PublisherActor
 from pipeline.jobs.report import Publication
+from waygraph.cluster import Cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
 
 _Result = TypeVar("_Result")
 
+#: Browsers that one machine runs at once unless told otherwise.
+_EXPLORERS_PER_MACHINE = 4
 #: Of all CPUs, the shares that actors of each kind ask for together: half in sum, so that a service fits beside.
 _EXPLORER_SHARE, _ENCODER_SHARE = 0.3, 0.15
 _MOST_CPUS_PER_EXPLORER, _MOST_CPUS_PER_ENCODER, _PUBLISHER_CPUS = 0.5, 0.25, 0.05
@@ -44,6 +46,11 @@ _STOP_SECONDS = 5.0
 _LOG_BYTES = 200_000
 
 
+def _default_explorers(cluster: Cluster) -> int:
+    """One per CPU, at most four per machine, at least one."""
+    return max(1, sum(min(_EXPLORERS_PER_MACHINE, int(cpus)) for cpus in cluster.cpus))
+
+
 class Run:
     """One bulk run on a connected Ray."""
 
@@ -53,7 +60,7 @@ class Run:
         self._cluster = cluster
         self._explore_name = explore
         jobs, cpus = settings.jobs, sum(cluster.cpus)
-        self._explorers = min(jobs.sites_at_once or cluster.default_explorers, len(account.sites))
+        self._explorers = min(jobs.sites_at_once or _default_explorers(cluster), len(account.sites))
         self._explorer_cpus = share(_EXPLORER_SHARE * cpus / self._explorers, _MOST_CPUS_PER_EXPLORER)
         self._encoder_cpus = share(_ENCODER_SHARE * cpus / jobs.encoders, _MOST_CPUS_PER_ENCODER)
         self._captures = asyncio.Semaphore(self._explorers + _WAITING_CAPTURES)

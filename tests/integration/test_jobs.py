@@ -12,10 +12,10 @@ from contextlib import ExitStack
 import pytest
 
 from index.store import Store
-from pipeline.jobs import private_ray, run_index
-from pipeline.jobs.cluster import ray_cluster
+from pipeline.jobs import run_index
 from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
 from tests.sites.server import FixtureServer, Page
+from waygraph.cluster import ray_cluster
 from waygraph.errors import InvalidInput, StoreError
 from waygraph.settings import Settings
 
@@ -32,10 +32,8 @@ SHOP = {
 @pytest.fixture(scope="module", autouse=True)
 def ray_with_one_cpu():
     """A Ray that is connected already is used: here one that has a single CPU for everything."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(private_ray.ARGUMENTS, "num_cpus", 1)
-        with ray_cluster():
-            yield
+    with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
+        yield
 
 
 @pytest.fixture

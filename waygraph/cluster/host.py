@@ -1,10 +1,10 @@
 """Who ends a private Ray when the process that wanted it is gone? This one: a small process around Ray's daemons.
 
-The driver of a run starts it as a script of its own session and holds the other end of its stdin. When that pipe
-breaks, because the run is over or because the driver was killed, everything started here is killed: as the *subreaper*
-of its descendants (prctl(2)) this process inherits every orphan, so that neither daemons and workers of Ray, nor what
-workers started (browsers, their drivers), can outlive it. Ray's own precautions are not enough: its agents stay for
-a minute after a SIGKILL of the driver, and workers that are just starting for half of one.
+The driver starts it as a script in a session of its own and holds the other end of its stdin. When that pipe
+breaks, because the driver needs Ray no more or because it was killed, everything started here is killed: as the
+*subreaper* of its descendants (prctl(2)) this process inherits every orphan, so that neither daemons and workers of
+Ray, nor what workers started (browsers, their drivers), can outlive it. Ray's own precautions are not enough: its
+agents stay for a minute after a SIGKILL of the driver, and workers that are just starting for half of one.
 
 Standard library and Ray only: it is run by path, beside whatever the driver has imported.
 """

@@ -1,4 +1,4 @@
-"""How does a run get a Ray of its own? Bound to loopback, behind a token of its own, gone when the run is gone."""
+"""How does a process get a Ray of its own? On loopback, behind a token of its own, gone when the process is gone."""
 
 from __future__ import annotations
 
@@ -7,30 +7,24 @@ import json
 import logging
 import os
 import secrets
+import select
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.jobs import ray_host
+from waygraph.cluster import host as ray_host
 from waygraph.errors import EnvironmentMissing
 
 #: Unix sockets are made below the folder; their paths may have 107 bytes, and Ray adds about 75.
 _LONGEST_PARENT = 16
 #: How long ending it may take. It kills what it started, so this is never long.
 _END_SECONDS = 5.0
-
-#: How it is started: arguments of `ray.init`.
-ARGUMENTS: dict[str, Any] = {
-    "include_dashboard": False,
-    "log_to_driver": False,
-    "logging_level": logging.ERROR,
-    "object_store_memory": 256 * 2**20,  # captures and vectors of the sites in flight; the rest is spilled to disk
-}
 
 #: What can only be given by environment variables.
 _ENVIRONMENT = {
@@ -51,10 +45,28 @@ class PrivateRay:
     logs: Path
     lifeline: IO[bytes]
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is gone, so that calling it would only take long."""
+        return bool(select.select([self.lifeline], [], [], 0)[0])
+
 
 @contextmanager
-def private_ray() -> Iterator[PrivateRay]:
+def private_ray(
+    *, object_store_bytes: int, num_cpus: int | None, environment: Mapping[str, str]
+) -> Iterator[PrivateRay]:
     """Start a Ray; it ends with this block, or with this process, however that ends.
+
+    What its processes put into the temporary folder ends with it as well.
+
+    Parameters
+    ----------
+    object_store_bytes
+        Memory for objects; more of them are spilled to disk. At least 80 MB.
+    num_cpus
+        CPUs that it shares out; None: as many as there are.
+    environment
+        Further variables for its processes and this one; what the user has set wins.
 
     Raises
     ------
@@ -62,7 +74,15 @@ def private_ray() -> Iterator[PrivateRay]:
         When it does not start.
 
     """
-    with _environment(), _host() as (host, folder):
+    arguments = {
+        "num_cpus": num_cpus,
+        "object_store_memory": object_store_bytes,
+        "include_dashboard": False,
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+    }
+    users = {name: os.environ[name] for name in environment if name in os.environ}
+    with _environment({**environment, **users, **_ENVIRONMENT}), _host(arguments) as (host, folder):
         import ray  # noqa: F401, PLC0415 - takes most of a second: meanwhile the daemons start
 
         _reread_environment()
@@ -78,16 +98,17 @@ def private_ray() -> Iterator[PrivateRay]:
 
 
 @contextmanager
-def _host() -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def _host(arguments: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     parent = tempfile.gettempdir()
     folder = Path(tempfile.mkdtemp(prefix="wg-ray-", dir=parent if len(parent) <= _LONGEST_PARENT else "/tmp"))  # noqa: S108
     with (folder / "host.err").open("wb") as errors:
         host = subprocess.Popen(  # noqa: S603 - this Python, our own script
-            [sys.executable, "-P", ray_host.__file__, str(folder), json.dumps(ARGUMENTS)],
+            [sys.executable, "-P", ray_host.__file__, str(folder), json.dumps(arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            start_new_session=True,  # Ctrl-C in a terminal reaches the driver alone, which ends everything in order
+            env={**os.environ, "TMPDIR": str(folder)},  # what a killed worker leaves there goes with the folder
+            start_new_session=True,  # Ctrl-C in a terminal reaches us alone, which ends everything in order
         )
     try:
         yield host, folder
@@ -100,12 +121,13 @@ def _host() -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
         except subprocess.TimeoutExpired:
             host.kill()
             host.wait()
+        shutil.rmtree(folder, ignore_errors=True)  # in case that the host was killed
 
 
 @contextmanager
-def _environment() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-    os.environ.update(_ENVIRONMENT)
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:

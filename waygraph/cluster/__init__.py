@@ -1,4 +1,7 @@
-"""Where do the actors of a run live? On a private Ray of this run, or on the cluster that `RAY_ADDRESS` names."""
+"""Which Ray is used? The one that is connected already, the one that `RAY_ADDRESS` names, or a private one.
+
+Bulk runs and the service share it. Importing it does not import Ray.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,15 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pipeline.jobs.private_ray import PrivateRay, private_ray
+from waygraph.cluster.private import PrivateRay, private_ray
 from waygraph.errors import EnvironmentMissing
 
-#: Browsers that one machine runs at once unless told otherwise.
-_EXPLORERS_PER_MACHINE = 4
+__all__ = ["Cluster", "PrivateRay", "ray_cluster"]
+
 #: Longest wait for a cluster's address to answer; Ray itself would try for minutes.
 _CONNECT_SECONDS = 5.0
 
@@ -26,22 +29,26 @@ class Cluster:
     Attributes
     ----------
     cpus : of each machine.
-    private : the Ray that was started for this run; None when it is shared with others.
+    private : the Ray that was started for this process; None when it is shared with others.
 
     """
 
     cpus: tuple[float, ...]
     private: PrivateRay | None
 
-    @property
-    def default_explorers(self) -> int:
-        """One per CPU, at most four per machine, at least one."""
-        return max(1, sum(min(_EXPLORERS_PER_MACHINE, int(cpus)) for cpus in self.cpus))
-
 
 @contextmanager
-def ray_cluster() -> Iterator[Cluster]:
+def ray_cluster(
+    *, object_store_bytes: int, num_cpus: int | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Cluster]:
     """Use the Ray that is connected already, or connect to `RAY_ADDRESS`, or start a private one.
+
+    Call it in the main thread, or in one that outlives the block. Ray takes SIGTERM for itself.
+
+    Parameters
+    ----------
+    object_store_bytes, num_cpus, environment
+        Of a private Ray, see `waygraph.cluster.private.private_ray`; any other has its own.
 
     Raises
     ------
@@ -54,7 +61,10 @@ def ray_cluster() -> Iterator[Cluster]:
         with _driver(address) as cpus:
             yield Cluster(cpus, private=None)
         return
-    with private_ray() as private, _driver(private.address) as cpus:
+    with (
+        private_ray(object_store_bytes=object_store_bytes, num_cpus=num_cpus, environment=environment or {}) as private,
+        _driver(private.address) as cpus,
+    ):
         yield Cluster(cpus, private)
 
 
@@ -70,7 +80,7 @@ def _driver(address: str) -> Iterator[tuple[float, ...]]:
 
     ours = not ray.is_initialized()
     if ours:
-        # Ray prints what happens to workers on the driver's stdout, where the report belongs. It has no public switch.
+        # Ray prints what happens to workers on the driver's stdout, where answers belong. It has no public switch.
         ray._private.worker._worker_logs_enabled = False  # noqa: SLF001
         try:
             _check_reachable(address)
