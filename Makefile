@@ -17,7 +17,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-search bench-paths bench-retrieval
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -26,6 +26,7 @@ help:
 	@echo "make docs    write docs/cli.md anew from the CLI"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
+	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -47,6 +48,9 @@ docs: $(INSTALLED)
 
 soak-crash: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest tests/e2e/test_kill9.py
+
+soak-workers: $(INSTALLED) browser
+	WAYGRAPH_RUNS=5 $(BIN)/pytest tests/integration/test_explore_demo_shop.py -k workers
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)

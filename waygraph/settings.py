@@ -50,7 +50,7 @@ class BrowserSettings(_Section):
     """Longest wait for a document to load."""
     action_timeout_ms: int = Field(4_000, ge=100)
     """Longest wait for an element to become actionable."""
-    quiet_ms: int = Field(60, ge=10, le=1_000)
+    quiet_ms: int = Field(50, ge=10, le=1_000)
     """A page has settled when nothing changed and nothing was in flight for this long."""
     timer_horizon_ms: int = Field(1_000, ge=0, le=5_000)
     """Timers due within this time after an action are waited for."""

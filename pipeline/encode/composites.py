@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from index.graph import Observation
 from pipeline.encode.counts import clean
@@ -30,9 +31,9 @@ MAX_BUTTONS = 12
 MAX_FIELDS = 24
 ACTIONS_PER_ROW = 12
 MAX_ACTION_ROWS = 4
-#: A passage holds about so many words; the next one starts at its middle.
+#: A passage holds about so many words.
 PASSAGE_WORDS = 40
-MAX_PASSAGES = 24
+MAX_PASSAGES = 8
 #: Names longer than this (links around whole cards) are cut, so that a row never outgrows what the model reads.
 MAX_NAME_CHARS = 80
 
@@ -137,17 +138,19 @@ def _listing(head: str, pieces: Sequence[_Piece]) -> Iterator[Row]:
 
 
 def _passages(name: str, pieces: Sequence[_Piece]) -> Iterator[Row]:
-    """What the state says, in overlapping passages: a question may be about a detail that no other row has room for."""
-    start, count = 0, 0
-    while start < len(pieces) and count < MAX_PASSAGES:
-        end, middle, words = start, start, 0
-        while end < len(pieces) and words < PASSAGE_WORDS:
-            words += len(pieces[end].text.split())
-            end += 1
-            if words * 2 <= PASSAGE_WORDS:
-                middle = end
-        taken = pieces[start:end]
-        yield Row(_sentences(name, *(p.text for p in taken)), tuple(p.index for p in taken))
-        if end == len(pieces):
-            return
-        start, count = max(middle, start + 1), count + 1
+    """What the state says, passage by passage: a question may be about a detail that no other row has room for."""
+    for passage in islice(_cut(pieces), MAX_PASSAGES):
+        yield Row(_sentences(name, *(p.text for p in passage)), tuple(p.index for p in passage))
+
+
+def _cut(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
+    passage: list[_Piece] = []
+    words = 0
+    for piece in pieces:
+        passage.append(piece)
+        words += len(piece.text.split())
+        if words >= PASSAGE_WORDS:
+            yield passage
+            passage, words = [], 0
+    if passage:
+        yield passage

@@ -126,7 +126,8 @@ async def _load_start(page: GuardedPage, url: str) -> Snapshot:
     try:
         seen = (await page.view.goto(url)).snapshot
     except BrowserFailure as error:
-        reason = next((text for code, text in _NET_ERRORS.items() if code in error.message), error.message)
+        unknown = error.message.removeprefix(f"{url}: ").removeprefix("Page.goto: ").rstrip(".")
+        reason = next((text for code, text in _NET_ERRORS.items() if code in error.message), unknown)
         raise SiteUnreachable(
             f"{url} cannot be mapped: {reason}.", hint="Check the address, and that this machine reaches it."
         ) from error
