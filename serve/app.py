@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from serve.address import reserve, url_of
-from serve.cluster import connected
+from waygraph.cluster import Cluster, ray_cluster
 from waygraph.errors import ServiceError, by_slug
 from waygraph.schemas import MissingPart, NotReady, problem_slug, problem_type
 from waygraph.settings import Settings
@@ -26,6 +26,18 @@ if TYPE_CHECKING:
     from ray.serve import Application
 
 APPLICATION = "waygraph"
+
+#: Of a private Ray, which takes no less. Requests and answers are small and never go through the object store.
+OBJECT_STORE_BYTES = 80 * 2**20
+
+#: What Ray Serve takes only from the environment; of a private Ray, a cluster has its own.
+ENVIRONMENT = {
+    "RAY_SERVE_LOG_TO_STDERR": "0",
+    # One event loop per process instead of three: nothing of ours blocks it, and a request changes threads less often.
+    "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
+    "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
+    "RAY_SERVE_REQUEST_PATH_LOG_BUFFER_SIZE": "1000",
+}
 
 #: Longest time from the start of the application to its first ready answer; loading the encoder takes most of it.
 START_SECONDS = 180.0
@@ -42,7 +54,9 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
     Raises
     ------
     ServiceError
-        When the port is in use, or is beyond loopback without an API key.
+        When the port is in use, or is beyond loopback without an API key, or when Ray ends under the service.
+    EnvironmentMissing
+        When Ray cannot be started or reached.
     StoreError, WeightsMissing, ...
         When the store cannot be opened or the encoder cannot be loaded.
 
@@ -52,14 +66,17 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
     with reserve(settings.serve) as held:
         with Maps(settings) as maps:
             maps.open()  # what is wrong with the store is said before anything is started
-        with _until_interrupted() as listen, connected():
+        with (
+            _until_interrupted() as listen,
+            ray_cluster(object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=ENVIRONMENT) as cluster,
+        ):
             listen()  # again: Ray took SIGTERM for itself
-            with _deployed(settings, held):
+            with _deployed(settings, held, cluster):
                 url = url_of(held)
                 _wait_until_ready(url)
                 if on_ready is not None:
                     on_ready(url)
-                threading.Event().wait()
+                _wait_for_end(cluster)
 
 
 def application(_: dict[str, str]) -> Application:
@@ -103,7 +120,7 @@ def build(settings: Settings) -> Application:
 
 
 @contextmanager
-def _deployed(settings: Settings, held: socket.socket) -> Iterator[None]:
+def _deployed(settings: Settings, held: socket.socket, cluster: Cluster) -> Iterator[None]:
     from ray import serve  # noqa: PLC0415
 
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
@@ -120,7 +137,16 @@ def _deployed(settings: Settings, held: socket.socket) -> Iterator[None]:
             raise ServiceError("The service did not start.", hint=str(error)) from error
         yield
     finally:
-        serve.delete(APPLICATION)
+        if cluster.private is None or not cluster.private.ended:
+            serve.delete(APPLICATION)  # requests that are being answered still are
+
+
+def _wait_for_end(cluster: Cluster) -> None:
+    if cluster.private is None:
+        threading.Event().wait()
+        return
+    cluster.private.lifeline.read()
+    raise ServiceError("Ray ended under the service.", hint="Was it killed? Start the service again.")
 
 
 @contextmanager

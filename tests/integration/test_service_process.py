@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,11 @@ import httpx
 import psutil
 import pytest
 
+from index.store import Store
+from pipeline.encode.registry import create_encoder
 from tests.service_process import RunningService, spawn
+from tests.small_map import SmallMap
+from waygraph.settings import Settings
 
 
 @pytest.fixture
@@ -26,16 +32,54 @@ def ours(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name.startswith(("wg-", "waygraph-"))]
 
 
+def gone(folder: Path) -> bool:
+    """Whether the service's files are removed, at the latest some seconds after its processes ended."""
+    deadline = time.monotonic() + 10
+    while ours(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)  # a poll: whoever removes them is no child of ours
+    return not ours(folder)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_when_it_is_interrupted_nothing_stays_behind(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
     service = RunningService(tmp_path / "maps", temporary=str(temporary))
     assert httpx.get(f"{service.url}/readyz").json()["sites"] == 0
     assert ours(temporary)
     family = service.family()
-    out, errors = service.stop(number)
+    os.killpg(service.process.pid, number)  # as a terminal and `timeout` send it
+    out, errors = service.process.communicate(timeout=60)
     _, alive = psutil.wait_procs(family, timeout=30)
     assert (out, errors, service.process.returncode, alive) == ("ended\n", "", 0, [])
     assert ours(temporary) == []
+
+
+def test_when_it_is_killed_nothing_stays_behind_either(tmp_path: Path, temporary: Path) -> None:
+    settings = Settings(store=str(tmp_path / "maps"))
+    store = Store.open(settings.store, create=True)
+    store.publish(SmallMap("tea.example").draft(create_encoder(settings.encode), store.blobs))
+    service = RunningService(tmp_path / "maps", temporary=str(temporary))
+    assert httpx.get(f"{service.url}/readyz").json()["sites"] == 1  # its vectors are in a temporary folder
+    family = service.family()
+    service.process.kill()
+    service.process.communicate()
+    _, alive = psutil.wait_procs(family, timeout=10)
+    assert alive == []
+    assert gone(temporary)
+
+
+def test_when_its_ray_is_killed_it_says_so_and_ends(tmp_path: Path, temporary: Path) -> None:
+    service = RunningService(tmp_path / "maps", temporary=str(temporary))
+    family = service.family()
+    (host,) = psutil.Process(service.process.pid).children()
+    host.kill()
+    out, errors = service.process.communicate(timeout=30)
+    for process in family:
+        if process.is_running():
+            process.kill()  # Ray's agents stay for a minute when who would have ended them is gone
+    assert (out, service.process.returncode) == ("", 1)
+    assert ours(temporary) == []
+    assert errors.startswith("ServiceError: Ray ended")
+    assert len(errors.strip().splitlines()) == 1
 
 
 def test_missing_weights_are_one_error_and_nothing_stays_behind(tmp_path: Path, temporary: Path) -> None:

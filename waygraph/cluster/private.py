@@ -26,7 +26,8 @@ _LONGEST_PARENT = 16
 #: How long ending it may take. It kills what it started, so this is never long.
 _END_SECONDS = 5.0
 
-#: What can only be given by environment variables.
+#: What can only be given by environment variables. Ray's ports run code for whoever reaches them: all are on loopback,
+#: except one of each replica of Ray Serve, and all ask for the token.
 _ENVIRONMENT = {
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else Ray writes one into the home directory, for all Rays of this user
