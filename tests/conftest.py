@@ -28,9 +28,9 @@ class MemoryBlobs(dict[str, bytes]):
         return key
 
 
-def explore(url: str, **explore_settings) -> SiteCapture:
+def explore(url: str, *, browser: dict[str, int] | None = None, **explore_settings) -> SiteCapture:
     """Explore a site with a loopback-only browser, without keeping its blobs."""
-    settings = Settings(browser=LOOPBACK_ONLY, explore=explore_settings)
+    settings = Settings(browser=LOOPBACK_ONLY.model_copy(update=browser or {}), explore=explore_settings)
     return asyncio.run(explore_site(url, settings=settings, blobs=MemoryBlobs()))
 
 

@@ -69,7 +69,7 @@ class ExploreSettings(_Section):
     """Actions performed per site at most."""
     max_seconds: float = Field(3_600, gt=0)
     """Wall time per site at most; a run stopped by it is marked partial."""
-    workers: int = Field(2, ge=1, le=32)
+    workers: int = Field(4, ge=1, le=32)
     """Pages that explore one site at once. The resulting graph does not depend on it."""
     diff: Literal["element", "paper", "off"] = "element"
     """What counts as a new element: `element` compares element hash, role, name and target with the parent's, `paper`

@@ -116,10 +116,12 @@ async def teleport(
     detail = await asyncio.to_thread(source.site, site)
     walk = _Walk(source, detail, target, allow_goto=allow_goto)
     view = PageView(page, _lens(detail, settings or BrowserSettings()), settings or BrowserSettings(), own=False)
+    walk.views.append(view)
     try:
         return await walk.run(view, max_replans)
     finally:
-        view.detach()
+        for used in walk.views:
+            used.detach()
 
 
 class _Walk:
@@ -132,6 +134,8 @@ class _Walk:
         self._allow_goto = allow_goto
         self._avoid: list[AvoidedStep] = []
         self._steps: list[TeleportStep] = []
+        self.views: list[PageView] = []
+        """Views that listen to pages of the caller, to be detached in the end."""
 
     async def run(self, view: PageView, max_replans: int) -> TeleportResult:
         problem = ""
@@ -155,6 +159,8 @@ class _Walk:
                 break
             replayed = await replay(view, steps)
             view = replayed.view
+            if view not in self.views:
+                self.views.append(view)
             self._steps += [TeleportStep.of(walked) for walked in replayed.walked]
             if not replayed.complete:
                 problem = replayed.problem

@@ -50,7 +50,7 @@ def _edge(edge: Edge) -> dict[str, Any]:
     if edge.opens_tab:
         shown["opens_tab"] = True
     if edge.blocked:
-        shown["blocked"] = [{"method": request.method, "url": request.url} for request in sorted(edge.blocked)]
+        shown["blocked"] = [{"method": r.method, "url": r.url, "kind": r.kind} for r in sorted(edge.blocked)]
     if edge.dialogs:
         shown["dialogs"] = list(edge.dialogs)
     return shown

@@ -57,10 +57,14 @@ class Action:
 
 @dataclass(frozen=True, slots=True, order=True)
 class BlockedRequest:
-    """A state-changing or out-of-scope request that the network guard stopped."""
+    """A state-changing request that the network guard stopped.
+
+    `kind` is what asked for it, as browsers call it: `document`, `fetch`, `xhr`, `ping` (beacons), `form`, ...
+    """
 
     method: str
     url: str
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,7 @@ class Edge:
     cost_ms : measured duration of acting and settling, in milliseconds.
     inherited : the element was skipped because the parent state had it too; the parent's edge is kept, unverified.
     opens_tab : the target was shown in a new tab.
-    blocked : requests the network guard stopped while the action ran; such an edge is never part of a path, since
-        walking it outside the guard would send them.
+    blocked : requests the network guard stopped while the action ran.
     dialogs : JavaScript dialogs the action raised, as "type: message"; they were dismissed.
 
     """
@@ -86,6 +89,14 @@ class Edge:
     opens_tab: bool = False
     blocked: tuple[BlockedRequest, ...] = ()
     dialogs: tuple[str, ...] = ()
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether walking it outside the guard would send a request that may change something.
+
+        Such an edge is never part of a path. Pings report that a page was used, as walking it anyway does.
+        """
+        return any(request.kind != "ping" for request in self.blocked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,8 +64,8 @@ class Router:
 
     The cost of a path is the sum of `edge_cost_ms` of its edges and `goto_cost_ms` of its gotos, in whole
     microseconds. At equal cost the path with fewer steps wins, then a fixed order by node id and action: the answer
-    depends on the content of the graph alone. Edges with blocked requests and edges that stay in their state are never
-    used.
+    depends on the content of the graph alone. Edges that would change something, and edges that stay in their state,
+    are never used.
 
     A `goto` costs the same from everywhere, so a cheapest path holds at most one, as its first step, and the cheapest
     way "from anywhere" to every state is found once per graph. A search then only has to find out whether walking from
@@ -78,7 +78,7 @@ class Router:
         #: Usable edges by (source, target) number, cheapest first.
         self._edges: dict[tuple[int, int], list[Edge]] = {}
         for edge in graph.edges:
-            if not edge.blocked and edge.source != edge.target:
+            if not edge.changes_something and edge.source != edge.target:
                 pair = (self._number[edge.source], self._number[edge.target])
                 self._edges.setdefault(pair, []).append(edge)
         for edges in self._edges.values():

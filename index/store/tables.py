@@ -60,7 +60,7 @@ EDGES = pa.schema(
         ("cost_ms", pa.float64()),
         ("inherited", pa.bool_()),
         ("opens_tab", pa.bool_()),
-        ("blocked", pa.list_(pa.struct([("method", pa.string()), ("url", pa.string())]))),
+        ("blocked", pa.list_(pa.struct([("method", pa.string()), ("url", pa.string()), ("kind", pa.string())]))),
         ("dialogs", _STRINGS),
     ]
 )
@@ -132,7 +132,7 @@ def edges_table(graph: InteractionGraph) -> pa.Table:
             "cost_ms": edge.cost_ms,
             "inherited": edge.inherited,
             "opens_tab": edge.opens_tab,
-            "blocked": [{"method": request.method, "url": request.url} for request in edge.blocked],
+            "blocked": [{"method": r.method, "url": r.url, "kind": r.kind} for r in edge.blocked],
             "dialogs": [_text(dialog) for dialog in edge.dialogs],
         }
         for edge in graph.edges
@@ -223,7 +223,7 @@ def read_edges(table: pa.Table) -> Iterator[Edge]:
             cost_ms=row["cost_ms"],
             inherited=row["inherited"],
             opens_tab=row["opens_tab"],
-            blocked=tuple(BlockedRequest(request["method"], request["url"]) for request in row["blocked"]),
+            blocked=tuple(BlockedRequest(**request) for request in row["blocked"]),
             dialogs=tuple(row["dialogs"]),
         )
 

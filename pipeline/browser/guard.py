@@ -63,6 +63,13 @@ class NetworkGuard:
         self._refused.clear()
         return taken
 
+    def _refusal(self, url: str) -> str | None:
+        try:
+            return self._policy(url)
+        except ValueError:
+            log.exception("guard/policy_failed %s", url)
+            return "malformed"  # a URL that cannot be judged is not loaded
+
     async def _decide(self, session: CDPSession, event: Mapping[str, Any], main_frame: str) -> None:
         request = event["request"]
         method, url = request["method"], request["url"]
@@ -70,9 +77,9 @@ class NetworkGuard:
         details: dict[str, Any] = {"requestId": event["requestId"]}
         if url.startswith(("http:", "https:")):
             document = event["resourceType"] == "Document"
-            reason = self._policy(url) if document and event["frameId"] == main_frame else None
+            reason = self._refusal(url) if document and event["frameId"] == main_frame else None
             if method not in SAFE_METHODS:
-                self._blocked.append(BlockedRequest(method, url))
+                self._blocked.append(BlockedRequest(method, url, event["resourceType"].lower()))
             elif reason is not None:
                 self._refused.append((url, reason))
             if method not in SAFE_METHODS or reason is not None:

@@ -74,7 +74,7 @@ async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement
             return Replayed(complete=False, snapshot=snapshot, view=view, walked=tuple(walked))
         snapshot = acted.snapshot
         if acted.popup is not None:
-            view = view.for_popup(acted.popup)
+            view = acted.popup
         agreed = agrees(snapshot, step)
         problem = "" if agreed else f"{step.action} led to {snapshot.url}, which is not the recorded state"
         walked.append(Walked(step, snapshot.id, snapshot.url, acted.rung, acted.ms, agrees=agreed, problem=problem))

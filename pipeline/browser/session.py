@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import logging
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ from waygraph.errors import BrowserFailure
 from waygraph.settings import BrowserSettings, CaptureProfile
 
 log = logging.getLogger(__name__)
+
+_ARIA_TIMEOUT_MS = 5_000
+_CLOSE_PATIENCE_S = 10.0
 
 #: (area, key) -> hash or value, for everything a site keeps in the browser.
 Stored = Mapping[tuple[str, str], str]
@@ -117,14 +121,17 @@ class GuardedPage:
         Raises
         ------
         BrowserFailure
-            When the page went away.
+            When the page went away or gives no answer.
         """
-        page = acted.popup or self.page
+        view = acted.popup or self.view
+        page = view.page
         try:
-            session = self._sessions.get(page) or await self._context.new_cdp_session(page)
-            screenshot = await _screenshot(page, session)
-            dom = await page.content()
-            aria = await page.locator("body").aria_snapshot(timeout=10_000)
+            if page not in self._sessions:
+                self._sessions[page] = await view.within(self._context.new_cdp_session(page))
+            screenshot = await view.within(_screenshot(page, self._sessions[page]))
+            dom = await view.within(page.content())
+            # A frameset has no body, and waiting for one would take long.
+            aria = "" if "<frameset" in dom else await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
         except PlaywrightError as error:
             raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
         return Capture(screenshot=screenshot, dom=dom, aria=aria)
@@ -134,17 +141,21 @@ class GuardedPage:
         return self.guard.take()
 
     async def close(self) -> None:
-        """Close the context with all its pages. A browser that is gone already is no error."""
+        """Close the context with all its pages. A browser that is gone already, or hangs, is no error."""
         try:
-            await self._context.close()
-        except PlaywrightError as error:
-            log.debug("session/closed_already %s", error)
+            await asyncio.wait_for(self._context.close(), _CLOSE_PATIENCE_S)
+        except (PlaywrightError, TimeoutError) as error:
+            log.debug("session/not_closed %s", error)
 
     async def _open_tab(self) -> Page:
         """A new tab beside the page, guarded before it loads anything."""
         page = await self._context.new_page()
         self._sessions[page] = await self.guard.attach(page)
+        page.on("close", self._forget)
         return page
+
+    def _forget(self, page: Page) -> None:
+        self._sessions.pop(page, None)
 
     async def _guard_popup(self, page: Page) -> None:
         """A tab opened in a way that the in-page script does not see: its first request is out already."""

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from index.graph import Action, ActionKind, Box, Segment, UrlPolicy, node_id, normalize_url
+from index.graph import Action, ActionKind, BlockedRequest, Box, Segment, UrlPolicy, node_id, normalize_url
 from waygraph.settings import BrowserSettings, ExploreSettings
 
 MAX_SEGMENTS = 1_000
@@ -54,9 +54,9 @@ class Snapshot:
     structure : sorted MD5 hashes of the exposed elements' full XPaths.
     status : HTTP status of the document, 0 when unknown.
     capped : the page did not settle within the cap.
-    mutations, requests : DOM changes and requests since the previous snapshot of the same document.
     opened : tabs that were opened since then.
-    tabs : URLs of tabs that the page asked for since then, and that were not opened: a guarded page reports them.
+    tabs : URLs of tabs that a guarded page asked for since then; it does not open them.
+    stopped : form posts into new tabs that a guarded page did not send since then.
     storage : hashes of the values in local and session storage, by key.
     """
 
@@ -70,10 +70,9 @@ class Snapshot:
     candidates: tuple[Candidate, ...]
     segments: tuple[Segment, ...]
     capped: bool
-    mutations: int
-    requests: int
     opened: int
     tabs: tuple[str, ...] = ()
+    stopped: tuple[BlockedRequest, ...] = ()
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -133,10 +132,9 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
         candidates=tuple(_candidate(entry) for entry in seen["candidates"]),
         segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in seen["segments"]),
         capped=seen["settled"]["capped"],
-        mutations=seen["mutations"],
-        requests=seen["requests"],
         opened=seen["opened"],
         tabs=tuple(seen["tabs"]),
+        stopped=tuple(BlockedRequest(method, url, "form") for method, url in seen["stopped"] if method != "GET"),
         storage=seen["storage"],
     )
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from playwright.async_api import Dialog, Download, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import Action
+from index.graph import Action, BlockedRequest
 from pipeline.browser.snapshot import Lens, Snapshot, page_script, parse_snapshot
 from waygraph.errors import BrowserFailure, WaygraphError
 from waygraph.settings import BrowserSettings
@@ -42,18 +42,24 @@ class Acted:
     ----------
     rung : which rung of the ladder found the element: `exact`, `role`, `xpath`, `css`; `url` for a goto.
     snapshot : what the page (or the new tab) looks like now.
-    popup : the new tab, when the action opened one; it is left open.
+    popup : a view of the new tab, when the action opened one; it is left open.
+    opens_tab : the target is meant for a new tab; a guarded page may show it in its own.
+    other_tabs : URLs of further tabs that the action asked for; they were not opened.
     dialogs : JavaScript dialogs that were raised, and dismissed.
     downloads : URLs of downloads that were started, and refused.
     ms : milliseconds from the action until the page had settled.
+    stopped : form posts into new tabs that the page did not send.
     """
 
     rung: str
     snapshot: Snapshot
-    popup: Page | None
+    popup: PageView | None
     dialogs: tuple[str, ...]
     downloads: tuple[str, ...]
     ms: float
+    opens_tab: bool = False
+    other_tabs: tuple[str, ...] = ()
+    stopped: tuple[BlockedRequest, ...] = ()
 
 
 class PageView:
@@ -110,8 +116,10 @@ class PageView:
                 await self._ask(page_script(), None)
             except PlaywrightError as error:
                 # The document was replaced while it was being looked at: look at its successor.
-                if not any(phrase in str(error) for phrase in _NAVIGATED) or time.monotonic() > deadline:
+                if not any(phrase in str(error) for phrase in _NAVIGATED):
                     raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
+            if time.monotonic() > deadline:
+                raise BrowserFailure(f"{self.page.url} does not stay long enough to be looked at.")
 
     async def goto(self, url: str) -> Acted:
         """Load `url` as a new document, even when only the fragment differs, and look at it.
@@ -123,16 +131,15 @@ class PageView:
         """
         start = time.monotonic()
         self._hovering = False
-        self._dialogs.clear()
-        self._downloads.clear()
+        self._forget()
         try:
             if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
-                await self._within(self.page.goto("about:blank"))
-            await self._within(self.page.goto(url, wait_until="commit", timeout=self._settings.navigation_timeout_ms))
+                await self.within(self.page.goto("about:blank"))
+            await self.within(self.page.goto(url, wait_until="commit", timeout=self._settings.navigation_timeout_ms))
         except PlaywrightError as error:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
         snapshot = await self.observe()
-        return self._acted("url", snapshot, None, start)
+        return Acted("url", snapshot, None, tuple(self._dialogs), tuple(self._downloads), _ms_since(start))
 
     async def act(self, action: Action) -> Acted:
         """Perform a recorded action and look at what it led to.
@@ -147,76 +154,84 @@ class PageView:
         if action.kind == "goto":
             return await self.goto(action.url)
         start = time.monotonic()
+        self._forget()
         try:
-            rung, x, y = await self._point_of(action)
-            self._dialogs.clear()
-            self._downloads.clear()
+            found = await self._find(action)
             if action.kind == "hover":
                 self._hovering = True
-                await self._within(self.page.mouse.move(x, y))
+                await self.within(self.page.mouse.move(found["x"], found["y"]))
             else:
                 self._hovering = False
-                await self._within(self.page.mouse.click(x, y))
-                await self._within(self.page.mouse.move(*_PARKED))
+                await self.within(self.page.mouse.click(found["x"], found["y"]))
+                await self.within(self.page.mouse.move(*_PARKED))
         except PlaywrightError as error:
             raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
         snapshot = await self.observe()
-        if snapshot.tabs and self.open_tab:
-            popup, shown = await self._load_tab(snapshot.tabs[0])
-        else:
-            popup = await self._opened_tab(expected=snapshot.opened > 0)
-            shown = await self.for_popup(popup).observe() if popup else None
-        return self._acted(rung, shown or snapshot, popup, start)
-
-    def for_popup(self, popup: Page) -> PageView:
-        """A view of a tab that this page opened."""
-        return PageView(popup, self._lens, self._settings, own=self._own)
-
-    async def _point_of(self, action: Action) -> tuple[str, float, float]:
-        found = json.loads(
-            await self._ask(
-                f"([a, o]) => {_WAYGRAPH}.find(a, o)", [action.to_json(), self._lens.to_js(hovering=self._hovering)]
-            )
+        popup = await self._new_tab(snapshot)
+        shown = await popup.observe() if popup else snapshot
+        return Acted(
+            rung=found["rung"],
+            snapshot=shown,
+            popup=popup,
+            dialogs=tuple(self._dialogs),
+            downloads=tuple(self._downloads),
+            ms=_ms_since(start),
+            opens_tab=popup is not None or found["newTab"],
+            other_tabs=snapshot.tabs[1:],
+            stopped=snapshot.stopped,
         )
+
+    async def _find(self, action: Action) -> dict[str, Any]:
+        """Where to point at the recorded element (`x`, `y`), the `rung` that found it, whether it opens a `newTab`."""
+        options = self._lens.to_js(hovering=self._hovering)
+        raw = await self._ask(f"([a, o]) => {_WAYGRAPH}?.find(a, o) ?? null", [action.to_json(), options])
+        if raw is None:
+            raise BrowserFailure(f"{self.page.url} was replaced before {action} could be performed.")
+        found: dict[str, Any] = json.loads(raw)
         if not found["rung"]:
             raise NotActionable(f"{action} is not on {self.page.url}.")
         if "covered" in found:
             raise NotActionable(f"{action} on {self.page.url} takes no pointer: {found['covered']}.")
-        return found["rung"], found["x"], found["y"]
+        return found
 
-    async def _load_tab(self, url: str) -> tuple[Page | None, Snapshot | None]:
-        """Open the tab that the page asked for; none when it may not be loaded."""
-        tab = await self.open_tab() if self.open_tab else None
-        if tab is None:
-            return None, None
-        try:
-            return tab, (await self.for_popup(tab).goto(url)).snapshot
-        except BrowserFailure as error:
-            log.info("view/tab_not_loaded %s: %s", url, error.message)
-            await tab.close()
-            return None, None
-
-    async def _opened_tab(self, *, expected: bool) -> Page | None:
-        if self._popups.empty() and not expected:
+    async def _new_tab(self, snapshot: Snapshot) -> PageView | None:
+        """The tab that the action opened or asked for; none when it may not be loaded."""
+        if snapshot.tabs and self.open_tab:
+            tab = PageView(await self.open_tab(), self._lens, self._settings, own=self._own)
+            try:
+                await tab.goto(snapshot.tabs[0])
+            except BrowserFailure as error:
+                log.info("view/tab_not_loaded %s: %s", snapshot.tabs[0], error.message)
+                await tab.page.close()
+                return None
+            return tab
+        if self._popups.empty() and not snapshot.opened:
             return None
         try:
-            return await asyncio.wait_for(self._popups.get(), self._settings.action_timeout_ms / 1000)
+            page = await asyncio.wait_for(self._popups.get(), self._settings.action_timeout_ms / 1000)
         except TimeoutError:
             return None  # asked for, but refused by the browser or the guard
+        return PageView(page, self._lens, self._settings, own=self._own)
 
-    def _acted(self, rung: str, snapshot: Snapshot, popup: Page | None, start: float) -> Acted:
-        milliseconds = (time.monotonic() - start) * 1000
-        return Acted(rung, snapshot, popup, tuple(self._dialogs), tuple(self._downloads), milliseconds)
+    def _forget(self) -> None:
+        """What earlier actions brought about is not the next one's doing."""
+        self._dialogs.clear()
+        self._downloads.clear()
+        while not self._popups.empty():
+            late = self._popups.get_nowait()
+            log.info("view/late_tab %s", late.url)
+            if self._own:
+                self._in_background(late.close())
 
     @property
     def _patience_s(self) -> float:
         return (self._settings.navigation_timeout_ms + self._settings.settle_cap_ms) / 1000
 
     async def _ask(self, expression: str, argument: object) -> Any:  # noqa: ANN401 - whatever the page returns
-        return await self._within(self.page.evaluate(expression, argument))
+        return await self.within(self.page.evaluate(expression, argument))
 
-    async def _within(self, call: Awaitable[T]) -> T:
-        """Await a browser call, but not for ever: a page in an endless loop answers nothing."""
+    async def within(self, call: Awaitable[T]) -> T:
+        """Await a browser call, but not for ever: a page in an endless loop answers nothing (BrowserFailure)."""
         try:
             return await asyncio.wait_for(call, self._patience_s)
         except TimeoutError as error:
@@ -247,6 +262,10 @@ class PageView:
         task = asyncio.ensure_future(run())
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
+
+
+def _ms_since(start: float) -> float:
+    return (time.monotonic() - start) * 1000
 
 
 def _first_line(error: PlaywrightError) -> str:

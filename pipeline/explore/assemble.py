@@ -55,7 +55,7 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode) -
         by_key = {difference_key(c, mode): by_action.get(c.action) for c in reversed(parent.candidates)}
         for candidate in split_candidates(state.snapshot, parent, mode)[1]:
             walked = by_key.get(difference_key(candidate, mode))
-            if walked is None or walked.blocked:
+            if walked is None or walked.changes_something or walked.source == walked.target:
                 continue
             leads_away = states[walked.target].snapshot.url != parent.url
             if leads_away or state.snapshot.url == parent.url:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
 from playwright.async_api import Browser
+from playwright.async_api import Error as PlaywrightError
 
 from index.graph import Edge, PathStep
 from pipeline.browser.session import Capture, GuardedPage
@@ -158,6 +159,8 @@ class Explorer:
                 return False
             self._states[seen.id] = State(seen, depth, source)
         self.account.counters["guard/blocked"] += len(outcome.blocked)
+        for url in outcome.other_tabs:
+            self.account.skip(Skip(source, "second_tab", str(action), url))
         self._edges.append(
             Edge(
                 source=source,
@@ -206,8 +209,8 @@ class Explorer:
         try:
             acted = await worker.load(url)
             future.set_result(Load(acted.snapshot.id, acted.ms))
-        except BrowserFailure as error:
-            log.info("reach/not_loaded %s: %s", url, error.message)
+        except (BrowserFailure, PlaywrightError) as error:
+            log.info("reach/not_loaded %s: %s", url, error)
             await worker.close()
             future.set_result(Load("", 0.0))
         finally:
@@ -246,22 +249,29 @@ class Explorer:
 
     async def _capture(self, seen: Snapshot, take: Callable[[], Awaitable[Capture]]) -> None:
         """Store screenshot, DOM and accessibility snapshot of a state the first time that it is seen."""
-        if seen.id in self._captures or not seen.is_page or self._start.scope.refuse_url(seen.raw_url):
+        if not seen.is_page or self._start.scope.refuse_url(seen.raw_url):
+            return
+        running = self._captures.get(seen.id)
+        if running is not None:
+            # Another worker is at it; when it fails, this one still has the page.
+            await asyncio.wait([running])
+        if seen.id in self._captures:
             return
 
         async def store() -> tuple[str, str, str]:
             capture = await take()
-            contents = (capture.screenshot, capture.dom.encode(), capture.aria.encode())
+            texts = (text.encode(errors="replace") for text in (capture.dom, capture.aria))
+            contents = (capture.screenshot, *texts)
             put = [await asyncio.to_thread(self._blobs.put, content) for content in contents]
             return put[0], put[1], put[2]
 
         task = self._captures[seen.id] = asyncio.ensure_future(store())
         try:
             await task
-        except BrowserFailure as error:
+        except (BrowserFailure, PlaywrightError) as error:
             del self._captures[seen.id]
             self.account.counters["capture/failed"] += 1
-            log.warning("capture/failed %s: %s", seen.url, error.message)
+            log.warning("capture/failed %s: %s", seen.url, error)
 
     # ---- the run as a whole --------------------------------------------------------------------------------------
 

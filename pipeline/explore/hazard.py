@@ -6,7 +6,6 @@ import re
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import yaml
 
@@ -37,8 +36,7 @@ class Hazards:
         if action.kind != "click":
             return None
         lexicon = _lexicon()
-        parts = urlsplit(action.target)
-        found = lexicon.urls.search(f"{parts.path}?{parts.query}")
+        found = lexicon.urls.search(action.target.partition("://")[2].partition("/")[2])
         words = " ".join(action.name.split()[:_FIRST_WORDS])
         if not found and not action.name.endswith("?"):
             found = lexicon.anywhere.search(words) or lexicon.start.match(words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from index.graph import site_key
 from pipeline.browser.snapshot import Candidate, Snapshot
@@ -21,7 +20,7 @@ class Scope:
 
     def refuse_url(self, url: str) -> Refusal | None:
         """Why a document must not be loaded."""
-        scheme = urlsplit(url).scheme.lower()
+        scheme = url.partition(":")[0].lower()
         if scheme not in {"http", "https"}:
             return Refusal("scheme", scheme)
         return None if site_key(url) == self.site else Refusal("external", url)
@@ -29,7 +28,7 @@ class Scope:
     def refuse(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:  # noqa: ARG002 - a Policy
         """Why a link must not be followed."""
         target = candidate.action.target
-        if candidate.action.kind != "click" or urlsplit(target).scheme.lower() in _IN_PAGE_SCHEMES:
+        if candidate.action.kind != "click" or target.partition(":")[0].lower() in _IN_PAGE_SCHEMES:
             return None
         if candidate.download:
             return Refusal("download", target)

@@ -99,7 +99,7 @@ async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start
         profile=settings.capture,
         user_agent=user_agent,
         storage_state=initial,
-        policy=lambda target: None if target.startswith(("http:", "https:")) else "scheme",
+        policy=lambda target: _refuse_start(target, site_key(url), robots),
     )
     try:
         first = await _load_start(page, url)
@@ -126,6 +126,9 @@ async def _load_start(page: GuardedPage, url: str) -> Snapshot:
     try:
         seen = (await page.view.goto(url)).snapshot
     except BrowserFailure as error:
+        for refused, reason in page.take_stopped()[1]:
+            if reason == "robots":
+                raise _forbidden(refused) from error
         unknown = error.message.removeprefix(f"{url}: ").removeprefix("Page.goto: ").rstrip(".")
         reason = next((text for code, text in _NET_ERRORS.items() if code in error.message), unknown)
         raise SiteUnreachable(
@@ -149,11 +152,23 @@ async def _robots_for(url: str, user_agent: str, settings: Settings) -> Robots |
         return None
     robots = await Robots.fetch(url, user_agent=user_agent)
     if robots.refuse_url(url):
-        raise RobotsForbidden(
-            f"The robots.txt of {site_key(url)} forbids {url}.",
-            hint="Respect that, or use --no-robots on a site of your own.",
-        )
+        raise _forbidden(url)
     return robots
+
+
+def _forbidden(url: str) -> RobotsForbidden:
+    return RobotsForbidden(
+        f"The robots.txt of {site_key(url)} forbids {url}.",
+        hint="Respect that, or use --no-robots on a site of your own.",
+    )
+
+
+def _refuse_start(url: str, site: str, robots: Robots | None) -> str | None:
+    """The start page may redirect to another host, which then is the site, but not to what robots.txt forbids."""
+    if not url.startswith(("http:", "https:")):
+        return "scheme"
+    refusal = robots.refuse_url(url) if robots and site_key(url) == site else None
+    return refusal.reason if refusal else None
 
 
 async def _honest_user_agent(browser: Browser) -> str:

@@ -20,7 +20,7 @@ class Ways:
         self._last: dict[str, Edge | None] = dict.fromkeys(addressable)
         out: dict[str, list[Edge]] = {}
         for edge in edges:
-            if edge.source != edge.target and not edge.opens_tab and not edge.blocked:
+            if edge.source != edge.target and not edge.opens_tab:
                 out.setdefault(edge.source, []).append(edge)
         queue = deque(addressable)
         while queue:

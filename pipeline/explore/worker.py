@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+
+from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest, PathStep, similarity
 from pipeline.browser.replay import replay
@@ -15,6 +18,10 @@ from waygraph.errors import BrowserFailure, WaygraphError
 
 #: A state that looks this much like the recorded one (Jaccard over element hashes, same URL) may stand in for it.
 STAND_IN_SIMILARITY = 0.9
+
+
+#: One work item takes no longer, whatever its pages do.
+ITEM_LIMIT_S = 120.0
 
 
 class NotReached(WaygraphError):
@@ -40,6 +47,7 @@ class Outcome:
     refused: tuple[tuple[str, str], ...] = ()
     dialogs: tuple[str, ...] = ()
     downloads: tuple[str, ...] = ()
+    other_tabs: tuple[str, ...] = ()
 
 
 class Worker:
@@ -64,7 +72,8 @@ class Worker:
         self._capture = capture
         self._page: GuardedPage | None = None
         self.at: str | None = None
-        """The state that the page shows, untouched since it was reached; nothing when that is not sure."""
+        """The state that the page shows, not acted on since it was reached: a page that was acted on is never reused,
+        since scripts may remember what no element shows."""
 
     async def close(self) -> None:
         """Give the page back."""
@@ -98,7 +107,10 @@ class Worker:
                 self._counters["explore/retries"] += 1
                 await self.close()
             try:
-                return await self._try(state, candidate, way)
+                async with asyncio.timeout(ITEM_LIMIT_S):
+                    return await self._try(state, candidate, way)
+            except TimeoutError:
+                problem = f"It took longer than {ITEM_LIMIT_S:.0f} s."
             except NotActionable as error:
                 # What covers the element now will cover it again.
                 problem = error.message
@@ -106,6 +118,10 @@ class Worker:
                     break
             except (NotReached, BrowserFailure) as error:
                 problem = error.message
+                if way is None:
+                    break
+            except PlaywrightError as error:
+                problem = str(error).splitlines()[0]
         await self.close()
         return Outcome(None, problem=problem)
 
@@ -120,22 +136,18 @@ class Worker:
         self._counters["explore/activations"] += 1
         self._counters["settle/capped"] += int(snapshot.capped)
         await self._capture(snapshot, lambda: page.capture(acted))
-        untouched = snapshot.id == state.id and not (
-            snapshot.mutations or snapshot.requests or blocked or acted.popup or acted.dialogs
-        )
-        if untouched and candidate.action.kind == "click":
-            self.at = state.id
         if acted.popup is not None:
-            await acted.popup.close()
+            await acted.popup.page.close()
         await self._renew_if_changed(page, snapshot)
         return Outcome(
             snapshot,
             ms=acted.ms,
-            opens_tab=acted.popup is not None,
-            blocked=blocked,
+            opens_tab=acted.opens_tab,
+            blocked=blocked + acted.stopped,
             refused=refused,
             dialogs=acted.dialogs,
             downloads=acted.downloads,
+            other_tabs=acted.other_tabs,
         )
 
     async def _reach(self, state: Snapshot, way: Sequence[PathStep] | None) -> None:

@@ -270,7 +270,7 @@ def test_dialogs_downloads_and_new_tabs_have_defined_outcomes():
     assert alert.snapshot.id == first.id
     for opener in ("Tab", "Window"):
         _, (tab,), _, _ = act(html, opener, pages={"/tab": "<h1>Tab</h1>"})
-        assert tab.popup is not None
+        assert tab.opens_tab
         assert tab.snapshot.url.endswith("/tab")
     first, (outside,), _, _ = act(html, "Outside")
     assert outside.popup is None  # nothing but this machine can be reached

@@ -36,8 +36,6 @@ def snapshot(*candidates):
         candidates,
         (),
         capped=False,
-        mutations=0,
-        requests=0,
         opened=0,
     )
 

@@ -71,7 +71,7 @@ def test_inherited_edges_are_exported_only_when_asked_for_and_then_marked(graph)
 def test_what_an_edge_has_nothing_to_say_about_is_left_out(graph):
     by_name = {e["action"]["name"]: e for e in to_json("site", 1, graph)["edges"]}
     assert list(by_name["first"]) == ["source", "target", "action"]
-    assert by_name["buy"]["blocked"] == [{"method": "POST", "url": "http://site/buy"}]
+    assert by_name["buy"]["blocked"] == [{"method": "POST", "url": "http://site/buy", "kind": ""}]
     assert by_name[NASTY]["opens_tab"] is True
     assert by_name[NASTY]["dialogs"] == ["alert: hi"]
 

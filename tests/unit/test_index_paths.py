@@ -228,6 +228,12 @@ def test_edges_whose_requests_were_blocked_are_never_walked():
         Router(InteractionGraph([node("a"), node("b")], [blocked])).route("a", "b")
 
 
+def test_edges_that_only_sent_a_ping_are_walked():
+    ping = BlockedRequest("POST", "http://x/track", "ping")
+    graph = InteractionGraph([node("a"), node("b")], [click("a", "b", blocked=(ping,))])
+    assert len(Router(graph).route("a", "b").steps) == 1
+
+
 def test_an_avoided_edge_gives_way_to_its_parallel():
     first, second = click("a", "b", 100, name="first"), click("a", "b", 200, name="second")
     router = Router(InteractionGraph([node("a"), node("b")], [second, first]))

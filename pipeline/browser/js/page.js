@@ -32,10 +32,10 @@
   const activity = {
     lastChange: now(), // last DOM mutation, end of a request, or sign of work
     lastLook: now(), // when quiet was last asked for
-    mutations: 0, // since the last snapshot
-    requests: 0, // started since the last snapshot
     opened: 0, // tabs or windows that were opened since the last snapshot
     tabs: [], // URLs of those that were asked for, and not opened, since then
+    stopped: [], // [method, URL] of form posts into new tabs that were not sent, since then
+    retargeted: [], // [link, its own target attribute] of links that were made to stay in this tab for a click
     inFlight: new Map(), // request -> start time
     timers: new Map(), // timer id -> due time
     observed: 0, // elements that wait to come into view (IntersectionObserver)
@@ -63,7 +63,6 @@
   };
   const observer = new MutationObserver((records) => {
     activity.lastChange = now();
-    activity.mutations += records.length;
     if (document.readyState !== "complete") return; // the load event waits for all of these
     for (const record of records) {
       for (const node of record.addedNodes) {
@@ -111,7 +110,6 @@
     const nativeFetch = window.fetch;
     window.fetch = function (...args) {
       const request = {};
-      activity.requests += 1;
       begin(request);
       const promise = nativeFetch.apply(this, args);
       promise.then(() => end(request), () => end(request));
@@ -120,7 +118,6 @@
   }
   const nativeSend = XMLHttpRequest.prototype.send;
   XMLHttpRequest.prototype.send = function (...args) {
-    activity.requests += 1;
     begin(this);
     this.addEventListener("loadend", () => end(this), { once: true });
     return nativeSend.apply(this, args);
@@ -162,26 +159,53 @@
 
   // In a page of our own, new tabs are not opened but reported: the driver opens them, guarded from their first request.
   // In a page that is not ours they are counted, so that the driver knows that one will come and how long to wait.
-  const newTab = (url) => {
-    if (!window[KEY].guarded) activity.opened += 1;
-    else if (/^https?:/.test(url)) activity.tabs.push(url);
-    return window[KEY].guarded;
+  const hasFrame = (name, win = window.top) => {
+    for (let i = 0; i < win.length; i++) {
+      let own = "";
+      try {
+        own = win[i].name;
+      } catch {
+        continue; // another origin: its name cannot be read, nor can links of ours be meant for it
+      }
+      if (own === name || hasFrame(name, win[i])) return true;
+    }
+    return false;
   };
+  const isNewTab = (target) => Boolean(target) && !/^_(self|top|parent)$/i.test(target) && !hasFrame(target);
   const nativeOpen = window.open;
   window.open = function (url, target, features) {
-    const address = url ? new URL(String(url), document.baseURI).href : "about:blank";
-    return newTab(address) ? null : nativeOpen.call(window, url, target, features);
+    const address = url && URL.canParse(url, document.baseURI) ? new URL(url, document.baseURI).href : "about:blank";
+    if (target && !isNewTab(target)) return nativeOpen.call(window, url, target, features);
+    if (!window[KEY].guarded) {
+      activity.opened += 1;
+      return nativeOpen.call(window, url, target, features);
+    }
+    if (/^https?:/.test(address)) activity.tabs.push(address);
+    return null;
   };
-  const isNewTab = (target) => Boolean(target) && !/^_(self|top|parent)$/i.test(target) && !window.frames[target];
+  const targetOf = (element) =>
+    element.getAttribute("target") ?? document.querySelector("base[target]")?.getAttribute("target") ?? "";
   window.addEventListener("click", (event) => {
-    const link = event.composedPath().find((node) => node instanceof HTMLAnchorElement && node.href);
-    if (!link || event.defaultPrevented || !isNewTab(link.target)) return;
-    if (newTab(link.href)) event.preventDefault();
+    const link = event.composedPath().find((node) => node instanceof Element && node.matches("a[href], area[href]"));
+    if (link && !event.defaultPrevented && isNewTab(targetOf(link))) activity.opened += 1;
   });
+  // A form that would post into a new tab is stopped here: no guard is in place yet when such a tab sends it.
+  const formGetter = (name) => Object.getOwnPropertyDescriptor(HTMLFormElement.prototype, name).get;
+  const [formMethod, formAction, formTarget] = ["method", "action", "target"].map(formGetter);
+  const leavesTab = (form, submitter) => {
+    const target = submitter?.getAttribute("formtarget") || formTarget.call(form) || targetOf(document.documentElement);
+    if (!window[KEY].guarded || !isNewTab(target)) return false;
+    const method = submitter?.getAttribute("formmethod") || formMethod.call(form);
+    activity.stopped.push([method.toUpperCase(), submitter?.getAttribute("formaction") || formAction.call(form)]);
+    return true;
+  };
   window.addEventListener("submit", (event) => {
-    const target = event.submitter?.formTarget || event.target.target;
-    if (window[KEY].guarded && isNewTab(target)) event.preventDefault();
+    if (leavesTab(event.target, event.submitter)) event.preventDefault();
   });
+  const nativeSubmit = HTMLFormElement.prototype.submit;
+  HTMLFormElement.prototype.submit = function () {
+    if (!leavesTab(this, null)) nativeSubmit.call(this);
+  };
 
   const innerWaygraphs = function* (win) {
     for (const frame of win.document.querySelectorAll("iframe, frame")) {
@@ -282,6 +306,10 @@
       if (!capped && !options.hovering && activity.observed > activity.swept && allQuiet(options.quietMs, start)) await sweep();
     }
     activity.navigating = false;
+    for (const [link, target] of activity.retargeted.splice(0)) {
+      if (target === null) link.removeAttribute("target");
+      else link.setAttribute("target", target);
+    }
     if (!options.hovering) normalise();
     return { capped, ms: now() - start };
   };
@@ -335,7 +363,8 @@
   const FIELD_ROLES = new Set([
     "textbox", "searchbox", "combobox", "listbox", "checkbox", "radio", "slider", "spinbutton",
   ]);
-  const roleOf = (element) => {
+  const roleOf = (node) => {
+    const element = plain(node);
     const explicit = element.getAttribute("role")?.trim().split(/\s+/)[0];
     if (explicit && explicit !== "none" && explicit !== "presentation") return explicit;
     const tag = element.localName;
@@ -347,20 +376,40 @@
     return TAG_ROLES[tag] || "";
   };
 
+  // A form answers with its fields where they are named like its properties: an <input name=children> hides the form's
+  // children. Properties of forms are therefore read through the prototype.
+  const formReader = {
+    get(form, name) {
+      for (let proto = HTMLFormElement.prototype; proto; proto = Object.getPrototypeOf(proto)) {
+        const property = Object.getOwnPropertyDescriptor(proto, name);
+        if (property) {
+          if (property.get) return property.get.call(form);
+          return typeof property.value === "function" ? property.value.bind(form) : property.value;
+        }
+      }
+      return undefined;
+    },
+  };
+  const plain = (element) => (element instanceof HTMLFormElement ? new Proxy(element, formReader) : element);
+  const documentTitle = Object.getOwnPropertyDescriptor(Document.prototype, "title").get;
+
   const MAX_TEXT = 300;
-  const squeeze = (text) => text.replace(/\s+/g, " ").trim().slice(0, MAX_TEXT);
+  const squeeze = (text) =>
+    text.replace(/\s+/g, " ").trim().slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, "").toWellFormed();
   const UNTEXTUAL = new Set(["script", "style", "noscript", "template", "select", "textarea"]);
   const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)$/;
 
-  const contentText = (element) => {
+  const contentText = (node) => {
+    const element = plain(node);
     let text = "";
-    const walk = (node) => {
-      for (const child of node.childNodes) {
+    const walk = (parent) => {
+      for (const original of parent.childNodes) {
         if (text.length > MAX_TEXT) return;
-        if (child.nodeType === 3) text += child.data;
+        if (original.nodeType === 3) text += original.data;
+        const child = plain(original);
         if (child.nodeType !== 1 || UNTEXTUAL.has(child.localName)) continue;
         if (child.getAttribute("aria-hidden") === "true") continue;
-        const { display } = getComputedStyle(child);
+        const { display } = getComputedStyle(original);
         if (display !== "contents" && !child.checkVisibility({ visibilityProperty: true })) continue;
         const apart = BLOCK.test(display) || child.localName === "br" ? " " : "";
         const label = child.getAttribute("aria-label") || (child.localName === "img" ? child.alt : "");
@@ -375,7 +424,8 @@
     return squeeze(text);
   };
 
-  const nameOf = (element, role) => {
+  const nameOf = (node, role) => {
+    const element = plain(node);
     const ids = element.getAttribute("aria-labelledby");
     if (ids) {
       const root = element.getRootNode();
@@ -395,7 +445,7 @@
       const labels = element.labels ? [...element.labels].map(contentText).join(" ") : "";
       return squeeze(labels || element.getAttribute("placeholder") || element.title || element.name || "");
     }
-    return contentText(element) || squeeze(element.title || "");
+    return contentText(node) || squeeze(element.title || "");
   };
 
   // ---- The pass: which elements are exposed, which can be acted on, what do they say? -----------------------------
@@ -441,7 +491,8 @@
     return bounds;
   };
 
-  const stableSelector = (element) => {
+  const stableSelector = (node) => {
+    const element = plain(node);
     for (const name of ["data-testid", "data-test-id", "data-test", "data-qa", "data-cy"]) {
       const value = element.getAttribute(name);
       if (value) return `[${name}="${CSS.escape(value)}"]`;
@@ -450,7 +501,10 @@
   };
 
   const linkTarget = (element) =>
-    (element.localName === "a" || element.localName === "area") && typeof element.href === "string" ? element.href : "";
+    (element.localName === "a" || element.localName === "area") && typeof element.href === "string" &&
+    URL.canParse(element.href)
+      ? element.href
+      : "";
 
   const REVEALS =
     /(^|;)\s*(display|visibility|opacity|max-height|height|transform|clip|clip-path|left|top|right|grid-template-rows)\s*:/;
@@ -528,35 +582,37 @@
       }
     };
 
-    const addCandidate = (kind, element, role, where, rect) => {
+    const addCandidate = (kind, node, role, where, rect) => {
+      const element = plain(node);
       const tag = element.localName;
       const button = (tag === "button" && element.type === "submit") ||
         (tag === "input" && (element.type === "submit" || element.type === "image"));
       candidates.push({
-        kind, role, name: nameOf(element, role), xpath: where.path, frame: where.frame, css: stableSelector(element),
-        target: linkTarget(element), tag,
+        kind, role, name: nameOf(node, role), xpath: where.path, frame: where.frame, css: stableSelector(node),
+        target: linkTarget(node), tag,
         disabled: element.matches(":disabled") || element.getAttribute("aria-disabled") === "true",
-        submits: button && element.form ? (element.getAttribute("formmethod") || element.form.method).toLowerCase() : "",
+        submits: button && element.form ? (element.getAttribute("formmethod") || formMethod.call(element.form)).toLowerCase() : "",
         download: element.hasAttribute("download"),
         box: [
           Math.round(rect.left + where.origin.x), Math.round(rect.top + where.origin.y),
           Math.round(rect.width), Math.round(rect.height),
         ],
       });
-      elements.push(element);
+      elements.push(node);
     };
 
     const inlineOnly = (element) => {
-      for (const child of element.children) {
+      for (const original of plain(element).children) {
+        const child = plain(original);
         const tag = child.localName;
         if (NEVER.has(tag)) continue;
-        const role = roleOf(child);
+        const role = roleOf(original);
         if (LEAVES.has(tag) || tag === "img" || tag === "iframe" || child.shadowRoot) return false;
         if (roles.has(role) || FIELD_ROLES.has(role)) return false;
-        const { display } = getComputedStyle(child);
+        const { display } = getComputedStyle(original);
         if (display === "none") continue;
         if (!display.startsWith("inline") && display !== "contents") return false;
-        if (!inlineOnly(child)) return false;
+        if (!inlineOnly(original)) return false;
       }
       return true;
     };
@@ -566,11 +622,11 @@
         addSegment(nameOf(element, role), role, rect, origin);
         return true;
       }
-      if (!element.shadowRoot && inlineOnly(element)) {
+      if (!plain(element).shadowRoot && inlineOnly(element)) {
         addSegment(contentText(element), role || "text", rect, origin);
         return true;
       }
-      for (const node of element.childNodes) {
+      for (const node of plain(element).childNodes) {
         if (node.nodeType === 3) addSegment(node.data, SPEAKING.has(role) ? role : "text", rect, origin);
       }
       return false;
@@ -585,10 +641,11 @@
       return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
     };
 
-    const act = (element, tag, role, style, where, rect) => {
-      if (options.hover && where.hovers.has(element)) addCandidate("hover", element, role, where, rect);
+    const act = (node, tag, role, style, where, rect) => {
+      const element = plain(node);
+      if (options.hover && where.hovers.has(node)) addCandidate("hover", node, role, where, rect);
       if (roles.has(role)) {
-        addCandidate("click", element, role, where, rect);
+        addCandidate("click", node, role, where, rect);
         return true;
       }
       if (FIELD_ROLES.has(role) || where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
@@ -597,14 +654,15 @@
       } else if (!element.hasAttribute("onclick") && typeof element.onclick !== "function") {
         if (style.cursor !== "pointer" || where.pointer) return false;
       }
-      addCandidate("click", element, role, where, rect);
+      addCandidate("click", node, role, where, rect);
       return false;
     };
 
-    const visit = (element, where) => {
+    const visit = (node, where) => {
+      const element = plain(node);
       const tag = element.localName;
       if (NEVER.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return;
-      const style = getComputedStyle(element);
+      const style = getComputedStyle(node);
       const boxless = style.display === "contents";
       if (!boxless && (!element.checkVisibility() || style.opacity === "0")) return;
       const rect = element.getBoundingClientRect();
@@ -614,14 +672,14 @@
       const exposed =
         !boxless && style.visibility === "visible" && rect.width > 0 && rect.height > 0 &&
         !isEmpty(intersect(intersect(rect, clip), where.view)) &&
-        (where.modal === null || where.modal.contains(element));
+        (where.modal === null || where.modal.contains(node));
       const below = { ...where };
       if (exposed) {
-        const role = roleOf(element);
+        const role = roleOf(node);
         hashes.push(md5(where.hashPrefix + where.path));
-        below.inside = act(element, tag, role, style, where, rect);
+        below.inside = act(node, tag, role, style, where, rect);
         below.pointer = style.cursor === "pointer";
-        if (!where.spoken) below.spoken = speak(element, role, rect, where.origin);
+        if (!where.spoken) below.spoken = speak(node, role, rect, where.origin);
       }
       if (LEAVES.has(tag)) return;
       if (tag === "iframe" || tag === "frame") {
@@ -637,9 +695,10 @@
     const visitChildren = (parent, below) => {
       const counts = new Map();
       for (const child of parent.children) {
-        const index = (counts.get(child.nodeName) || 0) + 1;
-        counts.set(child.nodeName, index);
-        visit(child, { ...below, path: `${below.path}/${stepName(child, index)}` });
+        const { nodeName } = plain(child);
+        const index = (counts.get(nodeName) || 0) + 1;
+        counts.set(nodeName, index);
+        visit(child, { ...below, path: `${below.path}/${stepName(plain(child), index)}` });
       }
     };
 
@@ -698,11 +757,19 @@
     }
   };
 
+  const takeActivity = () => {
+    const { opened, tabs, stopped } = activity;
+    activity.opened = 0;
+    activity.tabs = [];
+    activity.stopped = [];
+    return { opened, tabs, stopped };
+  };
+
   const snapshot = (options) => {
     const described = pass(options);
     const result = {
       url: location.href,
-      title: squeeze(document.title),
+      title: squeeze(documentTitle.call(document)),
       contentType: document.contentType,
       status: performance.getEntriesByType("navigation")[0]?.responseStatus || 0,
       structure: [...new Set(described.hashes)].sort(),
@@ -710,13 +777,12 @@
       segments: described.segments,
       segmentsCut: described.segmentsCut,
       storage: storageDigest(),
-      mutations: activity.mutations,
-      requests: activity.requests,
-      opened: activity.opened,
-      tabs: activity.tabs,
+      ...takeActivity(),
     };
-    activity.mutations = activity.requests = activity.opened = 0;
-    activity.tabs = [];
+    for (const inner of innerWaygraphs(window)) {
+      const theirs = inner.takeActivity();
+      for (const key of Object.keys(theirs)) result[key] = result[key].concat?.(theirs[key]) ?? result[key] + theirs[key];
+    }
     return result;
   };
 
@@ -778,9 +844,21 @@
     return { covered: over ? over.outerHTML.slice(0, 120) : "it lies outside the page" };
   };
 
+  // A link of ours into a new tab is made to load in this one, for this click: so its document is guarded.
+  const stayInTab = (element) => {
+    const link = element.closest("a, area");
+    if (!window[KEY].guarded || !link || !isNewTab(targetOf(link))) return false;
+    activity.retargeted.push([link, link.getAttribute("target")]);
+    link.setAttribute("target", "_top");
+    return true;
+  };
+
   const find = (action, options) => {
     const found = ladder(action, pass(options));
-    return found ? { rung: found[1], ...pointOf(found[0]) } : { rung: "" };
+    if (!found) return { rung: "" };
+    const point = pointOf(found[0]);
+    const newTab = action.kind === "click" && !point.covered && stayInTab(found[0]);
+    return { rung: found[1], newTab, ...point };
   };
 
   Object.defineProperty(window, KEY, {
@@ -788,6 +866,7 @@
     value: {
       guarded: false, // whether this is a page of our own, whose new tabs the driver opens
       isQuiet,
+      takeActivity,
       navigationFailed: () => {
         activity.navigating = false;
       },
