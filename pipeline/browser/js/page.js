@@ -27,6 +27,7 @@
 
   const MAX_TIMER_NESTING = 3; // a timer set by a timer set by a timer: a poller, not a consequence of the action
   const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+  const MAX_FINISHES = 50; // a page that starts its animations again and again never comes to rest
   const BUSY_MS = 40; // a main thread that was away for longer was at work on something
   const MODULE_QUIET_MS = 200; // import() cannot be watched: where there are modules, wait for what they may import
   const activity = {
@@ -40,6 +41,7 @@
     timers: new Map(), // timer id -> due time
     observed: 0, // elements that wait to come into view (IntersectionObserver)
     swept: 0, // how many of them there were when the page was last scrolled through
+    finishes: 0, // how often animations were put to their end
     nesting: 0,
     since: 0, // when the current action (or the load) began; timers due within the horizon after it count
     navigating: false,
@@ -222,17 +224,22 @@
     }
   };
 
+  // Put finite animations to their end; says whether that calls for another look.
   const finishAnimations = () => {
+    let finished = false;
     for (const animation of document.getAnimations()) {
       const timing = animation.effect?.getComputedTiming();
       if (animation.playState === "running" && timing && Number.isFinite(timing.endTime)) {
         try {
           animation.finish();
+          finished = true;
         } catch {
           // one with a playback rate of zero cannot be finished, and does not move either
         }
       }
     }
+    if (finished) activity.finishes += 1;
+    return finished && activity.finishes < MAX_FINISHES;
   };
 
   const resources = new PerformanceObserver(() => {
@@ -242,24 +249,27 @@
 
   const hasModules = () => document.querySelector("script[type=module], link[rel~=modulepreload]") !== null;
   const isQuiet = (quietMs, since) => {
-    finishAnimations();
     const time = now();
     if (time - Math.max(activity.lastLook, since) > BUSY_MS) activity.lastChange = time;
     activity.lastLook = time;
-    const patience = hasModules() ? Math.max(quietMs, MODULE_QUIET_MS) : quietMs;
     for (const [request, start] of activity.inFlight) {
       if (time - start > LONG_POLL_MS) activity.inFlight.delete(request);
     }
     for (const [id, due] of activity.timers) {
       if (time > due + 250) activity.timers.delete(id); // the browser dropped it
     }
-    return (
+    const idle = time - Math.max(activity.lastChange, activity.since);
+    const quiet =
       document.readyState === "complete" &&
       !activity.navigating &&
       activity.inFlight.size === 0 &&
       activity.timers.size === 0 &&
-      time - Math.max(activity.lastChange, activity.since) >= patience
-    );
+      idle >= quietMs &&
+      (idle >= MODULE_QUIET_MS || !hasModules());
+    // Asked last, since it makes the browser bring all styles up to date.
+    if (!quiet || !finishAnimations()) return quiet;
+    activity.lastChange = now();
+    return false;
   };
   const allQuiet = (quietMs, since) =>
     isQuiet(quietMs, since) && [...innerWaygraphs(window)].every((inner) => inner.isQuiet(quietMs, Infinity));
