@@ -215,6 +215,7 @@ class Explorer:
             future.set_result(Load("", 0.0))
         finally:
             if not future.done():
+                del self._loads[url]
                 future.cancel()
         return future.result()
 
@@ -269,9 +270,12 @@ class Explorer:
         try:
             await task
         except (BrowserFailure, PlaywrightError) as error:
-            del self._captures[seen.id]
             self.account.counters["capture/failed"] += 1
             log.warning("capture/failed %s: %s", seen.url, error)
+        finally:
+            # Failed, or given up with its work item: the next one that sees the state tries again.
+            if task.cancelled() or task.exception() is not None:
+                del self._captures[seen.id]
 
     # ---- the run as a whole --------------------------------------------------------------------------------------
 
