@@ -105,7 +105,7 @@ def test_help_names_the_two_commands(bare):
 )
 def test_every_target_can_be_planned(target):
     done = subprocess.run(
-        ["make", "--dry-run", target],
+        ["make", "--no-print-directory", "--dry-run", target],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -116,7 +116,14 @@ def test_every_target_can_be_planned(target):
 
 
 def test_the_test_command_runs_lint_format_types_and_tests_and_ends_clearly():
-    plan = subprocess.run(["make", "--dry-run", "test"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    plan = subprocess.run(
+        ["make", "--no-print-directory", "--dry-run", "test"],
+        cwd=ROOT,
+        env={**os.environ, "MAKEFLAGS": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     order = [plan.index(tool) for tool in ("ruff check", "ruff format --check", "/mypy", "/pytest")]
     assert order == sorted(order)
     assert plan.rstrip().splitlines()[-1] == 'echo "All checks passed."'
