@@ -166,7 +166,9 @@ class _Walk:
                 problem = replayed.problem
                 tried = len(replayed.walked) - 1
                 before = steps[tried - 1].expected_node_id if tried else start
-                self._avoid.append(AvoidedStep(source=before, action=_model(steps[tried].action)))
+                self._avoid.append(
+                    AvoidedStep.model_validate({"source": before, "action": steps[tried].action.to_json()})
+                )
         else:
             replans = max_replans
         return await self._fallen_short(view, replans, problem)
@@ -212,7 +214,3 @@ def _step(step: StepModel) -> PathStep:
         inherited=step.inherited,
         opens_tab=step.opens_tab,
     )
-
-
-def _model(action: Action) -> dict[str, Any]:
-    return action.to_json()
