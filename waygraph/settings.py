@@ -7,6 +7,7 @@ Values come, in this order, from the command line, `WAYGRAPH_*` environment vari
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -92,6 +93,42 @@ class ExploreSettings(_Section):
     """The paper's mode: URLs are used as the browser reports them."""
     storage_state: Path | None = None
     """Cookies and local storage to start from, as saved by Playwright."""
+    guard: Literal["strict", "guard", "observe"] = "guard"
+    """What the network guard stops: `strict` everything but GET, HEAD and OPTIONS and every WebSocket message, `guard`
+    lets reads through that its rules know (GraphQL queries, search), `observe` stops nothing and records."""
+    scope: Literal["host", "domain"] = "host"
+    """What belongs to the site: its exact host and port, or its registrable domain with all hosts."""
+    scope_hosts: tuple[str, ...] = ()
+    """Further hosts (with port, if not the default) that belong to the site."""
+    identity: Literal["exact", "tolerant"] = "tolerant"
+    """When two looks are one state: `exact` by node id alone, `tolerant` also when they differ in noise only."""
+    mode: Literal["full", "skeleton"] = "full"
+    """`skeleton` keeps one representative of functionally equivalent pages and counts the others (WebNavigator 4.2)."""
+    trap_budget: int = Field(5, ge=1)
+    """Pages of one group (URL template) that may bring nothing new before the rest of the group is left alone."""
+    max_bytes: int = Field(20 * 2**30, ge=1)
+    """Bytes received from the site at most; a run stopped by it is marked partial."""
+    page_seconds: float = Field(120.0, gt=0)
+    """Time for one work item (reach, act, look) at most."""
+    cookie_banners: bool = True
+    """Close cookie banners before the first look, by the button that refuses, else the one that accepts."""
+    submit_search: bool = False
+    """Also submit search forms (GET), with a word of the page's own title."""
+    delay_seconds: float | None = Field(None, ge=0, le=3_600)
+    """Least time between two navigations of one host; empty: 1 s, none for loopback and private addresses. A longer
+    `Crawl-delay` of robots.txt wins, up to `max_delay_seconds`."""
+    max_delay_seconds: float = Field(30.0, ge=0)
+    """Longest delay that a site may ask for by `Crawl-delay`; more is logged and capped."""
+    contact: str = ""
+    """Where the operators of a site can reach you (mail or web address); becomes part of the user agent."""
+    headers: Mapping[str, str] = {}
+    """Extra HTTP headers, sent to the site's own hosts alone."""
+    basic_auth: str = ""
+    """`user:password` for HTTP basic authentication, sent to the site's own hosts alone."""
+    proxy: str = ""
+    """Proxy that all traffic goes through, `http://[user:password@]host:port` or `socks5://host:port`."""
+    resume: bool = True
+    """Go on with an unfinished exploration of the same site under the same settings."""
 
     @property
     def url_policy(self) -> UrlPolicy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from playwright.async_api import CDPSession, Page
@@ -26,19 +27,45 @@ _PATTERNS = [
 DocumentPolicy = Callable[[str], str | None]
 
 
-class NetworkGuard:
-    """Watches the requests of one page over the DevTools protocol (`Fetch` domain).
+@dataclass(frozen=True, slots=True)
+class HeldNavigation:
+    """A document (GET) that the page wanted to go to and was kept from: it still shows the one before."""
 
-    What it stopped since the last `take` is kept: `blocked` are requests that could change something at the server,
-    `refused` are documents outside of what may be visited, with the reason.
+    url: str
+    referrer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a guard stopped.
+
+    Attributes
+    ----------
+    blocked : requests that could change something at the server.
+    refused : documents outside of what may be visited, as (URL, reason).
+    held : documents that may be visited, which the guard was told to hold back.
+    """
+
+    blocked: tuple[BlockedRequest, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    held: tuple[HeldNavigation, ...] = ()
+
+
+class NetworkGuard:
+    """Watches the requests of one page over the DevTools protocol (`Fetch` domain) and keeps what it stopped.
+
+    With `hold` set, the main frame stays on its document: where it wants to go is told by `take`, so that the caller
+    can load it elsewhere and go on with this one.
 
     Limits: requests of workers in other processes and WebSocket messages are not seen.
     """
 
     def __init__(self, policy: DocumentPolicy) -> None:
         self._policy = policy
+        self.hold = False
         self._blocked: list[BlockedRequest] = []
         self._refused: list[tuple[str, str]] = []
+        self._held: list[HeldNavigation] = []
         self._pending: set[asyncio.Task[None]] = set()
 
     async def attach(self, page: Page) -> CDPSession:
@@ -56,11 +83,11 @@ class NetworkGuard:
         await session.send("Fetch.enable", {"patterns": _PATTERNS})
         return session
 
-    def take(self) -> tuple[tuple[BlockedRequest, ...], tuple[tuple[str, str], ...]]:
-        """What was stopped since the last call, as (blocked, refused)."""
-        taken = tuple(self._blocked), tuple(self._refused)
-        self._blocked.clear()
-        self._refused.clear()
+    def take(self) -> Stopped:
+        """What was stopped since the last call."""
+        taken = Stopped(tuple(self._blocked), tuple(self._refused), tuple(self._held))
+        for kept in (self._blocked, self._refused, self._held):
+            kept.clear()
         return taken
 
     def _refusal(self, url: str) -> str | None:
@@ -77,12 +104,16 @@ class NetworkGuard:
         details: dict[str, Any] = {"requestId": event["requestId"]}
         if url.startswith(("http:", "https:")):
             document = event["resourceType"] == "Document"
-            reason = self._refusal(url) if document and event["frameId"] == main_frame else None
+            leaves = document and event["frameId"] == main_frame
+            reason = self._refusal(url) if leaves else None
+            held = self.hold and leaves and method in SAFE_METHODS and reason is None
+            if held:
+                self._held.append(HeldNavigation(url, request["headers"].get("Referer", "")))
             if method not in SAFE_METHODS:
                 self._blocked.append(BlockedRequest(method, url, event["resourceType"].lower()))
             elif reason is not None:
                 self._refused.append((url, reason))
-            if method not in SAFE_METHODS or reason is not None:
+            if held or method not in SAFE_METHODS or reason is not None:
                 verdict = "Fetch.failRequest"
                 # "Aborted" leaves the current document in place, any other reason replaces it with an error page.
                 details["errorReason"] = "Aborted" if document else "BlockedByClient"

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import BlockedRequest
-from pipeline.browser.guard import DocumentPolicy, NetworkGuard
+from pipeline.browser.guard import DocumentPolicy, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
 from waygraph.errors import BrowserFailure
@@ -136,7 +135,7 @@ class GuardedPage:
             raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
         return Capture(screenshot=screenshot, dom=dom, aria=aria)
 
-    def take_stopped(self) -> tuple[tuple[BlockedRequest, ...], tuple[tuple[str, str], ...]]:
+    def take_stopped(self) -> Stopped:
         """Requests that the guard stopped since the last call, see `NetworkGuard.take`."""
         return self.guard.take()
 

@@ -126,7 +126,7 @@ async def _load_start(page: GuardedPage, url: str) -> Snapshot:
     try:
         seen = (await page.view.goto(url)).snapshot
     except BrowserFailure as error:
-        for refused, reason in page.take_stopped()[1]:
+        for refused, reason in page.take_stopped().refused:
             if reason == "robots":
                 raise _forbidden(refused) from error
         unknown = error.message.removeprefix(f"{url}: ").removeprefix("Page.goto: ").rstrip(".")

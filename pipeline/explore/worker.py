@@ -132,7 +132,7 @@ class Worker:
         self.at = None
         acted = await page.view.act(candidate.action)
         snapshot = acted.snapshot
-        blocked, refused = page.take_stopped()
+        stopped = page.take_stopped()
         self._counters["explore/activations"] += 1
         self._counters["settle/capped"] += int(snapshot.capped)
         await self._capture(snapshot, lambda: page.capture(acted))
@@ -143,8 +143,8 @@ class Worker:
             snapshot,
             ms=acted.ms,
             opens_tab=acted.opens_tab,
-            blocked=blocked + acted.stopped,
-            refused=refused,
+            blocked=stopped.blocked + acted.stopped,
+            refused=stopped.refused,
             dialogs=acted.dialogs,
             downloads=acted.downloads,
             other_tabs=acted.other_tabs,

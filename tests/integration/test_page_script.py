@@ -58,7 +58,8 @@ def act(html, *names, pages=None):
                     c.action for c in seen.candidates if c.action.name == label and c.action.kind == (kind or "click")
                 )
                 acted.append(await page.view.act(action))
-            return first, acted, page.take_stopped()
+            stopped = page.take_stopped()
+            return first, acted, (stopped.blocked, stopped.refused)
 
     with FixtureServer({"/": html, **(pages or {})}) as site:
         return (*asyncio.run(run(site)), site)
@@ -253,10 +254,10 @@ def test_documents_that_policy_refuses_are_not_loaded_and_the_page_stays():
         async with guarded_page(lambda url: "robots" if url.endswith("/secret") else None) as page:
             seen = (await page.view.goto(site.url)).snapshot
             acted = await page.view.act(seen.candidates[0].action)
-            return seen, acted, page.take_stopped()
+            return seen, acted, page.take_stopped().refused
 
     with FixtureServer({"/": "<button onclick=\"location='/secret'\">Go</button>"}) as site:
-        seen, acted, (_, refused) = asyncio.run(run(site))
+        seen, acted, refused = asyncio.run(run(site))
         assert acted.snapshot.id == seen.id
         assert [(url.rpartition("/")[2], reason) for url, reason in refused] == [("secret", "robots")]
         assert "/secret" not in site.paths
