@@ -29,6 +29,7 @@ _EXTRA_OF = {
     "yaml": "index",
     "qdrant_client": "index",
     "qdrant_edge": "index",
+    "re2": "index",
     "ray": "index",
     "safetensors": "index",
     "tokenizers": "index",
