@@ -62,6 +62,15 @@ class Acted:
     stopped: tuple[BlockedRequest, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """An action that was performed: the `rung` of the ladder that found its element, and whether it is a link that is
+    meant for a new tab, which a guarded page shows in its own."""
+
+    rung: str
+    new_tab: bool
+
+
 class PageView:
     """Looks at one page and acts on it. Not safe for use by two tasks at once.
 
@@ -154,6 +163,30 @@ class PageView:
         if action.kind == "goto":
             return await self.goto(action.url)
         start = time.monotonic()
+        performed = await self.perform(action)
+        snapshot = await self.observe()
+        popup = await self._new_tab(snapshot)
+        shown = await popup.observe() if popup else snapshot
+        return Acted(
+            rung=performed.rung,
+            snapshot=shown,
+            popup=popup,
+            dialogs=self.dialogs,
+            downloads=self.downloads,
+            ms=_ms_since(start),
+            opens_tab=popup is not None or performed.new_tab,
+            other_tabs=snapshot.tabs[1:],
+            stopped=snapshot.stopped,
+        )
+
+    async def perform(self, action: Action) -> Performed:
+        """Perform a recorded action, and do not look at what it leads to.
+
+        Raises
+        ------
+        NotActionable, BrowserFailure
+            As `act` does.
+        """
         self._forget()
         try:
             found = await self._find(action)
@@ -166,20 +199,22 @@ class PageView:
                 await self.within(self.page.mouse.move(*_PARKED))
         except PlaywrightError as error:
             raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
-        snapshot = await self.observe()
-        popup = await self._new_tab(snapshot)
-        shown = await popup.observe() if popup else snapshot
-        return Acted(
-            rung=found["rung"],
-            snapshot=shown,
-            popup=popup,
-            dialogs=tuple(self._dialogs),
-            downloads=tuple(self._downloads),
-            ms=_ms_since(start),
-            opens_tab=popup is not None or found["newTab"],
-            other_tabs=snapshot.tabs[1:],
-            stopped=snapshot.stopped,
-        )
+        return Performed(found["rung"], found["newTab"])
+
+    async def release(self) -> None:
+        """Take the pointer away from what it was held over."""
+        self._hovering = False
+        await self.within(self.page.mouse.move(*_PARKED))
+
+    @property
+    def dialogs(self) -> tuple[str, ...]:
+        """JavaScript dialogs that were raised since the last action began, and dismissed."""
+        return tuple(self._dialogs)
+
+    @property
+    def downloads(self) -> tuple[str, ...]:
+        """URLs of downloads that were started since the last action began, and refused."""
+        return tuple(self._downloads)
 
     async def _find(self, action: Action) -> dict[str, Any]:
         """Where to point at the recorded element (`x`, `y`), the `rung` that found it, whether it opens a `newTab`."""
