@@ -58,6 +58,7 @@ class Snapshot:
     tabs : URLs of tabs that a guarded page asked for since then; it does not open them.
     stopped : form posts into new tabs that a guarded page did not send since then.
     storage : hashes of the values in local and session storage, by key.
+    digest : hash of everything in the document that a person or a script would find again.
     """
 
     id: str
@@ -74,6 +75,7 @@ class Snapshot:
     tabs: tuple[str, ...] = ()
     stopped: tuple[BlockedRequest, ...] = ()
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    digest: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -136,6 +138,7 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
         tabs=tuple(seen["tabs"]),
         stopped=tuple(BlockedRequest(method, url, "form") for method, url in seen["stopped"] if method != "GET"),
         storage=seen["storage"],
+        digest=seen.get("digest", ""),
     )
 
 

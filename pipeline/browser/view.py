@@ -64,11 +64,35 @@ class Acted:
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """An action that was performed: the `rung` of the ladder that found its element, and whether it is a link that is
-    meant for a new tab, which a guarded page shows in its own."""
+    """An action that was performed.
+
+    Attributes
+    ----------
+    rung : which rung of the ladder found the element.
+    new_tab : it is a link that is meant for a new tab, which a guarded page shows in its own.
+    handled : some script listens for the event, at the element or above; true when that is not known.
+    """
 
     rung: str
     new_tab: bool
+    handled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A page that has settled, without a look at it.
+
+    Attributes
+    ----------
+    digest : hash of everything in the document that a person or a script would find again, see `PageView.digest`.
+    capped : the page did not settle within the cap.
+    tabs, stopped : as in `Snapshot`, since the last look or `settle_digest`.
+    """
+
+    digest: str
+    capped: bool
+    tabs: tuple[str, ...]
+    stopped: tuple[BlockedRequest, ...]
 
 
 class PageView:
@@ -130,7 +154,7 @@ class PageView:
             if time.monotonic() > deadline:
                 raise BrowserFailure(f"{self.page.url} does not stay long enough to be looked at.")
 
-    async def goto(self, url: str) -> Acted:
+    async def goto(self, url: str, *, referrer: str = "") -> Acted:
         """Load `url` as a new document, even when only the fragment differs, and look at it.
 
         Raises
@@ -144,7 +168,14 @@ class PageView:
         try:
             if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
                 await self.within(self.page.goto("about:blank"))
-            await self.within(self.page.goto(url, wait_until="commit", timeout=self._settings.navigation_timeout_ms))
+            await self.within(
+                self.page.goto(
+                    url,
+                    wait_until="commit",
+                    timeout=self._settings.navigation_timeout_ms,
+                    **({"referer": referrer} if referrer else {}),
+                )
+            )
         except PlaywrightError as error:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
         snapshot = await self.observe()
@@ -199,7 +230,37 @@ class PageView:
                 await self.within(self.page.mouse.move(*_PARKED))
         except PlaywrightError as error:
             raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
-        return Performed(found["rung"], found["newTab"])
+        return Performed(found["rung"], found["newTab"], found.get("handled", True))
+
+    async def settle_digest(self) -> Quiet:
+        """Wait until the page has settled, then take its digest: one round trip, no pass over what is exposed.
+
+        Raises
+        ------
+        BrowserFailure
+            When the page does not answer. One that was replaced meanwhile has an empty digest.
+        """
+        try:
+            raw = await self._ask(f"o => {_WAYGRAPH}?.quiet(o) ?? null", self._lens.to_js(hovering=self._hovering))
+        except PlaywrightError as error:
+            if any(phrase in str(error) for phrase in _NAVIGATED):
+                raw = None
+            else:
+                raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
+        if raw is None:
+            return Quiet("", capped=False, tabs=(), stopped=())
+        quiet = json.loads(raw)
+        stopped = tuple(BlockedRequest(method, url, "form") for method, url in quiet["stopped"] if method != "GET")
+        return Quiet(quiet["digest"], quiet["settled"]["capped"], tuple(quiet["tabs"]), stopped)
+
+    async def back(self) -> None:
+        """Go back in the page's history, within its document."""
+        await self._ask("() => history.back()", None)
+
+    async def press(self, key: str) -> None:
+        """Press a key, with nothing focused."""
+        self._hovering = False
+        await self.within(self.page.keyboard.press(key))
 
     async def release(self) -> None:
         """Take the pointer away from what it was held over."""
