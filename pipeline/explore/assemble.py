@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from index.graph import Edge, InteractionGraph, Node, Observation
+from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.difference import Mode, difference_key, split_candidates
-from pipeline.explore.state import Load, State
+from pipeline.explore.growth import State
+from pipeline.explore.state import Load
+
+Look = Callable[[str], Snapshot]
 
 
 def build_graph(
-    states: Mapping[str, State], edges: Sequence[Edge], loads: Mapping[str, Load], mode: Mode
+    states: Mapping[str, State], edges: Sequence[Edge], loads: Mapping[str, Load], mode: Mode, look: Look
 ) -> InteractionGraph:
-    """The interaction graph: nodes in the order they were found, walked edges first, then inherited ones."""
+    """The interaction graph: nodes in the order they were found, walked edges first, then inherited ones.
+
+    `look` gives the first look at a state, by id.
+    """
     graph = InteractionGraph()
     for node_id, state in states.items():
-        load = loads.get(state.snapshot.url, Load("", 0.0))
+        load = loads.get(state.url, Load())
         addressable = load.node_id == node_id
         graph.add_node(
             Node(
                 id=node_id,
-                url=state.snapshot.url,
-                title=state.snapshot.title,
-                structure=state.snapshot.structure,
+                url=state.url,
+                title=state.title,
+                structure=look(node_id).structure,
                 depth=state.depth,
                 addressable=addressable,
                 load_ms=round(load.ms, 1) if addressable else 0.0,
@@ -31,12 +38,12 @@ def build_graph(
         )
     for edge in edges:
         graph.add_edge(edge)
-    for edge in _inherited(states, edges, mode):
+    for edge in _inherited(states, edges, mode, look):
         graph.add_edge(edge)
     return graph
 
 
-def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode) -> list[Edge]:
+def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode, look: Look) -> list[Edge]:
     """Edges of elements that were not activated because the parent had them too (DESIGN, "structural difference").
 
     An edge that stays on the parent's URL (a menu, a tab) is only inherited by states of that same URL: elsewhere the
@@ -50,15 +57,15 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode) -
     for node_id, state in states.items():
         if state.parent is None:
             continue
-        parent = states[state.parent].snapshot
+        parent = look(state.parent)
         by_action = {edge.action: edge for edge in reversed(out.get(state.parent, ()))}
         by_key = {difference_key(c, mode): by_action.get(c.action) for c in reversed(parent.candidates)}
-        for candidate in split_candidates(state.snapshot, parent, mode)[1]:
+        for candidate in split_candidates(look(node_id), parent, mode)[1]:
             walked = by_key.get(difference_key(candidate, mode))
             if walked is None or walked.changes_something or walked.source == walked.target:
                 continue
-            leads_away = states[walked.target].snapshot.url != parent.url
-            if leads_away or state.snapshot.url == parent.url:
+            leads_away = states[walked.target].url != parent.url
+            if leads_away or state.url == parent.url:
                 handed_on = replace(walked, source=node_id, action=candidate.action, inherited=True)
                 inherited.append(handed_on)
                 out.setdefault(node_id, []).append(handed_on)
@@ -66,12 +73,12 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode) -
 
 
 def build_observations(
-    states: Mapping[str, State], blobs: Mapping[str, tuple[str, str, str]]
+    states: Mapping[str, State], blobs: Mapping[str, tuple[str, str, str]], look: Look
 ) -> dict[str, Observation]:
     """What each state looked like; `blobs` are the hashes of its screenshot, DOM and accessibility snapshot."""
     observations = {}
-    for node_id, state in states.items():
+    for node_id in states:
         screenshot, dom, aria = blobs.get(node_id, ("", "", ""))
-        seen = state.snapshot
+        seen = look(node_id)
         observations[node_id] = Observation(node_id, seen.url, seen.title, seen.segments, screenshot, dom, aria)
     return observations

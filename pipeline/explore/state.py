@@ -1,24 +1,28 @@
-"""What does a running exploration know of a state?"""
+"""What does a running exploration know of a URL that it loaded?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.browser.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A state of the graph: its canonical first look, its depth, and the state it was first found from."""
-
-    snapshot: Snapshot
-    depth: int
-    parent: str | None
+from index.graph import BlockedRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What loading a URL in the prepared session showed; `node_id` is empty when it could not be loaded."""
+    """What loading a URL in the prepared session showed.
 
-    node_id: str
-    ms: float
+    Attributes
+    ----------
+    node_id : the state that was seen; empty when nothing could be loaded.
+    problem : why not; empty when something was.
+    refused : documents that policy kept from loading on the way, with the reason.
+    downloads : files that came in place of a page; they were refused.
+    blocked : state-changing requests that the page sent while it loaded; they were stopped.
+    """
+
+    node_id: str = ""
+    ms: float = 0.0
+    problem: str = ""
+    refused: tuple[tuple[str, str], ...] = ()
+    downloads: tuple[str, ...] = ()
+    blocked: tuple[BlockedRequest, ...] = ()

@@ -1,27 +1,26 @@
-"""One page at work: reach a state, perform an action on it, capture what is new."""
+"""One worker: shows a state, acts on it in place, follows where that leads, and takes it back."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import BlockedRequest, PathStep, similarity
+from index.graph import BlockedRequest, PathStep, node_id, similarity
+from pipeline.browser.guard import Stopped
 from pipeline.browser.replay import replay
-from pipeline.browser.session import Capture, GuardedPage, PreparedSession
+from pipeline.browser.session import GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.browser.view import Acted, NotActionable
+from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
+from pipeline.explore.loads import Loader, Loads, TakeCapture
+from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
 #: A state that looks this much like the recorded one (Jaccard over element hashes, same URL) may stand in for it.
 STAND_IN_SIMILARITY = 0.9
-
-
-#: One work item takes no longer, whatever its pages do.
-ITEM_LIMIT_S = 120.0
 
 
 class NotReached(WaygraphError):
@@ -34,12 +33,15 @@ class Outcome:
 
     Attributes
     ----------
-    snapshot : what was seen after the action; nothing when the action could not be performed.
+    node_id : the state that was seen after the action; empty when it could not be performed, or led nowhere.
+    loaded : the action asked for a document, which was loaded beside: `node_id` is what its URL shows.
     refused : documents that policy kept the action from loading, with the reason.
     problem : why the item failed; empty when it did not.
+    noise : element hashes in which the page that was acted on differed from the recorded look of its state.
     """
 
-    snapshot: Snapshot | None
+    node_id: str = ""
+    loaded: bool = False
     problem: str = ""
     ms: float = 0.0
     opens_tab: bool = False
@@ -48,56 +50,72 @@ class Outcome:
     dialogs: tuple[str, ...] = ()
     downloads: tuple[str, ...] = ()
     other_tabs: tuple[str, ...] = ()
+    noise: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A state that is being shown: by which page, how this very document looks, whether it was acted on."""
+
+    page: GuardedPage
+    state: Snapshot
+    look: Snapshot
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Happened:
+    """What was seen of an action before anything was followed or taken back."""
+
+    performed: Performed
+    quiet: Quiet
+    stopped: Stopped
 
 
 class Worker:
-    """Owns one guarded page. Every work item starts from the prepared session; it is renewed when an item changed it.
+    """Acts on one page, the stage, in place, and loads the documents that this asks for in another, the loader.
+
+    So the stage can stay at the state that is being worked on.
 
     Parameters
     ----------
     open_page : opens a fresh page in the prepared session.
-    capture : called with what an action led to and a function that captures it, while the page still shows it.
+    see : is told every look at something new, and how to capture it while a page shows it.
+    loads : what URLs show, shared by all workers.
+    undo : ways to take in-page changes back, shared by all workers.
     """
 
     def __init__(
         self,
         open_page: Callable[[], Awaitable[GuardedPage]],
         session: PreparedSession,
+        *,
+        loads: Loads,
+        undo: Undo,
         counters: Counter[str],
-        capture: Callable[[Snapshot, Callable[[], Awaitable[Capture]]], Awaitable[None]],
+        see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+        item_seconds: float,
     ) -> None:
         self._open_page = open_page
         self._session = session
+        self._loads = loads
+        self._undo = undo
         self._counters = counters
-        self._capture = capture
+        self._see = see
+        self._item_seconds = item_seconds
         self._page: GuardedPage | None = None
-        self.at: str | None = None
-        """The state that the page shows, not acted on since it was reached: a page that was acted on is never reused,
-        since scripts may remember what no element shows."""
+        self._stage: _Stage | None = None
+        self.loader = Loader(open_page, self._is_changed, counters, see)
 
     async def close(self) -> None:
-        """Give the page back."""
-        page, self._page, self.at = self._page, None, None
-        if page is not None:
-            await page.close()
+        """Give both pages back."""
+        await self._renew()
+        await self.loader.close()
 
-    async def load(self, url: str, *, capture: bool = False) -> Acted:
-        """Load `url` in the prepared session.
-
-        Raises
-        ------
-        BrowserFailure
-            When it cannot be loaded.
-        """
-        page = await self._fresh_page()
-        acted = await page.view.goto(url)
-        page.take_stopped()
-        self._counters["browser/loads"] += 1
-        self.at = acted.snapshot.id
-        if capture:
-            await self._capture(acted.snapshot, lambda: page.capture(acted))
-        await self._renew_if_changed(page, acted.snapshot)
-        return acted
+    def begin_chunk(self) -> None:
+        """What is done next does not build on what was done before: a page that was acted on is not used again."""
+        if self._stage is not None and self._stage.used:
+            self._stage = None
 
     async def perform(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
         """Reach `state`, act on `candidate`, say what happened. Tried once more in a fresh session when it fails."""
@@ -105,16 +123,16 @@ class Worker:
         for attempt in range(2):
             if attempt:
                 self._counters["explore/retries"] += 1
-                await self.close()
             try:
-                async with asyncio.timeout(ITEM_LIMIT_S):
+                async with asyncio.timeout(self._item_seconds):
                     return await self._try(state, candidate, way)
             except TimeoutError:
-                problem = f"It took longer than {ITEM_LIMIT_S:.0f} s."
+                problem = f"It took longer than {self._item_seconds:.0f} s."
             except NotActionable as error:
-                # What covers the element now will cover it again.
                 problem = error.message
-                if "takes no pointer" in problem:
+                # Perhaps something that was done before on this page is in the way; what covers an element of a fresh
+                # page will cover it again.
+                if "takes no pointer" in problem and (self._stage is None or not self._stage.used):
                     break
             except (NotReached, BrowserFailure) as error:
                 problem = error.message
@@ -122,68 +140,144 @@ class Worker:
                     break
             except PlaywrightError as error:
                 problem = str(error).splitlines()[0]
-        await self.close()
-        return Outcome(None, problem=problem)
+            await self._renew()
+        await self._renew()
+        return Outcome(problem=problem)
 
     async def _try(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
-        await self._reach(state, way)
-        page = await self._fresh_page()
-        page.take_stopped()
-        self.at = None
-        acted = await page.view.act(candidate.action)
-        snapshot = acted.snapshot
-        stopped = page.take_stopped()
-        self._counters["explore/activations"] += 1
-        self._counters["settle/capped"] += int(snapshot.capped)
-        await self._capture(snapshot, lambda: page.capture(acted))
-        if acted.popup is not None:
-            await acted.popup.page.close()
-        await self._renew_if_changed(page, snapshot)
-        return Outcome(
-            snapshot,
-            ms=acted.ms,
-            opens_tab=acted.opens_tab,
-            blocked=stopped.blocked + acted.stopped,
-            refused=stopped.refused,
-            dialogs=acted.dialogs,
-            downloads=acted.downloads,
-            other_tabs=acted.other_tabs,
-        )
+        """First with navigations held back; when the action changed the session, once more and really leaving."""
+        outcome = None
+        for hold in (True, False):
+            stage = await self._reach(state, way)
+            noise = tuple(sorted({*stage.look.structure} ^ {*state.structure})) if stage.look.id != state.id else ()
+            began = asyncio.get_running_loop().time()
+            happened = await self._act(stage, candidate, hold=hold)
+            ms = (asyncio.get_running_loop().time() - began) * 1000
+            outcome = await self._follow(stage, candidate, happened)
+            if outcome is not None:
+                return replace(outcome, ms=round(outcome.ms + ms, 1), noise=noise)
+        raise AssertionError("what is not held back has an outcome")
 
-    async def _reach(self, state: Snapshot, way: Sequence[PathStep] | None) -> None:
-        if self.at == state.id:
+    async def _act(self, stage: _Stage, candidate: Candidate, *, hold: bool) -> _Happened:
+        page, stage.used = stage.page, True
+        page.take_stopped()
+        page.guard.hold = hold
+        performed = await page.view.perform(candidate.action)
+        quiet = await page.view.settle_digest()
+        self._counters["explore/activations"] += 1
+        self._counters["settle/capped"] += int(quiet.capped)
+        return _Happened(performed, quiet, page.take_stopped())
+
+    async def _follow(self, stage: _Stage, candidate: Candidate, happened: _Happened) -> Outcome | None:
+        """Where did the action lead? Nothing when its navigation must not be held back."""
+        page, before, quiet, held = stage.page, stage.look, happened.quiet, happened.stopped.held
+        outcome = Outcome(
+            opens_tab=happened.performed.new_tab or bool(quiet.tabs and not held),
+            blocked=happened.stopped.blocked + quiet.stopped,
+            refused=happened.stopped.refused,
+            dialogs=page.view.dialogs,
+            downloads=page.view.downloads,
+            other_tabs=quiet.tabs[1:],
+        )
+        # What style sheets alone show under the pointer changes nothing in the document.
+        same = quiet.digest == before.digest and candidate.action.kind != "hover"
+        seen = before if same else await page.view.observe()
+        changed = await self._is_changed(page, seen)
+        if held and changed:
+            await self._renew()
+            return None
+        if held:
+            outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
+        elif quiet.tabs:
+            outcome = await self._load(outcome, stage, quiet.tabs[0], before.raw_url)
+        elif seen.id == before.id:
+            outcome = replace(outcome, node_id=stage.state.id)
+        else:
+            shown = _rebased(seen, before, stage.state)
+            outcome = replace(outcome, node_id=shown.id)
+            await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
+        if changed:
+            self._counters["session/renewals"] += 1
+            await self._renew()
+        elif not await self._restore(stage, candidate, happened, seen):
+            self._stage = None
+        return outcome
+
+    async def _load(self, outcome: Outcome, stage: _Stage, url: str, referrer: str) -> Outcome:
+        """What the document shows that an action asked for."""
+        load = await self._loads.get(url, self.loader, referrer)
+        outcome = replace(
+            outcome, ms=load.ms, refused=outcome.refused + load.refused, downloads=outcome.downloads + load.downloads
+        )
+        if not load.node_id and (outcome.refused or outcome.downloads or "ERR_ABORTED" in load.problem):
+            # A download, no content, or a document that may not be loaded: the page stays as it is.
+            return replace(outcome, node_id=stage.state.id)
+        return replace(outcome, node_id=load.node_id, loaded=True, problem=load.problem)
+
+    async def _restore(self, stage: _Stage, candidate: Candidate, happened: _Happened, seen: Snapshot) -> bool:
+        """Whether the stage shows its state again, as if nothing had been done."""
+        before, view = stage.look, stage.page.view
+        held = bool(happened.stopped.held or happened.quiet.tabs)
+        if seen is before:
+            # A handler that changed nothing to be seen may have changed what it remembers.
+            return held or not happened.performed.handled
+        if held:
+            digest = await is_back(view, before)
+        else:
+            digest = await self._undo.restore(view, candidate.action, before, seen.raw_url)
+            stage.page.take_stopped()
+        if digest is None or await self._is_changed(stage.page, before):
+            return False
+        stage.look = replace(before, digest=digest)
+        return True
+
+    async def _reach(self, state: Snapshot, way: Sequence[PathStep] | None) -> _Stage:
+        stage = self._stage
+        if stage is not None and stage.state.id == state.id:
             self._counters["reach/already_there"] += 1
-            return
+            return stage
         if way is None:
             raise NotReached(f"No way back to {state.url} is known.")
         # The way may lead through where the page already is.
-        done = next((i + 1 for i, step in reversed(list(enumerate(way))) if step.expected_node_id == self.at), 0)
-        self.at = None
-        page = await self._fresh_page()
-        replayed = await replay(page.view, way[done:])
-        self._counters["reach/replays"] += 1
-        self._counters["reach/steps"] += len(replayed.walked)
-        if replayed.complete:
-            return
-        seen = replayed.snapshot
-        last = len(replayed.walked) == len(way) - done
-        if (
-            last
-            and seen
-            and seen.url == state.url
-            and similarity(seen.structure, state.structure) >= STAND_IN_SIMILARITY
-        ):
-            self._counters["reach/stand_ins"] += 1
-            return
-        raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
-
-    async def _fresh_page(self) -> GuardedPage:
+        here = stage.state.id if stage is not None and not stage.used else ""
+        done = next((i + 1 for i, step in reversed(list(enumerate(way))) if step.expected_node_id == here), 0)
+        self._stage = None
         if self._page is None:
             self._page = await self._open_page()
             self._counters["browser/contexts"] += 1
-        return self._page
+        self._page.guard.hold = False
+        replayed = await replay(self._page.view, way[done:])
+        self._counters["reach/replays"] += 1
+        self._counters["reach/steps"] += len(replayed.walked)
+        seen = replayed.snapshot
+        if seen is None:
+            raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
+        if not replayed.complete:
+            last = len(replayed.walked) == len(way) - done
+            alike = similarity(seen.structure, state.structure) >= STAND_IN_SIMILARITY
+            if not (last and alike and seen.url == state.url):
+                raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
+            self._counters["reach/stand_ins"] += 1
+        self._stage = _Stage(self._page, state, seen)
+        return self._stage
 
-    async def _renew_if_changed(self, page: GuardedPage, snapshot: Snapshot) -> None:
-        if self._session.is_changed(await page.stored(snapshot)):
-            self._counters["session/renewals"] += 1
-            await self.close()
+    async def _is_changed(self, page: GuardedPage, seen: Snapshot) -> bool:
+        return self._session.is_changed(await page.stored(seen))
+
+    async def _renew(self) -> None:
+        """Leave the page that is acted on; the next one starts from the prepared session again."""
+        page, self._page, self._stage = self._page, None, None
+        if page is not None:
+            await page.close()
+
+
+def _rebased(seen: Snapshot, before: Snapshot, state: Snapshot) -> Snapshot:
+    """What the action led to, seen from the recorded look of its state rather than from this very document's.
+
+    A page that happens to show an advertisement more does not make the menu that is opened on it another state.
+    """
+    if before.id == state.id or seen.url != state.url:
+        return seen
+    added, removed = {*seen.structure} - {*before.structure}, {*before.structure} - {*seen.structure}
+    structure = tuple(sorted(({*state.structure} - removed) | added))
+    return replace(seen, id=node_id(structure, seen.url), structure=structure)

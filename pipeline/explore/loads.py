@@ -1,0 +1,132 @@
+"""What does loading a URL show? Each distinct URL is loaded once in a run, in the prepared session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+
+from playwright.async_api import Error as PlaywrightError
+
+from index.graph import UrlPolicy, normalize_url
+from pipeline.browser.session import Capture, GuardedPage
+from pipeline.browser.snapshot import Snapshot
+from pipeline.explore.state import Load
+from waygraph.errors import BrowserFailure
+
+log = logging.getLogger(__name__)
+
+#: A page that gave no answer is tried once more, in a fresh context.
+_TRIES = 2
+
+TakeCapture = Callable[[], Awaitable[Capture]]
+
+
+class Loader:
+    """The page of one worker that loads documents, beside the one that is acted on; in a context of its own.
+
+    Parameters
+    ----------
+    open_page : opens a fresh page in the prepared session.
+    see : is told every look and how to capture it, while the page still shows it.
+    """
+
+    def __init__(
+        self,
+        open_page: Callable[[], Awaitable[GuardedPage]],
+        is_changed: Callable[[GuardedPage, Snapshot], Awaitable[bool]],
+        counters: Counter[str],
+        see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+    ) -> None:
+        self._open_page = open_page
+        self._is_changed = is_changed
+        self._counters = counters
+        self._see = see
+        self._page: GuardedPage | None = None
+
+    async def load(self, url: str, referrer: str = "") -> Load:
+        """Load `url` and look at it."""
+        for attempt in range(_TRIES):
+            if self._page is None:
+                self._page = await self._open_page()
+                self._counters["browser/contexts"] += 1
+            page = self._page
+            try:
+                return await self._load(page, url, referrer)
+            except (BrowserFailure, PlaywrightError) as error:
+                stopped = page.take_stopped()
+                problem = getattr(error, "message", None) or str(error).splitlines()[0]
+                if stopped.refused or page.view.downloads:
+                    return Load("", 0.0, problem, stopped.refused, page.view.downloads, stopped.blocked)
+                log.info("reach/not_loaded %s: %s", url, problem)
+                await self.close()
+                if "net::" in problem or attempt == _TRIES - 1:
+                    return Load(problem=problem)
+                self._counters["explore/retries"] += 1
+        raise AssertionError("every attempt returns")
+
+    async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
+        page.take_stopped()
+        acted = await page.view.goto(url, referrer=referrer)
+        seen = acted.snapshot
+        stopped = page.take_stopped()
+        self._counters["browser/loads"] += 1
+        self._counters["settle/capped"] += int(seen.capped)
+        await self._see(seen, lambda: page.capture(acted))
+        if await self._is_changed(page, seen):
+            self._counters["session/renewals"] += 1
+            await self.close()
+        return Load(seen.id, acted.ms, refused=stopped.refused, downloads=acted.downloads, blocked=stopped.blocked)
+
+    async def close(self) -> None:
+        """Give the page back."""
+        page, self._page = self._page, None
+        if page is not None:
+            await page.close()
+
+
+class Loads:
+    """What every URL that was loaded showed, by normalised URL. Two workers that want the same one share one load."""
+
+    def __init__(self, policy: UrlPolicy, record: Callable[[str, Load], Awaitable[None]]) -> None:
+        self._policy = policy
+        self._record = record
+        self._loads: dict[str, asyncio.Future[Load]] = {}
+
+    def know(self, url: str, load: Load) -> None:
+        """Take over what was loaded elsewhere: the start page, or in the run that this one resumes."""
+        future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
+        future.set_result(load)
+        self._loads[normalize_url(url, self._policy)] = future
+
+    async def get(self, url: str, loader: Loader, referrer: str = "") -> Load:
+        """What loading `url` shows; `loader` does it when nobody has."""
+        key = normalize_url(url, self._policy)
+        while (known := self._loads.get(key)) is not None:
+            try:
+                return await asyncio.shield(known)
+            except asyncio.CancelledError:
+                # Whoever was at it gave up; when it is we who are cancelled, that goes on.
+                if not known.cancelled():
+                    raise
+        future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
+        self._loads[key] = future
+        try:
+            load = await loader.load(key, referrer)
+            await self._record(key, load)
+            future.set_result(load)
+        finally:
+            if not future.done():
+                del self._loads[key]
+                future.cancel()
+        return load
+
+    def node_at(self, url: str) -> str | None:
+        """The state that loading `url` showed; nothing when it was not loaded (yet), or showed nothing."""
+        load = self._loads.get(normalize_url(url, self._policy))
+        return load.result().node_id or None if load is not None and load.done() and not load.cancelled() else None
+
+    def all(self) -> Mapping[str, Load]:
+        """Every load that was finished, by normalised URL."""
+        return {url: load.result() for url, load in self._loads.items() if load.done() and not load.cancelled()}
