@@ -222,10 +222,10 @@ class Pacer:
                 asked = max(asked, FIRST_COOL_DOWN_S * 2 ** min(known.cool_downs, 10))
             known.cool_downs += 1
             known.counters["pace/cool_downs"] += 1
+            log.warning("pace/cool_down %s: %s, to be left alone for %.0f s", host, reason, asked)
         wait = min(max(asked, known.delay), MAX_COOL_DOWN_S)
         known.cooling_until = max(known.cooling_until, _now() + wait)
         known.free_at = max(known.free_at, known.cooling_until)
-        log.warning("pace/cool_down %s: %s, left alone for %.0f s (asked for %.0f)", host, reason, wait, asked)
         return known.free_at - _now()
 
     def cool_downs(self, host: str) -> int:
