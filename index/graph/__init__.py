@@ -1,7 +1,7 @@
 """What does a site's map look like, and how does one get from one of its states to another? Standard library only."""
 
 from index.graph.identity import element_hash, node_id, similarity
-from index.graph.model import Action, ActionKind, BlockedRequest, Edge, Node, Path, PathStep
+from index.graph.model import Action, ActionKind, BlockedRequest, Edge, Merge, Node, Path, PathStep
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Box, Observation, Segment, SegmentCounts
 from index.graph.urls import UrlPolicy, normalize_url, parse_start_url, site_key, url_template
@@ -13,6 +13,7 @@ __all__ = [
     "Box",
     "Edge",
     "InteractionGraph",
+    "Merge",
     "Node",
     "Observation",
     "Path",

@@ -124,6 +124,26 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """A look at a page that was taken for a state already known, although its own id is another one.
+
+    Attributes
+    ----------
+    kept : id of the known state.
+    merged : id that the look has by itself.
+    reason : which rule of `pipeline.explore.identity` decided: `reload`, `volatile`, `same_change`,
+        `volatile_parameters`, `same_content`, `equivalent`.
+    url : normalised URL of the merged look.
+
+    """
+
+    kept: str
+    merged: str
+    reason: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
 class PathStep:
     """One action of a path, with what must be seen after it."""
 

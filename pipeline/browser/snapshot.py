@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from index.graph import Action, ActionKind, BlockedRequest, Box, Segment, UrlPolicy, node_id, normalize_url
+from index.graph import Action, BlockedRequest, Box, Segment, UrlPolicy, node_id, normalize_url
 from waygraph.settings import BrowserSettings, ExploreSettings
 
 MAX_SEGMENTS = 1_000
 
 
+#: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
+SCRIPT_PARTS = (
+    "natives", "activity", "timers", "dialogs", "tabs", "settle", "hash", "names", "exposure", "hover", "declared", "pass",
+    "digest", "snapshot", "find", "api",
+)  # fmt: skip
+
+
 @cache
 def page_script() -> str:
-    """The script that every snapshotted document runs; see `js/page.js`."""
-    return files("pipeline.browser").joinpath("js", "page.js").read_text(encoding="utf-8")
+    """The script that every snapshotted document runs before its own scripts (or late, in a page that is not ours).
+
+    All parts share one function scope, which leaves nothing behind but `window[Symbol.for("waygraph")]`. Running it
+    twice does nothing.
+    """
+    folder = files("pipeline.browser").joinpath("js")
+    parts = "\n".join(folder.joinpath(f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT_PARTS)
+    return f"""(() => {{
+"use strict";
+const KEY = Symbol.for("waygraph");
+if (window[KEY]) return;
+const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, WeakMap, WeakSet }} = window;
+{parts}
+}})();"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +53,9 @@ class Candidate:
     submits : method of the form it submits (`get`, `post`, `dialog`), empty when it submits none.
     download : it is a link marked as a download.
     box : where it is, in page coordinates.
+    method : HTTP method that attributes say a script will send instead of following the link (`data-method`, `hx-delete`).
+    handler : text of the handlers that are written into the page (`onclick`, `wire:click`, `data-action`).
+    icon : title and classes of an element whose name has no letters.
     """
 
     action: Action
@@ -41,6 +64,9 @@ class Candidate:
     submits: str
     download: bool
     box: Box
+    method: str = ""
+    handler: str = ""
+    icon: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +84,11 @@ class Snapshot:
     tabs : URLs of tabs that a guarded page asked for since then; it does not open them.
     stopped : form posts into new tabs that a guarded page did not send since then.
     storage : hashes of the values in local and session storage, by key.
+    password : a field for a password can be seen.
     digest : hash of everything in the document that a person or a script would find again.
+    dialogs : JavaScript dialogs that a guarded page raised since then, as "type: message"; they were dismissed.
+    cut : the page has more elements than one look takes in; `structure` and `candidates` end at some element.
+    look_ms : milliseconds that the look itself took in the page.
     """
 
     id: str
@@ -75,7 +105,11 @@ class Snapshot:
     tabs: tuple[str, ...] = ()
     stopped: tuple[BlockedRequest, ...] = ()
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    password: bool = False
     digest: str = ""
+    dialogs: tuple[str, ...] = ()
+    cut: bool = False
+    look_ms: float = 0.0
 
     @property
     def is_page(self) -> bool:
@@ -123,41 +157,66 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
     """Build a `Snapshot` from the JSON that the in-page script returns."""
     seen = json.loads(raw)
     url = normalize_url(seen["url"], url_policy)
+    frames = [tuple(frame) for frame in seen["documents"]]
+    paths, hashes = _places(seen, frames)
+    structure = tuple(sorted(hashes))
     return Snapshot(
-        id=node_id(seen["structure"], url),
+        id=node_id(structure, url),
         url=url,
         raw_url=seen["url"],
         title=seen["title"],
         content_type=seen["contentType"],
         status=seen["status"],
-        structure=tuple(seen["structure"]),
-        candidates=tuple(_candidate(entry) for entry in seen["candidates"]),
+        structure=structure,
+        candidates=tuple(_candidate(entry, paths, frames) for entry in seen["candidates"]),
         segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in seen["segments"]),
         capped=seen["settled"]["capped"],
         opened=seen["opened"],
         tabs=tuple(seen["tabs"]),
         stopped=tuple(BlockedRequest(method, url, "form") for method, url in seen["stopped"] if method != "GET"),
         storage=seen["storage"],
-        digest=seen.get("digest", ""),
+        password=seen["password"],
+        dialogs=tuple(seen["dialogs"]),
+        digest=seen["digest"],
+        cut=seen["cut"],
+        look_ms=seen["ms"],
     )
 
 
-def _candidate(entry: Mapping[str, Any]) -> Candidate:
-    kind: ActionKind = entry["kind"]
+def _places(seen: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple[list[str], set[str]]:
+    """Full XPaths of all places, and the element hashes of those that are exposed.
+
+    A place is one step below its parent; the parent of a document's root is -1 - the document's number. Hashing here
+    rather than in the page saves most of a look: scripts of a new document are not compiled yet.
+    """
+    paths: list[str] = []
+    keys: list[str] = []  # what `index.graph.element_hash` hashes
+    prefixes = ["".join(f"{step} ||| " for step in frame) for frame in frames]
+    hashes: set[str] = set()
+    veiled = set(seen["veiled"])
+    for number, (step, parent) in enumerate(zip(seen["steps"].split("\n"), seen["parents"], strict=False)):
+        paths.append(step if parent < 0 else paths[parent] + step)
+        keys.append((prefixes[-1 - parent] if parent < 0 else keys[parent]) + step)
+        if number not in veiled:
+            hashes.add(hashlib.md5(keys[-1].encode()).hexdigest())
+    return paths, hashes
+
+
+def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
+    kind, role, name, place, frame, css, target, tag, disabled, submits, download, nth, method, handler, icon, *box = (
+        entry
+    )
+    action = Action(
+        kind=kind, frame=frames[frame], role=role, name=name, nth=nth, xpath=paths[place], css=css, target=target
+    )
     return Candidate(
-        action=Action(
-            kind=kind,
-            frame=tuple(entry["frame"]),
-            role=entry["role"],
-            name=entry["name"],
-            nth=entry["nth"],
-            xpath=entry["xpath"],
-            css=entry["css"],
-            target=entry["target"],
-        ),
-        tag=entry["tag"],
-        disabled=entry["disabled"],
-        submits=entry["submits"],
-        download=entry["download"],
-        box=Box(*entry["box"]),
+        action,
+        tag=tag,
+        disabled=disabled,
+        submits=submits,
+        download=download,
+        box=Box(*box),
+        method=method,
+        handler=handler,
+        icon=icon,
     )

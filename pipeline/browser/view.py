@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -138,14 +138,32 @@ class PageView:
         BrowserFailure
             When the page does not answer: it hangs, crashed or was closed.
         """
+        raw = await self._ask_until("observe", self._lens.to_js(hovering=self._hovering))
+        snapshot = parse_snapshot(raw, self._lens.url_policy)
+        self._dialogs.extend(snapshot.dialogs)
+        return snapshot
+
+    async def digest(self) -> str:
+        """Hash of everything in the document that a person or a script would find again; one round trip.
+
+        That is its address, elements with their attributes, texts, fields, scrolled boxes, frames of the same origin,
+        shadow roots, cookies and storage: not what only a script's variables know, and not the focus.
+
+        Raises
+        ------
+        BrowserFailure
+            When the page does not answer.
+        """
+        return await self._ask_until("digest", None)
+
+    async def _ask_until(self, question: str, options: Mapping[str, Any] | None) -> str:
+        """Ask the in-page script, and whatever document takes the place of one that goes away meanwhile."""
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
-                raw = await self._ask(
-                    f"o => {_WAYGRAPH}?.observe(o) ?? null", self._lens.to_js(hovering=self._hovering)
-                )
-                if raw is not None:
-                    return parse_snapshot(raw, self._lens.url_policy)
+                answer: str | None = await self._ask(f"o => {_WAYGRAPH}?.{question}(o) ?? null", options)
+                if answer is not None:
+                    return answer
                 await self._ask(page_script(), None)
             except PlaywrightError as error:
                 # The document was replaced while it was being looked at: look at its successor.
@@ -179,7 +197,7 @@ class PageView:
         except PlaywrightError as error:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
         snapshot = await self.observe()
-        return Acted("url", snapshot, None, tuple(self._dialogs), tuple(self._downloads), _ms_since(start))
+        return Acted("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start))
 
     async def act(self, action: Action) -> Acted:
         """Perform a recorded action and look at what it led to.
@@ -250,6 +268,7 @@ class PageView:
         if raw is None:
             return Quiet("", capped=False, tabs=(), stopped=())
         quiet = json.loads(raw)
+        self._dialogs.extend(quiet["dialogs"])
         stopped = tuple(BlockedRequest(method, url, "form") for method, url in quiet["stopped"] if method != "GET")
         return Quiet(quiet["digest"], quiet["settled"]["capped"], tuple(quiet["tabs"]), stopped)
 

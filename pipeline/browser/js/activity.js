@@ -1,0 +1,127 @@
+// What is the page busy with? Requests, mutations, navigations, and when it was last acted on.
+
+const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+const activity = {
+  lastChange: now(), // last DOM mutation, end of a request, or sign of work
+  lastLook: now(), // when quiet was last asked for
+  opened: 0, // tabs or windows that were opened since the last snapshot
+  tabs: [], // URLs of those that were asked for, and not opened, since then
+  stopped: [], // [method, URL] of form posts into new tabs that were not sent, since then
+  dialogs: [], // "type: message" of dialogs that were not shown, since then
+  retargeted: [], // [link, its own target attribute] of links that were made to stay in this tab for a click
+  inFlight: new Map(), // request -> start time
+  timers: new Map(), // timer id -> due time
+  observed: 0, // elements that wait to come into view (IntersectionObserver)
+  swept: 0, // how many of them there were when the page was last scrolled through
+  finishes: 0, // how often animations were put to their end
+  nesting: 0, // how many timers set one another until the one that runs now
+  since: 0, // when the current action (or the load) began; timers due within the horizon after it count
+  owed: 0, // when the page last did something that the action or the load led to: timers are set aside by this
+  settled: false, // whether it settled since then
+  navigating: false,
+};
+let horizonMs = 1000;
+
+const ofTop = (name) => {
+  try {
+    return window.top !== window ? window.top[KEY]?.[name] : undefined;
+  } catch {
+    return undefined; // the frame's page is of another origin
+  }
+};
+// The page, or a frame of it, was acted on.
+const acted = () => {
+  activity.since = activity.owed = now();
+  activity.settled = false;
+  ofTop("acted")?.();
+};
+const owedMs = () => Math.min(now() - activity.owed, ofTop("owedMs")?.() ?? Infinity);
+
+const begin = (request) => {
+  activity.inFlight.set(request, now());
+};
+const end = (request) => {
+  activity.inFlight.delete(request);
+  activity.lastChange = now();
+  if (!activity.settled) activity.owed = activity.lastChange;
+};
+
+// Scripts, styles and images that a script adds are requests as well: bundlers load their chunks so.
+const LOADING = "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], img[src]:not([loading=lazy])";
+const awaitLoading = (element) => {
+  if (element.localName === "img" ? element.complete : element.localName === "script" && element.noModule) return;
+  begin(element);
+  for (const type of ["load", "error"]) element.addEventListener(type, () => end(element), { once: true });
+};
+const observer = new MutationObserver((records) => {
+  activity.lastChange = now();
+  if (document.readyState !== "complete") return; // the load event waits for all of these
+  for (const record of records) {
+    for (const node of record.addedNodes) {
+      if (node.nodeType !== 1) continue;
+      if (node.matches(LOADING)) awaitLoading(node);
+      if (node.firstElementChild) node.querySelectorAll(LOADING).forEach(awaitLoading);
+    }
+  }
+});
+const watch = (root) =>
+  observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+watch(document);
+
+const attachShadow = Element.prototype.attachShadow;
+Element.prototype.attachShadow = function (init) {
+  const root = attachShadow.call(this, init);
+  watch(root);
+  return root;
+};
+
+if (window.fetch) {
+  const nativeFetch = window.fetch;
+  window.fetch = function (...args) {
+    const request = {};
+    begin(request);
+    const promise = nativeFetch.apply(this, args);
+    promise.then(() => end(request), () => end(request));
+    return promise;
+  };
+}
+const nativeSend = XMLHttpRequest.prototype.send;
+XMLHttpRequest.prototype.send = function (...args) {
+  begin(this);
+  this.addEventListener("loadend", () => end(this), { once: true });
+  return nativeSend.apply(this, args);
+};
+
+const NativeIntersectionObserver = window.IntersectionObserver;
+window.IntersectionObserver = class IntersectionObserver extends NativeIntersectionObserver {
+  observe(target) {
+    activity.observed += 1;
+    super.observe(target);
+  }
+};
+
+if (window.navigation) {
+  navigation.addEventListener("navigate", (event) => {
+    activity.navigating = !event.hashChange && event.downloadRequest === null && !event.destination.sameDocument;
+    activity.lastChange = now();
+  });
+  for (const done of ["navigatesuccess", "navigateerror"]) {
+    navigation.addEventListener(done, () => {
+      activity.navigating = false;
+      activity.lastChange = now();
+    });
+  }
+}
+
+for (const type of ["mousedown", "mousemove", "keydown", "popstate", "hashchange"]) {
+  window.addEventListener(type, (event) => event.isTrusted && acted(), { capture: true, passive: true });
+}
+document.addEventListener("DOMContentLoaded", acted);
+window.addEventListener("load", () => {
+  activity.owed = now();
+});
+
+const resources = new PerformanceObserver(() => {
+  activity.lastChange = now();
+});
+resources.observe({ type: "resource" });

@@ -1,0 +1,26 @@
+// What may the driver ask of the page?
+
+Object.defineProperty(window, KEY, {
+  enumerable: false,
+  value: {
+    guarded: false, // whether this is a page of our own, whose new tabs the driver opens
+    isQuiet,
+    rest,
+    acted,
+    owedMs: () => now() - activity.owed,
+    takeActivity,
+    navigationFailed: () => {
+      activity.navigating = false;
+    },
+    observe: async (options) => {
+      const settled = await settle(options);
+      return withNatives(() => stringify({ settled, ...snapshot(options) }));
+    },
+    digest: () => withNatives(digest),
+    quiet: async (options) => {
+      const settled = await settle(options);
+      return withNatives(() => stringify({ settled, digest: digest(), ...takeAllActivity() }));
+    },
+    find: (action, options) => withNatives(() => stringify(find(action, options))),
+  },
+});

@@ -1,0 +1,302 @@
+// Which elements are exposed, which can be acted on, and what do they say?
+
+const stableSelector = (node) => {
+  const element = plain(node);
+  for (const name of ["data-testid", "data-test-id", "data-test", "data-qa", "data-cy"]) {
+    const value = element.getAttribute(name);
+    if (value) return `[${name}="${CSS.escape(value)}"]`;
+  }
+  return element.id && !/\d{3,}|:/.test(element.id) ? `#${CSS.escape(element.id)}` : "";
+};
+
+const linkTarget = (element) =>
+  (element.localName === "a" || element.localName === "area") && typeof element.href === "string" &&
+  URL.canParse(element.href)
+    ? element.href
+    : "";
+
+// A label stands for its checkbox or radio button when that is not itself to be seen (CSS-only menus and tabs).
+const standsForControl = (element) => {
+  const control = element.localName === "label" && element.control;
+  if (!control || !["checkbox", "radio"].includes(control.type)) return false;
+  const rect = control.getBoundingClientRect();
+  const visible = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
+};
+
+// Where an absolutely positioned element is cut off: by its containing block, not by every ancestor.
+const absoluteClip = (where) => {
+  for (let above = where; above.style; above = above.up) {
+    if (above.style.position !== "static" || above.style.transform !== "none") return above.clip;
+  }
+  return EVERYWHERE;
+};
+
+// A look at the page. `alone`: consider this element only; its ancestors are walked, nothing else is.
+//
+// A place is where an element is in the tree: the number of its parent's place and the step from there; the first
+// places are documents. Paths are put together from places by whoever needs them, which is seldom in the page.
+const createLook = (options, alone = null) => {
+  const roles = new Set(options.roles);
+  const steps = [];
+  const parents = []; // of each place: its parent's number, or -1 - number of its document
+  const veiled = []; // places that are not exposed themselves, only something in them
+  const documents = []; // XPaths of the frames that lead to each document
+  const candidates = [];
+  const elements = []; // parallel to candidates
+  const segments = [];
+  const inline = new Map();
+  let exposed = 0;
+  let segmentsCut = 0;
+
+  const place = (where, step) => {
+    if (where.place === null) {
+      where.place = place(where.up, where.step);
+      veiled.push(where.place);
+    }
+    parents.push(where.place);
+    return steps.push(step) - 1;
+  };
+  const pathOf = (number) => {
+    let path = "";
+    for (; number >= 0; number = parents[number]) path = steps[number] + path;
+    return path;
+  };
+
+  const addSegment = (text, role, rect, { x, y }) => {
+    const clean = squeeze(text);
+    if (!clean) return;
+    if (segments.length >= options.maxSegments) segmentsCut += 1;
+    else {
+      segments.push([
+        clean, role, Math.round(rect.left + x), Math.round(rect.top + y), Math.round(rect.width), Math.round(rect.height),
+      ]);
+    }
+  };
+
+  const addCandidate = (kind, node, role, where, number, rect) => {
+    if (alone && node !== alone) return;
+    const element = plain(node);
+    const tag = element.localName;
+    const button = (tag === "button" && element.type === "submit") ||
+      (tag === "input" && (element.type === "submit" || element.type === "image"));
+    const { origin } = where.world;
+    const name = nameOf(node, role);
+    candidates.push({
+      kind, role, name, ...declared(element, name), place: number, frame: where.world.number, css: stableSelector(node),
+      target: linkTarget(node), tag,
+      disabled: element.matches(":disabled") || element.getAttribute("aria-disabled") === "true",
+      submits: button && element.form ? (element.getAttribute("formmethod") || formMethod.call(element.form)).toLowerCase() : "",
+      download: element.hasAttribute("download"),
+      nth: 0,
+      box: [
+        Math.round(rect.left + origin.x), Math.round(rect.top + origin.y), Math.round(rect.width), Math.round(rect.height),
+      ],
+    });
+    elements.push(node);
+  };
+
+  const inlineOnly = (element) => {
+    let answer = inline.get(element);
+    if (answer === undefined) inline.set(element, (answer = isInlineOnly(element)));
+    return answer;
+  };
+  const isInlineOnly = (element) => {
+    for (let original = plain(element).firstElementChild; original; original = plain(original).nextElementSibling) {
+      const child = plain(original);
+      const tag = child.localName;
+      if (NEVER.has(tag)) continue;
+      if (LEAVES.has(tag) || tag === "img" || tag === "iframe" || child.shadowRoot) return false;
+      const { display } = styleOf(original);
+      const shown = display !== "none";
+      if (shown && !display.startsWith("inline") && display !== "contents") return false;
+      const role = roleOf(original);
+      if (roles.has(role) || FIELD_ROLES.has(role)) return false;
+      if (shown && !inlineOnly(original)) return false;
+    }
+    return true;
+  };
+
+  const speak = (element, role, rect, origin) => {
+    if (roles.has(role) || FIELD_ROLES.has(role) || role === "img") {
+      addSegment(nameOf(element, role), role, rect, origin);
+      return true;
+    }
+    if (!plain(element).shadowRoot && inlineOnly(element)) {
+      addSegment(contentText(element), role || "text", rect, origin);
+      return true;
+    }
+    for (let node = plain(element).firstChild; node; node = node.nextSibling) {
+      if (node.nodeType === 3) addSegment(node.data, SPEAKING.has(role) ? role : "text", rect, origin);
+    }
+    return false;
+  };
+
+  const act = (node, tag, role, style, where, number, rect) => {
+    const element = plain(node);
+    if (options.hover && where.world.hovers.has(node)) addCandidate("hover", node, role, where, number, rect);
+    if (roles.has(role)) {
+      addCandidate("click", node, role, where, number, rect);
+      return true;
+    }
+    if (FIELD_ROLES.has(role) || where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
+    if (tag === "label" && element.control) {
+      if (!standsForControl(element)) return true;
+    } else if (!element.hasAttribute("onclick") && typeof element.onclick !== "function") {
+      if (where.pointer || style.cursor !== "pointer") return false;
+    }
+    addCandidate("click", node, role, where, number, rect);
+    return false;
+  };
+
+  // Describe one element; returns what its children need to know of it, nothing when there is no need to look at them.
+  const enter = (node, step, where) => {
+    const element = plain(node);
+    const tag = element.localName;
+    if (NEVER.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return null;
+    const style = styleOf(node);
+    const { display, position } = style;
+    const boxless = display === "contents";
+    if (!boxless && (display === "none" || !element.checkVisibility() || style.opacity === "0")) return null;
+    const rect = element.getBoundingClientRect();
+    let { clip } = where;
+    if (position === "fixed") clip = EVERYWHERE;
+    else if (position === "absolute") clip = absoluteClip(where);
+    const { world } = where;
+    const isExposed =
+      !boxless && rect.width > 0 && rect.height > 0 && style.visibility === "visible" &&
+      !isEmpty(intersect(intersect(rect, clip), world.view)) &&
+      (world.modal === null || world.modal.contains(node));
+    const below = {
+      up: where, world, step, place: null, style, clip, rect,
+      inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed,
+    };
+    if (isExposed) {
+      exposed += 1;
+      const role = roleOf(node);
+      below.place = alone ? -1 : place(where, step);
+      below.inside = act(node, tag, role, style, where, below.place, rect);
+      below.pointer = style.cursor === "pointer";
+      if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);
+    }
+    if (LEAVES.has(tag)) return null;
+    if (!boxless) below.clip = clipBelow(element, style, rect, clip);
+    return below;
+  };
+
+  const visit = (node, step, where) => {
+    if (exposed >= MAX_EXPOSED) return;
+    const below = enter(node, step, where);
+    if (!below) return;
+    const element = plain(node);
+    const tag = element.localName;
+    if (tag === "iframe" || tag === "frame") {
+      if (below.exposed) visitFrame(element, below);
+      return;
+    }
+    if (element.shadowRoot) visitChildren(element.shadowRoot, below, " >>> /");
+    visitChildren(element, below, "/");
+  };
+
+  const visitChildren = (parent, below, separator) => {
+    const first = parent.firstElementChild;
+    if (!first) return;
+    const counts = new Map();
+    for (let child = first; child; child = plain(child).nextElementSibling) {
+      const element = plain(child);
+      const { nodeName } = element;
+      const index = (counts.get(nodeName) || 0) + 1;
+      counts.set(nodeName, index);
+      visit(child, separator + stepName(element, index), below);
+    }
+  };
+
+  const documentIn = (frame) => {
+    try {
+      return frame.contentDocument;
+    } catch {
+      return null; // another origin: only the frame's own element is part of this state
+    }
+  };
+  const originIn = (frame, rect, { x, y }) => ({ x: x + rect.left + frame.clientLeft, y: y + rect.top + frame.clientTop });
+
+  const visitFrame = (element, below) => {
+    const doc = documentIn(element);
+    if (!doc?.documentElement) return;
+    const path = [...documents[below.world.number], pathOf(below.place)];
+    visitDocument(doc, path, originIn(element, below.rect, below.world.origin));
+  };
+
+  const worldOf = (doc, path, origin) => {
+    const root = doc.documentElement;
+    const win = doc.defaultView;
+    const modals = doc.querySelectorAll(":modal");
+    const number = documents.push(path) - 1;
+    const world = {
+      number, origin,
+      view: {
+        left: -win.scrollX, top: -win.scrollY,
+        right: Math.max(root.scrollWidth, win.innerWidth) - win.scrollX,
+        bottom: Math.max(root.scrollHeight, win.innerHeight) - win.scrollY,
+      },
+      modal: modals.length ? modals[modals.length - 1] : null, // everything else is inert then
+      hovers: options.hover ? hoverTargets(doc) : new Set(),
+    };
+    return {
+      up: null, world, step: "", place: -1 - number, style: null, clip: EVERYWHERE, rect: null,
+      inside: false, pointer: false, spoken: alone !== null, exposed: true,
+    };
+  };
+
+  const visitDocument = (doc, path, origin) => {
+    const root = doc.documentElement;
+    if (root) visit(root, `/${stepName(root, 1)}`, worldOf(doc, path, origin)); // a script may have emptied it
+  };
+
+  const pageOrigin = () => ({ x: window.scrollX, y: window.scrollY });
+  const whole = () => {
+    visitDocument(document, [], pageOrigin());
+    const counts = new Map();
+    for (const candidate of candidates) {
+      const key = `${candidate.kind}\n${candidate.frame}\n${candidate.role}\n${candidate.name}`;
+      candidate.nth = counts.get(key) || 0;
+      counts.set(key, candidate.nth + 1);
+    }
+    return {
+      steps, parents, veiled, documents, candidates, elements, segments, segmentsCut, pathOf,
+      cut: exposed >= MAX_EXPOSED,
+    };
+  };
+
+  const above = (node) => {
+    const parent = plain(node).parentNode;
+    if (parent?.nodeType === 9) return parent === document ? null : parent.defaultView.frameElement;
+    return parent?.nodeType === 11 ? parent.host : parent;
+  };
+  // What the whole look would say of `alone`: as candidates, none when it is not exposed.
+  const ofAlone = () => {
+    const line = []; // its ancestors and itself, outermost first
+    for (let node = alone; node; node = above(node)) line.unshift(node);
+    let below = worldOf(document, [], pageOrigin());
+    for (const node of line) {
+      const doc = node.ownerDocument;
+      if (node === doc.documentElement && doc !== document) {
+        if (!below.exposed) break;
+        below = worldOf(doc, [], originIn(doc.defaultView.frameElement, below.rect, below.world.origin));
+      }
+      below = enter(node, "", below);
+      if (!below) break;
+    }
+    return candidates;
+  };
+
+  const within = (work) => () => {
+    styles = new Map();
+    try {
+      return work();
+    } finally {
+      styles = null;
+    }
+  };
+  return { whole: within(whole), ofAlone: within(ofAlone) };
+};

@@ -1,0 +1,126 @@
+// Has everything that an action or a load started come to an end?
+
+const MAX_FINISHES = 50; // a page that starts its animations again and again never comes to rest
+const BUSY_MS = 40; // a main thread that was away for longer was at work on something
+const MODULE_QUIET_MS = 200; // import() cannot be watched: where there are modules, wait for what they may import
+
+const innerWaygraphs = function* (win) {
+  for (const frame of win.document.querySelectorAll("iframe, frame")) {
+    let inner = null;
+    try {
+      inner = frame.contentDocument && frame.contentWindow;
+    } catch {
+      inner = null; // another origin
+    }
+    if (inner) {
+      if (inner[KEY]) yield inner[KEY];
+      yield* innerWaygraphs(inner);
+    }
+  }
+};
+
+// Put finite animations to their end; says whether that calls for another look.
+const finishAnimations = () => {
+  let finished = false;
+  for (const animation of document.getAnimations()) {
+    const timing = animation.effect?.getComputedTiming();
+    if (animation.playState === "running" && timing && Number.isFinite(timing.endTime)) {
+      try {
+        animation.finish();
+        finished = true;
+      } catch {
+        // one with a playback rate of zero cannot be finished, and does not move either
+      }
+    }
+  }
+  if (finished) activity.finishes += 1;
+  return finished && activity.finishes < MAX_FINISHES;
+};
+
+const hasModules = () => document.querySelector("script[type=module], link[rel~=modulepreload]") !== null;
+const isQuiet = (quietMs, since) => {
+  const time = now();
+  if (time - Math.max(activity.lastLook, since) > BUSY_MS) activity.lastChange = time;
+  activity.lastLook = time;
+  for (const [request, start] of activity.inFlight) {
+    if (time - start > LONG_POLL_MS) activity.inFlight.delete(request);
+  }
+  for (const [id, due] of activity.timers) {
+    if (time > due + 250) activity.timers.delete(id); // the browser dropped it
+  }
+  const idle = time - Math.max(activity.lastChange, activity.since);
+  const quiet =
+    document.readyState === "complete" &&
+    !activity.navigating &&
+    activity.inFlight.size === 0 &&
+    activity.timers.size === 0 &&
+    idle >= quietMs &&
+    (idle >= MODULE_QUIET_MS || !hasModules());
+  // Asked last, since it makes the browser bring all styles up to date.
+  if (!quiet || !finishAnimations()) return quiet;
+  activity.lastChange = now();
+  return false;
+};
+const allQuiet = (quietMs, since) =>
+  isQuiet(quietMs, since) && [...innerWaygraphs(window)].every((inner) => inner.isQuiet(quietMs, Infinity));
+
+const normalise = () => {
+  if (document.activeElement && document.activeElement !== document.body) document.activeElement.blur?.();
+  scrollBack();
+  if (window.scrollX || window.scrollY) window.scrollTo({ left: 0, top: 0, behavior: "instant" });
+};
+
+// Content that a page builds when it comes into view is there or not depending on how its first layout happened to
+// run. Scrolling through once makes it be there always. Bounded, so that endless lists grow by a step at most.
+const MAX_SCREENS = 20;
+const frame = () => Promise.race([new Promise(nativeFrame), new Promise((r) => nativeSetTimeout(r, 40))]);
+const scroller = () => {
+  const page = document.scrollingElement;
+  if (!page || page.scrollHeight > window.innerHeight) return page;
+  let element = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
+  while (element && (element.scrollHeight <= element.clientHeight || getComputedStyle(element).overflowY === "visible")) {
+    element = element.parentElement;
+  }
+  return element || page;
+};
+const sweep = async () => {
+  activity.swept = activity.observed;
+  activity.owed = now();
+  const box = scroller();
+  const end = Math.min(box ? box.scrollHeight : 0, window.innerHeight * MAX_SCREENS);
+  for (let y = window.innerHeight; y < end; y += window.innerHeight) {
+    box.scrollTo({ top: y, behavior: "instant" });
+    await frame();
+    await frame();
+  }
+  box?.scrollTo({ top: 0, left: 0, behavior: "instant" });
+  await frame();
+};
+
+// What was owed has come; what still ticks is not ours to wait for.
+const rest = () => {
+  activity.navigating = false;
+  activity.settled = true;
+  setPollersAside();
+};
+
+const settle = async (options) => {
+  horizonMs = options.timerHorizonMs;
+  const start = now();
+  if (!options.hovering) normalise();
+  let capped = false;
+  const quiet = () => withNatives(() => allQuiet(options.quietMs, start));
+  while (!(capped || quiet())) {
+    await new Promise((resolve) => nativeSetTimeout(resolve, 8));
+    capped = now() - start > options.capMs;
+    if (!capped && !options.hovering && activity.observed > activity.swept && quiet()) await sweep();
+  }
+  rest();
+  for (const inner of innerWaygraphs(window)) inner.rest();
+  for (const [link, target] of activity.retargeted.splice(0)) {
+    if (target === null) link.removeAttribute("target");
+    else link.setAttribute("target", target);
+  }
+  if (!options.hovering) normalise();
+  return { capped, ms: now() - start };
+};

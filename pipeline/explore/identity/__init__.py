@@ -1,0 +1,7 @@
+"""When are two looks one state, when do many pages stand for one, and when does a site only repeat itself?"""
+
+from pipeline.explore.identity.parameters import VolatileParameters
+from pipeline.explore.identity.recognise import CameBy, Placement, Recogniser
+from pipeline.explore.identity.skeleton import Skeleton
+
+__all__ = ["CameBy", "Placement", "Recogniser", "Skeleton", "VolatileParameters"]

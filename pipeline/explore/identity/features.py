@@ -1,0 +1,74 @@
+"""What does a page show, wherever it stands? Texts and elements without their positions, and how two looks differ."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from pipeline.browser.snapshot import MAX_SEGMENTS, Snapshot
+from pipeline.explore.identity.templates import difference
+
+Features = Counter[str]
+
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+
+
+def short_hash(*parts: str) -> str:
+    """12 hex characters that stand for `parts`: enough to tell the things of one page apart."""
+    return hashlib.md5("\0".join(parts).encode(errors="replace")).hexdigest()[:12]
+
+
+def features(seen: Snapshot, strip: Callable[[str], str]) -> Features:
+    """Texts (with numbers masked: clocks and counters show the same) and elements of a look, each with its count."""
+    found: Features = Counter(short_hash("t", s.role, _NUMBER.sub("#", s.text)) for s in seen.segments)
+    for candidate in seen.candidates:
+        action = candidate.action
+        found[short_hash("c", action.kind, action.role, _NUMBER.sub("#", action.name), strip(action.target))] += 1
+    return found
+
+
+def change(before: Features, after: Features) -> Features:
+    """What to add to `before` to get `after`: counts may be negative, zeros are left out."""
+    changed = Counter(after)
+    changed.subtract(before)
+    return Counter({feature: count for feature, count in changed.items() if count})
+
+
+def without(found: Features, volatile: Iterable[str]) -> Features:
+    """Features that are not volatile."""
+    noise = set(volatile)
+    return Counter({feature: count for feature, count in found.items() if feature not in noise})
+
+
+def content_key(seen: Snapshot) -> str | None:
+    """A name for everything that a look shows but its URL and its links; nothing when it was too long to be read."""
+    if len(seen.segments) >= MAX_SEGMENTS or not seen.segments:
+        return None
+    digest = hashlib.md5()
+    for element in seen.structure:
+        digest.update(element.encode())
+    texts = [seen.title, *(part for s in seen.segments for part in (s.role, s.text))]
+    names = [part for c in seen.candidates for part in (c.action.kind, c.action.role, c.action.name)]
+    digest.update("\0".join((*texts, "\1", *names)).encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], str]) -> bool:
+    """Whether two looks with the same elements link to the same pages, but for what the two URLs differ in.
+
+    A viewer of pictures without texts looks the same on each of them; its link to the next one does not.
+    """
+    where = difference(first.url, second.url)
+    own = set(where.values) if where else set()
+    for a, b in zip(first.candidates, second.candidates, strict=True):
+        one, other = strip(a.action.target), strip(b.action.target)
+        if one == other:
+            continue
+        if where is None and one == strip(first.url) and other == strip(second.url):
+            continue  # each links to itself
+        differing = difference(one, other)
+        if differing is None or not set(differing.values) <= own:
+            return False
+    return True

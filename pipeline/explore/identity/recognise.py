@@ -1,0 +1,242 @@
+"""Which known state is this look? Identity in tiers: exact ids, then looks that differ in noise alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from index.graph import Merge, UrlPolicy, normalize_url, similarity
+from pipeline.browser.snapshot import Snapshot
+from pipeline.explore.identity.features import Features, change, content_key, features, same_links, without
+from pipeline.explore.identity.parameters import VolatileParameters
+from pipeline.explore.identity.skeleton import Skeleton
+from pipeline.explore.identity.templates import path_template
+
+CameBy = Literal["load", "in_page"]
+
+#: Volatile elements remembered per URL; a page with more of them changes altogether.
+MAX_VOLATILE = 4_000
+#: Two loads of URLs that differ in a volatile parameter alone show one page only when they are at least so similar.
+SAME_PAGE_SIMILARITY = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a look belongs: the id of a known state, or its own; `merge` says why when it is another state's."""
+
+    node_id: str
+    merge: Merge | None = None
+
+
+@dataclass(slots=True)
+class _Noise:
+    """What is known to change by itself at one URL: element hashes (first 12 characters) and features."""
+
+    elements: set[str]
+    features: set[str]
+
+
+class Recogniser:
+    """Tells looks at known states from looks at new ones. Deterministic: call everything in the order of commits.
+
+    Parameters
+    ----------
+    mode : `exact` by node id alone; `tolerant` also merges looks that differ in noise only.
+    url_policy : which parts of a URL name a page.
+    skeleton : collapses functionally equivalent pages; nothing keeps them all.
+    """
+
+    def __init__(
+        self, mode: Literal["exact", "tolerant"], url_policy: UrlPolicy, *, skeleton: Skeleton | None = None
+    ) -> None:
+        self._tolerant = mode == "tolerant"
+        self._url_policy = url_policy
+        self._skeleton = skeleton
+        self.parameters = VolatileParameters(enabled=self._tolerant)
+        """Which parts of URLs are left out of comparisons."""
+        self._known: dict[str, Snapshot] = {}
+        self._at: dict[str, list[str]] = {}
+        self._loaded: dict[str, str] = {}
+        self._contents: dict[tuple[str, str], list[str]] = {}
+        self._noise: dict[str, _Noise] = {}
+        self._changes: dict[str, tuple[str, Features]] = {}
+        self._placing: tuple[str, str, Features] | None = None
+
+    def key(self, url: str) -> str:
+        """What equal pages have in common: the normalised URL without its volatile parts. Not always loadable."""
+        return self.parameters.strip(normalize_url(url, self._url_policy))
+
+    # ---- placing -------------------------------------------------------------------------------------------------
+
+    def place(
+        self, seen: Snapshot, *, source: Snapshot | None, came_by: CameBy, before: Snapshot | None = None
+    ) -> Placement:
+        """Say which state `seen` is.
+
+        Parameters
+        ----------
+        source : canonical look of the state that was acted on; nothing for the start page.
+        came_by : `load` when a document was loaded in the prepared session, `in_page` when the document stayed.
+        before : the same document's look before the action, when there is one: what it shares with `seen` is no
+            consequence of the action. Without it `source` is compared.
+        """
+        if seen.id in self._known:
+            return Placement(seen.id)
+        if self._tolerant:
+            merge = self._loaded_again(seen) if came_by == "load" else self._same_in_page(seen, source, before)
+            if merge is None:
+                merge = self._same_content(seen)
+            if merge is not None:
+                return Placement(merge.kept, merge)
+        if self._skeleton is not None and (merge := self._skeleton.place(seen)):
+            return Placement(merge.kept, merge)
+        return Placement(seen.id)
+
+    def _loaded_again(self, seen: Snapshot) -> Merge | None:
+        kept = self._loaded.get(self.key(seen.url))
+        if kept is None:
+            return None
+        known = self._known[kept]
+        if known.url == seen.url:
+            self.learn(known, seen)
+            return Merge(kept, seen.id, "reload", seen.url)
+        if similarity(known.structure, seen.structure) < SAME_PAGE_SIMILARITY:
+            self.parameters.distinguish(known.url, seen.url)
+            return None
+        self.learn(known, seen)
+        return Merge(kept, seen.id, "volatile_parameters", seen.url)
+
+    def _same_in_page(self, seen: Snapshot, source: Snapshot | None, before: Snapshot | None) -> Merge | None:
+        key = self.key(seen.url)
+        noise = self._noise.get(key) or _Noise(set(), set())
+        own = self._features(seen)
+        self._placing = None
+        if source is None or self.key(source.url) != key:
+            for kept in self._at.get(key, ()):
+                known = self._known[kept]
+                if self._only_noise(seen, known, noise) and not without(
+                    change(self._features(known), own), noise.features
+                ):
+                    reason = "volatile" if known.url == seen.url else "volatile_parameters"
+                    return Merge(kept, seen.id, reason, seen.url)
+            return None
+        anchor, so_far = self._changes.get(source.id, (source.id, Features()))
+        changed = Features(so_far)
+        changed.update(change(self._features(before or source), own))
+        changed = without(Features({k: n for k, n in changed.items() if n}), noise.features)
+        self._placing = (seen.id, anchor, changed)
+        if noise.elements:
+            for kept in (source.id, *self._at.get(key, ())):
+                if kept not in self._known:
+                    continue
+                known = self._known[kept]
+                its_anchor, its_change = self._changes.get(kept, (kept, Features()))
+                if its_anchor != anchor or without(its_change, noise.features) != changed:
+                    continue
+                if self._only_noise(seen, known, noise):
+                    return Merge(kept, seen.id, "volatile", seen.url)
+                shift = abs(len(seen.structure) - len(known.structure))
+                if changed and shift <= len(noise.elements):
+                    return Merge(kept, seen.id, "same_change", seen.url)
+        return None
+
+    def _only_noise(self, seen: Snapshot, known: Snapshot, noise: _Noise) -> bool:
+        if abs(len(seen.structure) - len(known.structure)) > len(noise.elements):
+            return False
+        return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(known.structure))
+
+    def _same_content(self, seen: Snapshot) -> Merge | None:
+        content = content_key(seen)
+        if content is None:
+            return None
+        for kept in self._contents.get((path_template(seen.url), content), ()):
+            known = self._known[kept]
+            if known.url != seen.url and same_links(known, seen, self.parameters.strip):
+                self.parameters.same_content(known.url, seen.url)
+                return Merge(kept, seen.id, "same_content", seen.url)
+        return None
+
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    def add(self, seen: Snapshot, came_by: CameBy) -> None:
+        """Take a look that `place` gave its own id into the known states. Known ids are left as they are."""
+        if seen.id in self._known:
+            return
+        self._known[seen.id] = seen
+        if self._tolerant:
+            self.parameters.meet(seen)
+            key = self.key(seen.url)
+            self._at.setdefault(key, []).append(seen.id)
+            if came_by == "load":
+                self._loaded.setdefault(key, seen.id)
+            if self._placing is not None and self._placing[0] == seen.id:
+                self._changes[seen.id] = self._placing[1:]
+            if content := content_key(seen):
+                self._contents.setdefault((path_template(seen.url), content), []).append(seen.id)
+        if self._skeleton is not None:
+            self._skeleton.add(seen)
+
+    def learn(self, first: Snapshot, again: Snapshot) -> None:
+        """Compare two looks at the same state: what differs is noise of its URL, in elements, texts and links."""
+        if not self._tolerant:
+            return
+        noise = self._noise_at(first.url)
+        self._note(noise.elements, set(first.structure) ^ set(again.structure))
+        self._note(noise.features, set(change(self._features(first), self._features(again))))
+        self.parameters.learn(first, again)
+
+    def note_volatile(self, url: str, hashes: Iterable[str]) -> None:
+        """Take note of elements (their hashes) that came or went at `url` although nothing was done."""
+        if self._tolerant:
+            self._note(self._noise_at(url).elements, hashes)
+
+    def _noise_at(self, url: str) -> _Noise:
+        return self._noise.setdefault(self.key(url), _Noise(set(), set()))
+
+    def _note(self, noise: set[str], found: Iterable[str]) -> None:
+        for name in sorted(found):
+            if len(noise) >= MAX_VOLATILE:
+                break
+            noise.add(name[:12])
+
+    def _features(self, seen: Snapshot) -> Features:
+        return features(seen, self.parameters.strip)
+
+    # ---- checkpoints ---------------------------------------------------------------------------------------------
+
+    def remember(self) -> dict[str, Any]:
+        """Everything that cannot be told from the known states themselves, as plain JSON."""
+        return {
+            "loaded": self._loaded,
+            "known": list(self._known),
+            "noise": {
+                key: {"elements": sorted(noise.elements), "features": sorted(noise.features)}
+                for key, noise in self._noise.items()
+                if noise.elements or noise.features
+            },
+            "changes": {node_id: [anchor, dict(changed)] for node_id, (anchor, changed) in self._changes.items()},
+            "at": self._at,
+            "parameters": self.parameters.remember(),
+            "skeleton": self._skeleton.remember() if self._skeleton is not None else None,
+        }
+
+    def recall(self, memory: Mapping[str, Any], snapshots: Mapping[str, Snapshot]) -> None:
+        """Take over what `remember` gave; `snapshots` are the canonical looks of the states known then, by id."""
+        self._known = {node_id: snapshots[node_id] for node_id in memory["known"]}
+        self._loaded = dict(memory["loaded"])
+        self._at = {key: list(ids) for key, ids in memory["at"].items()}
+        self._noise = {
+            key: _Noise(set(noise["elements"]), set(noise["features"])) for key, noise in memory["noise"].items()
+        }
+        self._changes = {
+            node_id: (anchor, Features(changed)) for node_id, (anchor, changed) in memory["changes"].items()
+        }
+        self.parameters.recall(memory["parameters"])
+        if self._tolerant:
+            self._contents = {}
+            for node_id, seen in self._known.items():
+                if content := content_key(seen):
+                    self._contents.setdefault((path_template(seen.url), content), []).append(node_id)
+        if self._skeleton is not None:
+            self._skeleton.recall(memory["skeleton"], snapshots)

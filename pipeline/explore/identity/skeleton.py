@@ -1,0 +1,158 @@
+"""Which pages are alike but for their content? One representative stands for them all (WebNavigator 4.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from index.graph import Merge, UrlPolicy, normalize_url
+from pipeline.browser.snapshot import Snapshot
+from pipeline.explore.identity.features import short_hash
+from pipeline.explore.identity.parameters import link_places
+from pipeline.explore.identity.templates import difference, is_identifier, mask, shape_of
+from pipeline.explore.policy import Refusal
+
+#: Members of a group that were visited and agreed before the others are taken for the same without a visit.
+AGREED = 3
+#: Representatives compared per template.
+MAX_REPRESENTATIVES = 8
+#: Of the smaller page's elements, how many the larger one has; and of all elements of both, how many both have.
+CONTAINED, COMMON = 0.8, 0.4
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+class Skeleton:
+    """Collapses functionally equivalent pages: URLs of one template, similar structure.
+
+    What varies in a template is learned from the site. Numbers, dates and tokens vary by their nature. A *word* (the
+    slug of an article) varies when both URLs were first offered side by side in one list of one page, and the page
+    that stands for them does not offer that list itself: a navigation bar is on every page it leads to.
+    """
+
+    def __init__(self, url_policy: UrlPolicy) -> None:
+        self._url_policy = url_policy
+        self._known: dict[str, Snapshot] = {}
+        self._by_template: dict[str, list[str]] = {}
+        self._visited: dict[str, set[str]] = {}
+        self._unvisited: dict[str, set[str]] = {}
+        self._agreed: dict[str, dict[str, int]] = {}
+        self._offered: dict[str, str] = {}
+
+    def place(self, seen: Snapshot) -> Merge | None:
+        """The state that already stands for pages like `seen`."""
+        for template in _templates(seen.url):
+            for kept in self._by_template.get(template, ()):
+                known = self._known[kept]
+                if self._is_equivalent_url(known, seen.url) and _is_similar(known, seen):
+                    members = self._visited.setdefault(kept, set())
+                    if short_hash(seen.url) not in members:
+                        members.add(short_hash(seen.url))
+                        votes = self._agreed.setdefault(template, {})
+                        votes[kept] = votes.get(kept, 0) + 1
+                    return Merge(kept, seen.id, "equivalent", seen.url)
+        return None
+
+    def add(self, seen: Snapshot) -> None:
+        """Take a new state, which may come to stand for others, and the lists that it offers."""
+        self._known[seen.id] = seen
+        for template in _templates(seen.url):
+            representatives = self._by_template.setdefault(template, [])
+            if len(representatives) < MAX_REPRESENTATIVES:
+                representatives.append(seen.id)
+        for _, candidate in link_places(seen):
+            action = candidate.action
+            offer = f"{seen.id[:12]}{_list_place(action.xpath)}"
+            self._offered.setdefault(short_hash(self._url(action.target)), offer)
+
+    def refuse_link(self, url: str) -> Refusal | None:
+        """Why a link need not be followed: enough pages like its target were visited, and all were alike."""
+        url = self._url(url)
+        for template in _templates(url):
+            votes = self._agreed.get(template)
+            if not votes:
+                continue
+            kept = max(votes, key=lambda node_id: votes[node_id])
+            known = self._known[kept]
+            others = {self._known[other].url for other in self._by_template[template]} - {known.url}
+            if 1 + votes[kept] < AGREED + len(others) or not self._is_equivalent_url(known, url):
+                continue
+            if url in others or short_hash(url) in self._visited[kept]:
+                return None
+            self._unvisited.setdefault(kept, set()).add(short_hash(url))
+            return Refusal("skeleton", kept)
+        return None
+
+    def counts(self) -> dict[str, int]:
+        """How many pages each state stands for, itself included; states that stand for themselves are left out."""
+        stands_for = {}
+        for node_id in self._known:
+            visited = self._visited.get(node_id, set())
+            if members := visited | self._unvisited.get(node_id, set()):
+                stands_for[node_id] = 1 + len(members)
+        return stands_for
+
+    def _url(self, url: str) -> str:
+        return normalize_url(url, self._url_policy)
+
+    def _is_equivalent_url(self, known: Snapshot, url: str) -> bool:
+        where = difference(known.url, url)
+        if where is None or not where.values:
+            return False
+        words = [pair for pair in where.values if not (is_identifier(pair[0]) and is_identifier(pair[1]))]
+        if not words:
+            return True
+        return len(words) == 1 and self._is_listed_with(known, url)
+
+    def _is_listed_with(self, known: Snapshot, url: str) -> bool:
+        offer = self._offered.get(short_hash(url))
+        if offer is None or offer != self._offered.get(short_hash(known.url)):
+            return False
+        own = (c.action for _, c in link_places(known))
+        return not any(self._url(a.target) == url and offer.endswith(_list_place(a.xpath)) for a in own)
+
+    def remember(self) -> dict[str, Any]:
+        """What was counted, as plain JSON."""
+        return {
+            "known": list(self._known),
+            "by_template": self._by_template,
+            "visited": {kept: sorted(urls) for kept, urls in self._visited.items()},
+            "unvisited": {kept: sorted(urls) for kept, urls in self._unvisited.items()},
+            "agreed": self._agreed,
+            "offered": self._offered,
+        }
+
+    def recall(self, memory: Mapping[str, Any], snapshots: Mapping[str, Snapshot]) -> None:
+        """Take over what `remember` gave; `snapshots` are the canonical looks of the states known then, by id."""
+        self._known = {node_id: snapshots[node_id] for node_id in memory["known"]}
+        self._by_template = {template: list(ids) for template, ids in memory["by_template"].items()}
+        self._visited = {kept: set(urls) for kept, urls in memory["visited"].items()}
+        self._unvisited = {kept: set(urls) for kept, urls in memory["unvisited"].items()}
+        self._agreed = {template: dict(votes) for template, votes in memory["agreed"].items()}
+        self._offered = dict(memory["offered"])
+
+
+def _templates(url: str) -> Iterator[str]:
+    """The URL with what numbers things masked, then the same with one word more left open each time."""
+    shape = shape_of(url)
+    segments = [mask(s) if is_identifier(s) else s for s in shape.segments]
+    query = [(key, mask(value) if is_identifier(value) else value) for key, value in shape.query]
+    yield repr((shape.host, segments, query))
+    for index, segment in enumerate(segments):
+        if segment and segment == shape.segments[index] and segment != "#":
+            yield repr((shape.host, [*segments[:index], "*", *segments[index + 1 :]], query))
+    for index, (key, value) in enumerate(query):
+        if value and value == shape.query[index][1]:
+            yield repr((shape.host, segments, [*query[:index], (key, "*"), *query[index + 1 :]]))
+
+
+def _list_place(xpath: str) -> str:
+    """Where an element stands (12 characters), the same for all items of a list."""
+    return short_hash(_INDEX.sub("", xpath))
+
+
+def _is_similar(first: Snapshot, second: Snapshot) -> bool:
+    a, b = set(first.structure), set(second.structure)
+    common = len(a & b)
+    return common >= CONTAINED * min(len(a), len(b)) and common >= COMMON * len(a | b)

@@ -1,0 +1,317 @@
+"""Navigations of a host keep their distance, others do not wait for them, and waiting costs no slot. Virtual time."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.explore.pacing import MAX_COOL_DOWN_S, Pacer, Slots, default_delay, parse_retry_after
+from pipeline.explore.slots import Climb
+from tests.virtual_time import run_virtually
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Site:
+    """A synthetic browser in front of synthetic servers, which log when a request arrives."""
+
+    def __init__(self, pacer: Pacer, slots: Slots | None = None) -> None:
+        self.pacer, self.slots = pacer, slots or Slots(1_000, most=1_000)
+        self.arrivals: dict[str, list[float]] = defaultdict(list)
+        self.most_busy = 0
+
+    @asynccontextmanager
+    async def navigation(self, host: str, *, out: float = 0.0, back: float = 0.0) -> AsyncIterator[None]:
+        """A navigation whose request takes `out` seconds to the server, and the answer `back`."""
+        async with self.slots.lease() as lease, self.pacer.turn(host, lease) as turn:
+            self.most_busy = max(self.most_busy, self.slots.busy)
+            await asyncio.sleep(out)
+            self.arrivals[host].append(now())
+            await asyncio.sleep(back)
+            turn.over()
+            yield
+
+    async def go(self, host: str, *, out: float = 0.0, back: float = 0.0, after: float = 0.0) -> None:
+        async with self.navigation(host, out=out, back=back):
+            await asyncio.sleep(after)
+
+    def gaps(self, host: str) -> list[float]:
+        times = self.arrivals[host]
+        return [later - earlier for earlier, later in pairwise(times)]
+
+
+hosts = st.sampled_from(["a", "b", "c"])
+times = st.floats(0, 3)
+navigation = st.tuples(st.just("go"), hosts, times, times, times, times)
+cancelled = st.tuples(st.just("cancel"), hosts, times, times, times, times)
+used = st.tuples(st.just("used"), hosts, times, times, times, times)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(navigation | cancelled | used, max_size=25), st.floats(0.1, 5), st.integers(1, 4))
+def test_no_server_ever_sees_a_gap_below_the_delay_whatever_happens_in_between(events, delay, slots):
+    async def scenario() -> Site:
+        site = Site(Pacer(delay_seconds=delay), Slots(slots, most=slots))
+
+        async def event(kind: str, host: str, start: float, *phases: float) -> None:
+            out, back, after = phases
+            await asyncio.sleep(start)
+            if kind == "used":
+                site.pacer.used(host)
+                return
+            work = asyncio.ensure_future(site.go(host, out=out, back=back, after=after))
+            if kind == "cancel":
+                await asyncio.sleep(after)
+                work.cancel()
+            await asyncio.wait([work])
+
+        await asyncio.gather(*(event(*each) for each in events))
+        assert site.slots.busy == 0
+        return site
+
+    site = run_virtually(scenario())
+    assert all(gap >= delay - 1e-6 for host in "abc" for gap in site.gaps(host))
+    assert site.most_busy <= slots
+    assert sum(map(len, site.arrivals.values())) >= sum(kind == "go" for kind, *_ in events)
+
+
+def test_each_host_waits_for_itself_alone_and_first_come_is_first_served():
+    async def scenario() -> tuple[Site, list[str]]:
+        site, order = Site(Pacer(delay_seconds=1.0)), []
+
+        async def one(host: str, name: str) -> None:
+            async with site.navigation(host):
+                order.append(name)
+
+        await asyncio.gather(*(one(host, f"{host}{i}") for host in "ab" for i in range(5)))
+        return site, order
+
+    site, order = run_virtually(scenario())
+    assert [name for name in order if name[0] == "a"] == [f"a{i}" for i in range(5)]
+    assert site.gaps("a") == site.gaps("b") == pytest.approx([1.0] * 4)
+    assert site.arrivals["a"] == site.arrivals["b"]
+
+
+def test_the_scheduler_gets_90_percent_of_20_navigations_per_second_out_of_20_hosts():
+    """The browser is asleep for 100 ms of each; 3 slots could do 30 of them per second."""
+
+    async def scenario() -> Site:
+        site = Site(Pacer(delay_seconds=1.0), Slots(3, most=3))
+        end = now() + 60
+
+        async def explore(host: str) -> None:
+            while now() < end:
+                await site.go(host, out=0.01, back=0.02, after=0.07)
+
+        await asyncio.gather(*(explore(f"h{i}") for i in range(20)))
+        return site
+
+    site = run_virtually(scenario())
+    assert sum(map(len, site.arrivals.values())) / 60 >= 0.9 * 20
+    assert site.most_busy == 3
+    counts = [len(times) for times in site.arrivals.values()]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_waiting_for_a_host_holds_no_slot():
+    async def scenario() -> tuple[float, int]:
+        site = Site(Pacer(delay_seconds=10.0), Slots(1, most=1))
+        began = now()
+        slow = [asyncio.ensure_future(site.go("slow")) for _ in range(3)]
+        await asyncio.sleep(1)
+        busy = site.slots.busy
+        await site.go("other")
+        waited = now() - began
+        await asyncio.gather(*slow)
+        return waited, busy
+
+    assert run_virtually(scenario()) == (1.0, 0)
+
+
+def test_without_a_delay_navigations_overlap_and_only_cooling_down_is_waited_for():
+    async def scenario() -> tuple[float, float]:
+        site, began = Site(Pacer(delay_seconds=0)), now()
+        await asyncio.gather(*(site.go("a", out=1.0) for _ in range(5)))
+        together = now() - began
+        site.pacer.cool_down("a", "a block page", 7.0)
+        await site.go("a")
+        return together, now() - began
+
+    assert run_virtually(scenario()) == (1.0, 8.0)
+
+
+def test_our_own_delay_depends_on_the_address_and_ports_are_hosts_of_their_own():
+    assert [default_delay(h) for h in ("127.0.0.1:81", "[::1]:8000", "10.1.2.3", "shop.localhost", "192.168.0.9")] == [
+        0.0
+    ] * 5
+    assert [default_delay(h) for h in ("example.org", "8.8.8.8", "localhost.example.org:8080")] == [1.0] * 3
+
+    async def scenario() -> float:
+        site, began = Site(Pacer(delay_seconds=1.0)), now()
+        await asyncio.gather(site.go("127.0.0.1:81"), site.go("127.0.0.1:82"))
+        return now() - began
+
+    assert run_virtually(scenario()) == 0.0
+
+
+def test_a_crawl_delay_lengthens_ours_never_shortens_it_and_is_capped(caplog):
+    async def scenario() -> list[float]:
+        pacer = Pacer(delay_seconds=1.0, max_delay_seconds=30.0)
+        delays = []
+        for asked in (None, 0.2, 3.0, 2.0, 3_600.0):
+            pacer.ask_delay("a", asked)
+            delays.append(pacer.delay("a"))
+        return delays
+
+    assert run_virtually(scenario()) == [1.0, 1.0, 3.0, 3.0, 30.0]
+    assert "3600 s" in caplog.text
+
+
+def test_a_crawl_delay_applies_to_the_request_for_robots_txt_before_it():
+    async def scenario() -> list[float]:
+        site = Site(Pacer(delay_seconds=1.0))
+        await site.go("a")
+        site.pacer.ask_delay("a", 5.0)
+        await site.go("a")
+        return site.gaps("a")
+
+    assert run_virtually(scenario()) == [5.0]
+
+
+def test_the_delay_follows_slow_answers_and_errors_and_comes_back_never_below_the_floor():
+    async def scenario() -> list[float]:
+        pacer = Pacer(delay_seconds=1.0, max_delay_seconds=20.0)
+        delays = []
+        for seconds, status in [(0.1, 200), (4.0, 200), (0.2, 200), (0.2, 404), (0.1, 500), (20.0, 0), (60.0, 200)]:
+            assert not pacer.answered("a", seconds=seconds, status=status)
+            delays.append(pacer.delay("a"))
+        for _ in range(10):
+            pacer.answered("a", seconds=0.1, status=200)
+        return [*delays, pacer.delay("a")]
+
+    assert run_virtually(scenario()) == pytest.approx([1.0, 4.0, 2.1, 1.15, 2.3, 4.6, 20.0, 1.0])
+
+
+def test_a_loopback_host_is_not_slowed_down_by_our_own_load():
+    async def scenario() -> float:
+        pacer = Pacer()
+        pacer.answered("127.0.0.1:80", seconds=3.0, status=500)
+        return pacer.delay("127.0.0.1:80")
+
+    assert run_virtually(scenario()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", 120.0),
+        (" 0 ", 0.0),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 37.0),
+        ("Sunday, 06-Nov-94 08:49:37 GMT", 37.0),
+        ("Sun Nov  6 08:49:37 1994", 37.0),
+        ("Sun, 06 Nov 1994 08:48:00 GMT", 0.0),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1.5", None),
+        ("Sun, 99 Nov 1994 08:49:37 GMT", None),
+        ("9" * 400, 999_999_999.0),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date_and_nothing_else(header, seconds):
+    assert parse_retry_after(header, 784_111_740.0) == seconds
+
+
+def test_a_host_that_says_too_much_is_left_alone_as_long_as_it_says_within_reason():
+    async def scenario() -> list[float]:
+        waits = []
+        for retry_after in ("40", "Sun, 06 Nov 1994 08:49:37 GMT", "86400", ""):
+            site = Site(Pacer(delay_seconds=1.0, wall_clock=lambda: 784_111_740.0))
+            assert site.pacer.answered("a", seconds=0.1, status=429, retry_after=retry_after)
+            began = now()
+            await site.go("a")
+            waits.append(now() - began)
+        return waits
+
+    assert run_virtually(scenario()) == [40.0, 37.0, MAX_COOL_DOWN_S, 5.0]
+
+
+def test_a_host_that_goes_on_refusing_is_left_alone_longer_each_time_until_it_answers():
+    async def scenario() -> list[float]:
+        site, waits = Site(Pacer(delay_seconds=1.0)), []
+        for status in (503, 503, 429, 200, 503):
+            site.pacer.answered("a", seconds=0.1, status=status)
+            # Answers to requests that were on their way already say nothing new.
+            if status != 200:
+                site.pacer.answered("a", seconds=0.1, status=status)
+            began = now()
+            await site.go("a")
+            waits.append(now() - began)
+        assert site.pacer.cool_downs("a") == 1
+        assert site.pacer.take_counters("a") == {"pace/turns": 5, "pace/waited_ms": 41_000, "pace/cool_downs": 4}
+        assert site.pacer.take_counters("a") == {}
+        return waits
+
+    assert run_virtually(scenario()) == pytest.approx([5.0, 10.0, 20.0, 1.0, 5.0])
+
+
+def test_in_page_actions_are_free_until_they_turn_out_to_make_requests():
+    async def scenario() -> list[float]:
+        pacer, times = Pacer(delay_seconds=1.0), []
+        began = now()
+        for requested in (False, True, True, True, False, False, False):
+            await pacer.before_action("a")
+            times.append(now() - began)
+            pacer.after_action("a", requested=requested)
+        return times
+
+    assert run_virtually(scenario()) == [0.0, 0.0, 0.0, 1.0, 2.0, 2.0, 2.0]
+
+
+def test_a_page_that_hangs_loses_its_slot_to_others():
+    async def scenario() -> tuple[float, bool, int]:
+        slots, began = Slots(1, most=1), now()
+        hanging = slots.lease(limit_seconds=60)
+
+        async def hang() -> None:
+            async with hanging:
+                await asyncio.sleep(1_000)
+
+        stuck = asyncio.ensure_future(hang())
+        await asyncio.sleep(0)
+        async with slots.lease():
+            waited = now() - began
+        await stuck
+        return waited, hanging.expired, slots.busy
+
+    assert run_virtually(scenario()) == (60.0, True, 0)
+
+
+def climbed(rate_of: dict[int, float], *, start: int, most: int) -> list[int]:
+    """Limits that were tried while work is finished at the rate that each allows."""
+    climb, time, limits = Climb(start, least=2, most=most), 0.0, []
+    for _ in range(20_000):
+        time += 1 / rate_of[climb.limit]
+        climb.finished(time, in_demand=True)
+        limits.append(climb.limit)
+    return limits
+
+
+@pytest.mark.parametrize(("start", "best"), [(2, 4), (8, 4), (4, 4)])
+def test_the_number_of_slots_goes_to_where_the_most_work_is_finished_and_stays_near(start, best):
+    rates = {2: 5.0, 3: 6.5, 4: 8.0, 5: 7.0, 6: 6.0, 7: 5.0, 8: 4.0}
+    settled = climbed(rates, start=start, most=8)[10_000:]
+    assert settled.count(best) / len(settled) > 0.6
+    assert set(settled) <= {best - 1, best, best + 1}
+
+
+def test_slots_that_nobody_waits_for_are_left_as_they_are():
+    climb = Climb(3, least=2, most=8)
+    assert {climb.finished(float(i), in_demand=i % 3 == 0) for i in range(1_000)} == {3}
