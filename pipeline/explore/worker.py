@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,8 @@ from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.loads import Loader, Loads, TakeCapture
 from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
+
+log = logging.getLogger(__name__)
 
 #: A state that looks this much like the recorded one (Jaccard over element hashes, same URL) may stand in for it.
 STAND_IN_SIMILARITY = 0.9
@@ -60,6 +63,8 @@ class _Stage:
     page: GuardedPage
     state: Snapshot
     look: Snapshot
+    hovered: bool
+    """The pointer holds it open: acting on it ends it, and nothing in the document says so."""
     used: bool = False
 
 
@@ -140,6 +145,7 @@ class Worker:
                     break
             except PlaywrightError as error:
                 problem = str(error).splitlines()[0]
+            log.info("explore/not_done %s at %s: %s", candidate.action, state.url, problem)
             await self._renew()
         await self._renew()
         return Outcome(problem=problem)
@@ -218,6 +224,8 @@ class Worker:
         """Whether the stage shows its state again, as if nothing had been done."""
         before, view = stage.look, stage.page.view
         held = bool(happened.stopped.held or happened.quiet.tabs)
+        if stage.hovered:
+            return False
         if seen is before:
             # A handler that changed nothing to be seen may have changed what it remembers.
             return held or not happened.performed.handled
@@ -258,7 +266,7 @@ class Worker:
             if not (last and alike and seen.url == state.url):
                 raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
             self._counters["reach/stand_ins"] += 1
-        self._stage = _Stage(self._page, state, seen)
+        self._stage = _Stage(self._page, state, seen, hovered=self._page.view.hovering)
         return self._stage
 
     async def _is_changed(self, page: GuardedPage, seen: Snapshot) -> bool:
