@@ -1,0 +1,40 @@
+"""Does the explorer see everything that a person could click, whatever a page is made of?"""
+
+import pytest
+
+from tests.conftest import explore
+from tests.sites.answers import Result, judge, site_pages, table
+from tests.sites.phenomena import AREAS
+from tests.sites.server import FixtureServer
+
+#: What the explorer does not find yet, and why. Strict: whoever makes one of these work takes it out.
+GAPS: dict[str, str] = {}
+
+EXPECTED = [str(expect) for area in AREAS for expect in area.expected]
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Result]:
+    """Every answer, judged by one exploration of all areas."""
+    with FixtureServer({}) as other, FixtureServer({}) as site:
+        site.pages.update(site_pages(AREAS, "Phenomena", other))
+        capture = explore(site.url, depth=4)
+        judged = judge(AREAS, capture, site, other)
+        assert site.mutations == other.mutations == 0
+    print(table(judged))  # noqa: T201 - pytest shows it with the first failure
+    return {str(result.expect): result for result in judged}
+
+
+def test_every_gap_that_is_listed_is_one_of_the_answers():
+    assert set(GAPS) <= set(EXPECTED)
+
+
+@pytest.mark.parametrize(
+    "expect",
+    [
+        pytest.param(key, marks=[pytest.mark.xfail(strict=True, reason=GAPS[key])] if key in GAPS else [])
+        for key in EXPECTED
+    ],
+)
+def test_exploring_finds_what_the_answer_says(results, expect):
+    assert results[expect].seen, results[expect].instead

@@ -1,0 +1,164 @@
+"""What hosts ask of robots is read and obeyed, over real sockets; block pages are recognised in a real browser."""
+
+import socket
+import threading
+
+import pytest
+
+from pipeline.browser.launch import launch
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import PageView
+from pipeline.explore.blockpage import detect
+from pipeline.explore.pacing import Pacer
+from pipeline.explore.robots import MAX_BYTES, Robots, RobotsByHost
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.blockpages import BLOCKED, PAGES
+from tests.sites.server import FixtureServer, Page
+from waygraph.errors import RobotsForbidden, SiteUnreachable
+from waygraph.settings import ExploreSettings
+
+#: Pages whose marks a browser might write in another way than their authors; tests/unit looks at all of them.
+LOOKED_AT = ("/cloudflare/header", "/datadome", "/imperva", "/recaptcha/wall", "/login", "/login/badge", "/article")
+CLOSED = "User-agent: *\nDisallow: /private"
+
+
+def text(body: str | bytes, **options) -> Page:
+    return Page(body, content_type="text/plain", **options)
+
+
+async def fetch(url: str, **options) -> Robots:
+    return await Robots.fetch(url, user_agent="Browser/1 waygraph/1 (+mailto:crawl@shop.example)", **options)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        text(CLOSED),
+        text(b"\xef\xbb\xbf" + CLOSED.encode()),
+        text(CLOSED.encode("utf-16")),
+        text(("# Stühle\n" + CLOSED).encode("latin-1")),
+        text(CLOSED.replace("\n", "\r\n")),
+        text(CLOSED.replace("*", "Waygraph") + "\n\nUser-agent: *\nDisallow: /open"),
+        text(CLOSED + "\n" + "Allow: /open\n" * 1_000_000),
+    ],
+    ids=["plain", "BOM", "UTF-16", "Latin-1", "CRLF", "our name", "12 MB"],
+)
+async def test_a_robots_txt_is_understood_however_it_is_written(page):
+    with FixtureServer({"/robots.txt": page}) as site:
+        robots = await fetch(site.at("/somewhere?x=1"))
+    assert robots.refuse_url(site_url := "http://127.0.0.1:1/private/1") is not None, site_url
+    assert robots.refuse_url("http://127.0.0.1:1/open") is None
+
+
+async def test_only_the_first_half_megabyte_is_read_and_no_rule_is_cut_in_two():
+    read = "User-agent: *\nDisallow: /read\n"
+    cut = "\nDisallow: /"  # what a reader who stops at the limit would see
+    file = read + "#" * (MAX_BYTES - len(read) - len(cut)) + cut + "cut\nDisallow: /beyond\n"
+    assert file[:MAX_BYTES].endswith(cut)
+    with FixtureServer({"/robots.txt": text(file)}) as site:
+        robots = await fetch(site.url)
+        refused = [robots.refuse_url(site.at(path)) is not None for path in ("/read", "/", "/cut", "/beyond")]
+    assert refused == [True, False, False, False]
+
+
+async def test_a_file_that_is_not_there_allows_everything_and_a_server_that_fails_nothing():
+    with FixtureServer({}) as site:
+        assert (await fetch(site.url)).refuse_url(site.at("/x")) is None
+    for status in (500, 503):
+        with FixtureServer({"/robots.txt": Page(status=status)}) as site, pytest.raises(RobotsForbidden):
+            await fetch(site.url)
+
+
+async def test_five_redirects_are_followed_also_to_another_host_and_more_mean_that_there_is_no_file():
+    with FixtureServer({"/rules": text(CLOSED)}) as other:
+        hops = {f"/{i}": Page(redirect=f"/{i + 1}") for i in range(1, 9)}
+        with FixtureServer(
+            {"/robots.txt": Page(redirect="/1"), **hops, "/4": Page(redirect=other.at("/rules"))}
+        ) as site:
+            assert (await fetch(site.url)).refuse_url(site.at("/private")) is not None
+        with FixtureServer({"/robots.txt": Page(redirect="/1"), **hops}) as site:
+            assert (await fetch(site.url)).refuse_url(site.at("/private")) is None
+            assert len(site.requests) == 6
+
+
+async def test_a_host_that_accepts_and_never_answers_is_one_message():
+    with FixtureServer({"/robots.txt": Page(hold=threading.Event())}) as site:
+        with pytest.raises(SiteUnreachable, match=r"/robots\.txt gave no answer for 0\.2 s") as caught:
+            await fetch(site.url.replace("//", "//user:secret@"), timeout_s=0.2)
+        assert "secret" not in str(caught.value)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(SiteUnreachable):
+            await fetch(f"http://127.0.0.1:{port}/", timeout_s=0.2)
+
+
+async def test_a_host_that_is_not_there_is_left_to_the_browser_to_report():
+    with FixtureServer({}) as site:
+        url = site.url
+    assert (await fetch(url)).refuse_url(url) is None
+    with FixtureServer({"/robots.txt": Page(drop=True)}) as site:
+        assert (await fetch(site.url)).refuse_url(site.url) is None
+
+
+async def test_robots_txt_is_asked_for_through_the_proxy_and_with_our_name():
+    agents = []
+
+    def answer(request):
+        agents.append(request.headers["User-Agent"])
+        return text(CLOSED)
+
+    with FixtureServer({"/robots.txt": answer}) as proxy:
+        robots = await fetch("http://shop.invalid/x", proxy=proxy.url)
+        assert proxy.requests == [("GET", "http://shop.invalid/robots.txt")]
+    assert robots.refuse_url("http://shop.invalid/private") is not None
+    assert agents == ["Browser/1 waygraph/1 (+mailto:crawl@shop.example)"]
+
+
+async def test_each_host_of_a_wider_scope_has_its_own_file_read_once_and_refused_until_then():
+    asks = text(CLOSED + "\nCrawl-delay: 7\nRequest-rate: 1/9")
+    with (
+        FixtureServer({"/robots.txt": asks}) as first,
+        FixtureServer({}) as second,
+        FixtureServer({"/robots.txt": Page(status=500)}) as broken,
+    ):
+        time, pacer = [0.0], Pacer(delay_seconds=0.0)
+        robots = RobotsByHost(user_agent="waygraph", pacer=pacer, clock=lambda: time[0])
+        await robots.start(first.url)
+        assert robots.refuse_url(first.at("/private")).reason == "robots"
+        assert robots.refuse_url(first.at("/open")) is None
+        assert [pacer.delay(site.url.split("/")[2]) for site in (first, second)] == [9.0, 0.0]
+
+        assert "not read yet" in robots.refuse_url(second.at("/private")).detail
+        await robots.prefetch()  # what was refused for that reason
+        await robots.prefetch([second.at("/a"), second.at("/b"), broken.at("/"), "mailto:x@y.example"])
+        assert robots.refuse_url(second.at("/private")) is None
+        assert "could not be read" in robots.refuse_url(broken.at("/")).detail
+        assert [len(site.requests) for site in (first, second, broken)] == [1, 1, 1]
+
+        time[0] += 3_600
+        broken.pages["/robots.txt"] = text(CLOSED)
+        await robots.prefetch([second.at("/"), broken.at("/")])
+        assert robots.refuse_url(broken.at("/")) is None
+        assert [len(site.requests) for site in (first, second, broken)] == [1, 1, 2]
+        time[0] += 24 * 3_600
+        await robots.prefetch([second.at("/")])
+        assert len(second.requests) == 2
+
+
+async def test_a_browser_sees_the_marks_of_block_pages_and_no_more():
+    lens = Lens.of(LOOPBACK_ONLY, ExploreSettings())
+    with FixtureServer(PAGES) as site:
+        async with launch(LOOPBACK_ONLY) as browser:
+            page = await browser.new_page()
+            view = PageView(page, lens, LOOPBACK_ONLY)
+            found = {}
+            for path in LOOKED_AT:
+                response = await page.goto(site.at(path), wait_until="commit")
+                seen = await view.observe()
+                found[path] = detect(
+                    seen,
+                    html=await page.content(),
+                    frames=[frame.url for frame in page.frames],
+                    headers=response.headers,
+                )
+    assert found == {path: BLOCKED.get(path) for path in LOOKED_AT}

@@ -1,0 +1,16 @@
+"""What can a page be like, and what does exploring it find? One area per phenomenon, with its known answer.
+
+`AREAS` belong on one site (`tests.sites.answers.site_pages`), with a second server for the other origin.
+"""
+
+from tests.sites.phenomena import arrivals, clicks, covers, documents, forms, routing, widgets
+
+AREAS = (
+    *documents.AREAS,
+    *clicks.AREAS,
+    *widgets.AREAS,
+    *routing.AREAS,
+    *arrivals.AREAS,
+    *covers.AREAS,
+    *forms.AREAS,
+)

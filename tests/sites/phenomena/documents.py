@@ -1,0 +1,240 @@
+"""What if a page is more than one document? Frames, shadow roots, new tabs, dialogs, downloads."""
+
+from tests.sites.answers import Area, dialog, edge, found, hidden, never, page, shows, skipped, states
+from tests.sites.server import Page
+
+FRAMES = Area(
+    "frames",
+    {
+        "/frames": page("<iframe src=/frames/inner width=400 height=160></iframe>"),
+        "/frames/inner": page("<button onclick=\"say('frame-button')\">In the frame</button>"),
+    },
+    (shows("frame-button", by="In the frame"), states("/frames", 2)),
+)
+
+FRAME_LINKS = Area(
+    "frame-links",
+    {
+        "/frame-links": page("<iframe src=/frame-links/inner width=400 height=160></iframe>"),
+        "/frame-links/inner": "<a href=/frame-links/next>Inner next</a> <a href=/frame-links/top target=_top>To the top</a>",
+        "/frame-links/next": found("frame-navigated"),
+        "/frame-links/top": found("frame-top"),
+    },
+    # A link inside changes the frame alone: another state of the outer page's URL.
+    (shows("frame-navigated", by="Inner next"), shows("frame-top", by="To the top"), states("/frame-links", 2)),
+)
+
+NESTED_FRAMES = Area(
+    "nested-frames",
+    {
+        "/nested": page("<iframe src=/nested/1 width=500 height=260></iframe>"),
+        "/nested/1": "<p>One</p><iframe src=/nested/2 width=400 height=160></iframe>",
+        "/nested/2": page("<button onclick=\"say('nested-frame')\">Two deep</button>"),
+    },
+    (shows("nested-frame", by="Two deep"), states("/nested", 2)),
+)
+
+FOREIGN_FRAME = Area(
+    "foreign-frame",
+    {"/foreign-frame": page("<h2>Ours</h2><iframe src=OTHER/embedded width=400 height=160></iframe>")},
+    # It can be seen and used like the rest of the page; its own links leave the site.
+    (
+        shows("foreign-frame", by="Embedded button"),
+        skipped("external", by="Embedded link"),
+        never("/embedded/next"),
+        states("/foreign-frame", 2),
+    ),
+    other={
+        "/embedded": page(
+            "<button onclick=\"say('foreign-frame')\">Embedded button</button> <a href=/embedded/next target=_top>Embedded link</a>"
+        ),
+        "/embedded/next": found("foreign-next"),
+    },
+)
+
+OPEN_SHADOW = Area(
+    "open-shadow",
+    {
+        "/open-shadow": page(
+            """<x-menu><a slot=item href=/open-shadow/slotted>Slotted link</a></x-menu><script>
+            customElements.define('x-menu', class extends HTMLElement {
+              connectedCallback() {
+                const root = this.attachShadow({ mode: 'open' });
+                root.innerHTML = '<button>Shadow button</button><slot name=item></slot><x-inner></x-inner>';
+                root.querySelector('button').onclick = () => say('open-shadow', root);
+              }
+            });
+            customElements.define('x-inner', class extends HTMLElement {
+              connectedCallback() {
+                const root = this.attachShadow({ mode: 'open' });
+                root.innerHTML = '<a href=/open-shadow/inner>Link two roots deep</a>';
+              }
+            });</script>"""
+        ),
+        "/open-shadow/slotted": found("slotted"),
+        "/open-shadow/inner": found("inner-root"),
+    },
+    (
+        shows("open-shadow", by="Shadow button"),
+        shows("slotted", by="Slotted link"),
+        shows("inner-root", by="Link two roots deep"),
+        states("/open-shadow", 2),
+    ),
+)
+
+CLOSED_SHADOW = Area(
+    "closed-shadow",
+    {
+        "/closed-shadow": page(
+            """<x-closed></x-closed><script>
+            customElements.define('x-closed', class extends HTMLElement {
+              connectedCallback() {
+                const root = this.attachShadow({ mode: 'closed' });
+                root.innerHTML = '<button>Closed button</button> <a href=/closed-shadow/next>Closed link</a>';
+                root.querySelector('button').onclick = () => say('closed-shadow', root);
+              }
+            });</script>"""
+        ),
+        "/closed-shadow/next": found("closed-next"),
+    },
+    (
+        shows("closed-shadow", by="Closed button"),
+        shows("closed-next", by="Closed link"),
+        states("/closed-shadow", 2),
+    ),
+)
+
+DECLARED_SHADOW = Area(
+    "declared-shadow",
+    {
+        "/declared-shadow": """<!doctype html><title>Declared</title><div><template shadowrootmode=open>
+            <a href=/declared-shadow/open>Declared open</a></template></div><div><template shadowrootmode=closed>
+            <a href=/declared-shadow/closed>Declared closed</a></template></div>""",
+        "/declared-shadow/open": found("declared-open"),
+        "/declared-shadow/closed": found("declared-closed"),
+    },
+    (shows("declared-open", by="Declared open"), shows("declared-closed", by="Declared closed")),
+)
+
+NEW_TABS = Area(
+    "new-tabs",
+    {
+        "/new-tabs": page(
+            """<a href=/new-tabs/blank target=_blank>Blank target</a>
+            <button onclick="window.open('/new-tabs/window')">Opens a window</button>
+            <a href=OTHER/tab target=_blank>Foreign tab</a>
+            <button onclick="window.open('OTHER/window')">Foreign window</button>"""
+        ),
+        "/new-tabs/blank": found("blank-target"),
+        "/new-tabs/window": found("opened-window"),
+    },
+    (
+        shows("blank-target", by="Blank target"),
+        shows("opened-window", by="Opens a window"),
+        skipped("external", by="Foreign tab"),
+        skipped("external", by="Foreign window"),
+        never("/tab"),
+        never("/window"),
+    ),
+    other={"/tab": found("foreign-tab"), "/window": found("foreign-window")},
+)
+
+DIALOGS = Area(
+    "dialogs",
+    {
+        "/dialogs": page(
+            """<button onclick="alert('Hello'); say('after-alert')">Alerts</button>
+            <button onclick="say(confirm('Really?') ? 'confirmed' : 'dismissed')">Asks</button>
+            <button onclick="say(prompt('Your name?') === null ? 'no-answer' : 'answered')">Prompts</button>
+            <a href=/dialogs/leaving>To the page that holds on</a>"""
+        ),
+        "/dialogs/leaving": page(
+            """<button onclick="addEventListener('beforeunload', e => e.preventDefault()); say('holds-on')">Hold on</button>
+            <a href=/dialogs/left>Leave</a>"""
+        ),
+        "/dialogs/left": found("left"),
+    },
+    (
+        dialog("alert: Hello", by="Alerts"),
+        shows("after-alert", by="Alerts"),
+        dialog("confirm: Really?", by="Asks"),
+        shows("dismissed", by="Asks"),
+        hidden("confirmed"),
+        dialog("prompt: Your name?", by="Prompts"),
+        shows("no-answer", by="Prompts"),
+        shows("holds-on", by="Hold on"),
+        shows("left", by="Leave"),
+        states("/dialogs", 4),
+    ),
+)
+
+DOWNLOADS = Area(
+    "downloads",
+    {
+        "/downloads": page(
+            """<a href=/downloads/list.csv download>Marked as a download</a>
+            <a href=/downloads/archive>Sent as an attachment</a>
+            <button onclick="location = '/downloads/later'">Made by a script</button>"""
+        ),
+        "/downloads/list.csv": Page("a,b\n", content_type="text/csv"),
+        "/downloads/archive": Page(
+            "PK", content_type="application/zip", headers={"Content-Disposition": "attachment; filename=a.zip"}
+        ),
+        "/downloads/later": Page("<p>x", headers={"Content-Disposition": "attachment; filename=page.html"}),
+    },
+    (
+        skipped("download", by="Marked as a download"),
+        skipped("download", by="Sent as an attachment"),
+        skipped("download", by="Made by a script"),
+        never("/downloads/list.csv"),
+        states("/downloads", 1),
+    ),
+)
+
+OBJECTS = Area(
+    "objects",
+    {
+        "/objects": page(
+            """<object data=/objects/object type=text/html width=300 height=80></object>
+            <embed src=/objects/embed type=text/html width=300 height=80>"""
+        ),
+        "/objects/object": "<a href=/objects/next target=_top>Link in an object</a>",
+        "/objects/embed": "<a href=/objects/other target=_top>Link in an embed</a>",
+        "/objects/next": found("object-link"),
+        "/objects/other": found("embed-link"),
+    },
+    (shows("object-link", by="Link in an object"), shows("embed-link", by="Link in an embed")),
+)
+
+FRAMESET = Area(
+    "frameset",
+    {
+        "/frameset": "<!doctype html><title>Set</title><frameset cols='50%,50%'><frame src=/frameset/a><frame src=/frameset/b></frameset>",
+        "/frameset/a": "<a href=/frameset/next target=_top>Link in a frameset</a>",
+        "/frameset/b": page("<button onclick=\"say('frameset-button')\">Button in a frameset</button>"),
+        "/frameset/next": found("frameset-link"),
+    },
+    (shows("frameset-link", by="Link in a frameset"), shows("frameset-button", by="Button in a frameset")),
+)
+
+EDGE_ONLY = Area(
+    "no-effect",
+    {"/no-effect": page("<button>Does nothing</button>")},
+    (edge("Does nothing"), states("/no-effect", 1)),
+)
+
+AREAS = (
+    FRAMES,
+    FRAME_LINKS,
+    NESTED_FRAMES,
+    FOREIGN_FRAME,
+    OPEN_SHADOW,
+    CLOSED_SHADOW,
+    DECLARED_SHADOW,
+    NEW_TABS,
+    DIALOGS,
+    DOWNLOADS,
+    OBJECTS,
+    FRAMESET,
+    EDGE_ONLY,
+)
