@@ -4,22 +4,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.graph import Action, Edge
-from pipeline.explore.level import Item, Level
+from pipeline.explore.level import CHUNK, Item, Level
 from pipeline.explore.ways import Ways
 from pipeline.explore.worker import Outcome
-from tests.unit.test_explore_policies import candidate, snapshot
+from tests.unit.test_explore_policies import candidate
 
 
 def items_of(groups):
-    states = [snapshot() for _ in groups]
-    states = [type(s)(str(i), *[getattr(s, n) for n in list(s.__slots__)[1:]]) for i, s in enumerate(states)]
-    flat = [state for state, count in zip(states, groups, strict=True) for _ in range(count)]
-    return [Item(i, state, candidate(str(i))) for i, state in enumerate(flat)]
+    states = [str(i) for i, count in enumerate(groups) for _ in range(count)]
+    return [Item(i, state, candidate(str(i))) for i, state in enumerate(states)]
 
 
-@given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.integers(0, 20), st.randoms(), st.integers(1, 4))
-def test_commits_are_a_prefix_of_the_canonical_order_cut_at_the_cap(groups, cap, chance, workers):
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=5),
+    st.integers(0, 60),
+    st.randoms(),
+    st.integers(1, 4),
+    st.sets(st.integers(0, 60)),
+)
+def test_commits_are_a_prefix_of_the_canonical_order_cut_at_the_cap(groups, cap, chance, workers, done):
     items = items_of(groups)
+    done &= {item.index for item in items}
     committed = []
 
     def commit(item, outcome):
@@ -28,39 +33,45 @@ def test_commits_are_a_prefix_of_the_canonical_order_cut_at_the_cap(groups, cap,
         committed.append(item.index)
         return True
 
-    level = Level(items, commit)
-    running, near = [], [None] * workers
-    while True:
-        for worker in range(workers):
-            if (item := level.take(near[worker])) is not None:
-                near[worker] = item.state.id
-                running.append(item)
-        if not running:
-            break
-        level.done(running.pop(chance.randrange(len(running))), Outcome(None))
+    level = Level(items, commit, done=done)
+    for index in sorted(done, key=lambda _: chance.random()):
+        level.done(items[index], Outcome())
+    running = [list(level.take()) for _ in range(workers)]
+    while any(running):
+        worker = chance.choice([w for w in range(workers) if running[w]])
+        level.done(running[worker].pop(0), Outcome())
+        if not running[worker]:
+            running[worker] = list(level.take())
     assert committed == [item.index for item in items][:cap]
 
 
-def test_a_worker_stays_with_the_state_that_its_browser_shows():
-    items = items_of([2, 2])
-    level = Level(items, lambda *_: True)
-    first, second = level.take(None), level.take(None)
-    assert (first.state.id, second.state.id) == ("0", "1")
-    assert level.take("1").state.id == "1"
-    assert level.take("0").state.id == "0"
-    assert level.take("0") is None
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.sets(st.integers(0, 60)))
+def test_chunks_hold_items_of_one_state_and_are_cut_alike_in_a_resumed_level(groups, done):
+    items = items_of(groups)
+
+    def chunks(**left):
+        level, taken = Level(items, lambda *_: True, **left), []
+        while chunk := level.take():
+            taken.append(chunk)
+        return taken
+
+    whole = chunks()
+    assert [item for chunk in whole for item in chunk] == items
+    assert all(len(chunk) <= CHUNK and len({item.state_id for item in chunk}) == 1 for chunk in whole)
+    cut = [tuple(item for item in chunk if item.index not in done) for chunk in whole]
+    assert chunks(done=done) == [chunk for chunk in cut if chunk]
 
 
 def test_a_stopped_level_commits_what_is_done_and_gives_out_nothing_more():
-    items = items_of([3])
+    items = items_of([3, 1])
     committed = []
     level = Level(items, lambda item, _: committed.append(item.index) is None)
-    taken = [level.take(None) for _ in range(3)]
-    level.done(taken[2], Outcome(None))
+    taken = level.take()
+    level.done(taken[2], Outcome())
     level.stop()
-    level.done(taken[0], Outcome(None))
+    level.done(taken[0], Outcome())
     assert committed == [2]
-    assert level.take(None) is None
+    assert level.take() == ()
 
 
 URLS = {name: f"http://x/{name}" for name in "abcd"}
