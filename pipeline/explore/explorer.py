@@ -17,6 +17,7 @@ from pipeline.explore.account import Account
 from pipeline.explore.assemble import build_graph, build_observations
 from pipeline.explore.capture import BlobSink, ExploreProgress, Failure, SiteCapture, Skip
 from pipeline.explore.difference import split_candidates
+from pipeline.explore.explain import refused
 from pipeline.explore.level import Item, Level
 from pipeline.explore.policy import Refusal
 from pipeline.explore.start import Start
@@ -125,7 +126,7 @@ class Explorer:
             self.account.counters["diff/saved"] += sum(1 for c in old if self._refusal(c, state.snapshot) is None)
             for candidate in new:
                 if refusal := self._refusal(candidate, state.snapshot):
-                    self.account.skip(Skip(state.snapshot.id, refusal.reason, str(candidate.action), refusal.detail))
+                    self.account.skip(refused(state.snapshot.id, candidate, refusal))
                 elif len(items) >= budget:
                     self.account.skip(Skip(state.snapshot.id, "max_activations", str(candidate.action)))
                     self.account.stopped_by = "max_activations"
