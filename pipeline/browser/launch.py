@@ -25,10 +25,26 @@ ARGUMENTS = (
     "--disable-backgrounding-occluded-windows",
 )
 
+#: For pages that we act on: no tab is opened behind our back, no worker belongs to several pages, and nothing leaves by
+#: UDP, which neither the guard nor the egress proxy sees.
+GUARDED_ARGUMENTS = (
+    "--block-new-web-contents",
+    "--disable-shared-workers",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+
 
 @asynccontextmanager
-async def launch(settings: BrowserSettings, *, headed: bool = False) -> AsyncIterator[Browser]:
+async def launch(
+    settings: BrowserSettings, *, headed: bool = False, guarded: bool = False, proxy: str = ""
+) -> AsyncIterator[Browser]:
     """Start a browser, close it (and its driver) on exit.
+
+    Parameters
+    ----------
+    guarded : its pages will be acted on by us alone: they cannot open tabs.
+    proxy : URL of the egress proxy that everything goes through, loopback included.
 
     Raises
     ------
@@ -38,7 +54,7 @@ async def launch(settings: BrowserSettings, *, headed: bool = False) -> AsyncIte
         When it does not start.
     """
     found = find_browser(settings.executable, headed=headed)
-    arguments = [*ARGUMENTS, *settings.extra_args]
+    arguments = [*ARGUMENTS, *(GUARDED_ARGUMENTS if guarded else ()), *settings.extra_args]
     # Chromium's sandbox refuses to run as root (in containers, mostly); elsewhere it stays on.
     sandbox = os.geteuid() != 0
     async with async_playwright() as playwright:
@@ -48,6 +64,8 @@ async def launch(settings: BrowserSettings, *, headed: bool = False) -> AsyncIte
                 args=arguments,
                 headless=not headed,
                 chromium_sandbox=sandbox,
+                # Browsers go to loopback addresses directly unless told otherwise.
+                proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
                 handle_sigint=False,
                 handle_sigterm=False,
                 handle_sighup=False,

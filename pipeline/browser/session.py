@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
 
-from pipeline.browser.guard import DocumentPolicy, NetworkGuard, Stopped
+from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
 from waygraph.errors import BrowserFailure
@@ -80,6 +80,8 @@ class GuardedPage:
         user_agent: str,
         storage_state: StorageState | None,
         policy: DocumentPolicy,
+        guard_mode: GuardMode = "guard",
+        guard_rules: GuardRules | None = None,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request."""
         context = await browser.new_context(
@@ -94,8 +96,9 @@ class GuardedPage:
             storage_state=storage_state,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
+        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules)
+        await guard.prepare(context)
         page = await context.new_page()
-        guard = NetworkGuard(policy)
         opened = cls(context, page, PageView(page, lens, settings), guard)
         opened.view.open_tab = opened._open_tab
         opened._sessions[page] = await guard.attach(page)

@@ -1,4 +1,4 @@
-"""Which elements does the user want left alone? Regular expressions per site, from a YAML file.
+"""Which elements does the user want left alone, or acted on after all? Regular expressions per site, from a YAML file.
 
     sites:
       - host: "shop.example"          # glob over the site key
@@ -8,27 +8,34 @@
             href: "/compare/"         # searched in the resolved link target
             xpath: "^/html/body"      # searched in the full XPath
             role: "^link$"            # searched in the role
+        allow:
+          - name: the order form      # left alone by the lexicon otherwise
+            text: "^order now$"
 
-All expressions of one rule must match. Rules of every entry whose `host` matches apply.
+All expressions of one rule must match. Rules of every entry whose `host` matches apply. `block` wins over `allow`; what
+`allow` names is only spared by the lexicon and as a GET form, not by scope, robots.txt or the network guard.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
+from index.graph import Action
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.policy import Refusal
 from waygraph.errors import InvalidInput
+from waygraph.patterns import compile_pattern
+from waygraph.rules_file import read_rules
+
+_HINT = "docs/explorer.md, section Rules, shows the format."
 
 
-class BlockRule(BaseModel):
-    """One kind of element to leave alone."""
+class ElementRule(BaseModel):
+    """One kind of element."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -43,29 +50,36 @@ class BlockRule(BaseModel):
     def _compiles(cls, pattern: str | None) -> str | None:
         if pattern is not None:
             try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"'{pattern}' is not a regular expression: {error}") from error
+                compile_pattern(pattern)
+            except InvalidInput as error:
+                raise ValueError(f"{error.message} {error.hint}") from error
         return pattern
 
-    def matches(self, candidate: Candidate) -> bool:
-        """Whether every expression of the rule is found; a rule without expressions matches nothing."""
-        action = candidate.action
+    @model_validator(mode="after")
+    def _says_something(self) -> ElementRule:
+        if not any((self.text, self.href, self.xpath, self.role)):
+            raise ValueError(f"the rule '{self.name}' has none of text, href, xpath and role")
+        return self
+
+    def matches(self, action: Action) -> bool:
+        """Whether every expression of the rule is found."""
         pairs = (
             (self.text, action.name),
             (self.href, action.target),
             (self.xpath, action.xpath),
             (self.role, action.role),
         )
-        checks = [re.search(pattern, value, re.IGNORECASE) for pattern, value in pairs if pattern is not None]
-        return bool(checks) and all(checks)
+        return all(
+            compile_pattern(pattern).search(value) is not None for pattern, value in pairs if pattern is not None
+        )
 
 
 class _Site(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     host: str
-    block: tuple[BlockRule, ...] = ()
+    block: tuple[ElementRule, ...] = ()
+    allow: tuple[ElementRule, ...] = ()
 
 
 class _RulesFile(BaseModel):
@@ -78,7 +92,8 @@ class _RulesFile(BaseModel):
 class BlockList:
     """The rules that apply to one site, as a policy."""
 
-    rules: tuple[BlockRule, ...] = ()
+    block: tuple[ElementRule, ...] = ()
+    allow: tuple[ElementRule, ...] = ()
 
     @classmethod
     def read(cls, path: Path | None, site: str) -> BlockList:
@@ -91,24 +106,25 @@ class BlockList:
         """
         if path is None:
             return cls()
-        try:
-            parsed = _RulesFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
-        except OSError as error:
-            raise InvalidInput(f"The rules file '{path}' cannot be read: {error.strerror}.") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"The rules file '{path}' is not YAML: {error}.") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise InvalidInput(
-                f"The rules file '{path}' is wrong at {where or 'its top'}: {first['msg']}.",
-                hint="See docs/explorer.md for the format.",
-            ) from error
-        return cls(tuple(rule for entry in parsed.sites if fnmatchcase(site, entry.host) for rule in entry.block))
+        parsed = read_rules(path, _RulesFile, what="rules file", hint=_HINT)
+        entries = [entry for entry in parsed.sites if fnmatchcase(site, entry.host)]
+        return cls(
+            tuple(rule for entry in entries for rule in entry.block),
+            tuple(rule for entry in entries for rule in entry.allow),
+        )
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether the user wants the element acted on although the lexicon would leave it alone."""
+        return any(rule.matches(candidate.action) for rule in self.allow)
+
+    def allows_url(self, url: str) -> bool:
+        """Whether the user wants a URL loaded although the lexicon would not: by the `href` of a rule."""
+        hrefs = (rule.href for rule in self.allow if rule.href is not None)
+        return any(compile_pattern(href).search(url) is not None for href in hrefs)
 
     def refuse(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:  # noqa: ARG002 - a Policy
         """Why an element must not be activated."""
-        for rule in self.rules:
-            if rule.matches(candidate):
-                return Refusal("rule", rule.name)
+        for rule in self.block:
+            if rule.matches(candidate.action):
+                return Refusal("rule", rule.name, f"the user's rule '{rule.name}'")
         return None

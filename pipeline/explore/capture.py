@@ -19,12 +19,22 @@ class BlobSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """An element or URL that was seen and deliberately not visited."""
+    """An element or URL that was seen and deliberately not visited.
+
+    Attributes
+    ----------
+    node_id : the state that shows it.
+    detail : what about it decided that; `rule` says which rule did, for people who want to write another one.
+    target, xpath : link target and full XPath of the element, what rules can be written about.
+    """
 
     node_id: str
     reason: str
     element: str
     detail: str = ""
+    rule: str = ""
+    target: str = ""
+    xpath: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pipeline.explore.account import Account
 from pipeline.explore.assemble import build_graph, build_observations
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture, Skip
 from pipeline.explore.difference import split_candidates
+from pipeline.explore.explain import refused
 from pipeline.explore.growth import Growth, State
 from pipeline.explore.level import Item, Level
 from pipeline.explore.loads import Loads, TakeCapture
@@ -129,7 +130,7 @@ class Explorer:
             account.counters["diff/saved"] += sum(1 for c in old if self._refusal(c, seen) is None)
             for candidate in new:
                 if refusal := self._refusal(candidate, seen):
-                    account.skip(Skip(state.id, refusal.reason, str(candidate.action), refusal.detail))
+                    account.skip(refused(state.id, candidate, refusal))
                 elif len(items) >= budget:
                     account.skip(Skip(state.id, "max_activations", str(candidate.action)))
                     account.stopped_by = "max_activations"

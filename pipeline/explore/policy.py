@@ -10,10 +10,18 @@ from pipeline.browser.snapshot import Candidate, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an element is not activated: a reason code (`external`, `hazard`, `robots`, ...) and what decided it."""
+    """Why an element is not activated.
+
+    Attributes
+    ----------
+    reason : code of the reason: `external`, `hazard`, `robots`, `rule`, ...
+    detail : what about the element decided it: a word of its name, its target.
+    rule : which rule that was, for people who want to write another one; `--explain-skips` shows it.
+    """
 
     reason: str
     detail: str = ""
+    rule: str = ""
 
 
 class Policy(Protocol):

@@ -54,10 +54,15 @@ class Start:
     scope: Scope
     robots: Robots | None
     policies: tuple[Policy, ...]
+    hazards: Hazards
 
     def refuse_url(self, url: str) -> str | None:
-        """Why the guard must not let a document through."""
-        refusal = self.scope.refuse_url(url) or (self.robots.refuse_url(url) if self.robots else None)
+        """Why the guard must not let a document through; a script may go where no link leads."""
+        refusal = (
+            self.scope.refuse_url(url)
+            or (self.robots.refuse_url(url) if self.robots else None)
+            or self.hazards.refuse_url(url)
+        )
         return refusal.reason if refusal else None
 
     async def open_page(self, browser: Browser, lens: Lens, settings: Settings) -> GuardedPage:
@@ -117,9 +122,11 @@ async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start
     if site != site_key(url):
         robots = await _robots_for(second.raw_url, user_agent, settings)
     scope = Scope(site)
-    policies: tuple[Policy, ...] = (Disabled(), scope, *((robots,) if robots else ()), Forms(), Hazards())
     rules = BlockList.read(settings.explore.rules, site)
-    return Start(second.raw_url, site, user_agent, session, scope, robots, (*policies, rules))
+    hazards = Hazards(rules)
+    asked = (robots,) if robots else ()
+    policies: tuple[Policy, ...] = (Disabled(), scope, *asked, rules, Forms(rules), hazards)
+    return Start(second.raw_url, site, user_agent, session, scope, robots, policies, hazards)
 
 
 async def _load_start(page: GuardedPage, url: str) -> Snapshot:

@@ -163,20 +163,68 @@ def test_block_rules_match_when_all_their_expressions_do(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "says"),
     [
-        "sites: [",
-        "sites: 3",
-        "sites: [{host: x, block: [{name: n, text: '('}]}]",
-        "sites: [{host: x, blok: []}]",
-        "\x00",
+        ("sites: [", "not YAML in line 1"),
+        ("sites:\n  - host: x\n   block: []", "not YAML in line 3"),
+        ("sites: 3", "wrong at sites, line 1"),
+        ("- 1", "wrong at its top"),
+        ("sites:\n  - host: x\n    block:\n      - {name: n, text: '('}", "line 4: '\\('"),
+        ("sites:\n  - host: x\n    block:\n      - {name: n, text: '(a)(?=b)'}", "line 4: .*Look-around"),
+        ("sites:\n  - host: x\n    blok: []", "wrong at sites.0.blok, line 3"),
+        ("sites:\n  - host: x\n    allow:\n      - name: everything", "line 4: the rule 'everything' has none"),
+        ("sites:\n  - block: []", "wrong at sites.0.host, line 2: Field required"),
+        ("\x00", "not YAML"),
     ],
 )
-def test_malformed_rules_are_one_clear_error(tmp_path, text):
+def test_malformed_rules_are_one_clear_error_with_its_line(tmp_path, text, says):
     path = tmp_path / "rules.yaml"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match="rules file"):
+    with pytest.raises(InvalidInput, match=f"rules file .*{says}") as raised:
         BlockList.read(path, "x")
+    assert "\n" not in raised.value.message
+    assert raised.value.hint
+
+
+def test_a_rules_file_that_is_no_text_or_nested_without_end_is_one_clear_error(tmp_path):
+    path = tmp_path / "rules.yaml"
+    for content in (b"\xff\xfe\x00", b"[" * 5_000, b"x" * (2 << 20)):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInput, match="rules file"):
+            BlockList.read(path, "x")
+
+
+def test_an_expression_that_backtracks_without_end_hangs_nothing(tmp_path):
+    path = tmp_path / "rules.yaml"
+    path.write_text("sites:\n  - host: x\n    block:\n      - {name: slow, text: '(a+)+$'}")
+    rules = BlockList.read(path, "x")
+    assert reason(rules, "a" * 300 + "!") is None
+    assert reason(rules, "a" * 300) == "rule"
+
+
+ALLOWED = """
+sites:
+  - host: shop
+    allow:
+      - {name: demo data, text: ^delete demo data$}
+      - {name: archive, href: "/archive/.*/delete$"}
+    block:
+      - {name: never, text: never}
+"""
+
+
+def test_allow_rules_spare_what_the_lexicon_leaves_alone_and_nothing_else(tmp_path):
+    path = tmp_path / "rules.yaml"
+    path.write_text(ALLOWED)
+    rules = BlockList.read(path, "shop")
+    hazards = Hazards(rules)
+    assert reason(hazards, "Delete demo data") is None
+    assert reason(hazards, "Delete all data") == "hazard"
+    assert reason(hazards, "Innocent", "link", "http://shop/archive/3/delete") is None
+    assert hazards.refuse_url("http://shop/archive/3/delete") is None
+    assert hazards.refuse_url("http://shop/orders/3/delete").reason == "hazard"
+    assert reason(rules, "Never delete demo data") == "rule"
+    assert reason(Hazards(BlockList.read(path, "other")), "Delete demo data") == "hazard"
 
 
 def test_a_missing_rules_file_is_one_clear_error():

@@ -12,7 +12,7 @@ from waygraph.cli.reference import reference
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("waygraph", "index", "pipeline", "serve")
-LEAVES = {"waygraph.errors", "waygraph.settings", "waygraph.schemas", "waygraph.cluster", "waygraph.patterns"}
+LEAVES = {f"waygraph.{name}" for name in ("errors", "settings", "schemas", "cluster", "patterns", "rules_file")}
 HEAVY = ("torch", "ray", "pyarrow", "numpy", "transformers", "qdrant_client", "qdrant_edge", "fastapi", "PIL")
 
 FRONT_DOORS = tuple(

@@ -68,10 +68,12 @@ const watch = (root) =>
   observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
 watch(document);
 
+const shadowHosts = new Set(); // those that are known
 const attachShadow = Element.prototype.attachShadow;
 Element.prototype.attachShadow = function (init) {
   const root = attachShadow.call(this, init);
   watch(root);
+  shadowHosts.add(this);
   return root;
 };
 

@@ -16,6 +16,7 @@ Object.defineProperty(window, KEY, {
       const settled = await settle(options);
       return withNatives(() => stringify({ settled, ...snapshot(options) }));
     },
+    digestDocument,
     digest: () => withNatives(digest),
     quiet: async (options) => {
       const settled = await settle(options);

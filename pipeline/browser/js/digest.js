@@ -17,38 +17,52 @@ const sheetState = (sheet) => {
   return `${sheet.disabled} ${rules}`;
 };
 
+// Boxes that were scrolled, as far as they told so.
+const scrolled = new Set();
+window.addEventListener("scroll", ({ target }) => target?.nodeType === 1 && scrolled.add(target), { capture: true, passive: true });
+
 const digestRoot = (hash, root) => {
-  hash.feed((root.documentElement ?? root).outerHTML ?? root.innerHTML);
+  const host = root.documentElement ?? root;
+  hash.feed(host.outerHTML ?? host.innerHTML);
   for (const sheet of [...root.styleSheets, ...(root.adoptedStyleSheets || [])]) hash.feed(sheetState(sheet));
   for (const field of root.querySelectorAll("input, textarea, select, video, audio")) hash.feed(fieldState(field));
-  let place = 0;
-  for (const element of root.querySelectorAll("*")) {
-    place += 1;
-    const { scrollTop, scrollLeft, shadowRoot } = plain(element);
-    if (scrollTop || scrollLeft) hash.feed(`${place} ${scrollTop} ${scrollLeft}`);
-    if (shadowRoot) {
-      hash.feed(`shadow ${place}`);
-      digestRoot(hash, shadowRoot);
-    }
-  }
   for (const frame of root.querySelectorAll("iframe, frame")) {
+    let doc = null;
     let inner = null;
     try {
-      inner = frame.contentDocument;
+      doc = frame.contentDocument;
+      inner = doc && frame.contentWindow[KEY];
     } catch {
       // of another origin: only the element itself counts
     }
-    if (inner?.documentElement) {
-      hash.feed(inner.location.href);
-      digestRoot(hash, inner);
-    }
+    if (inner) hash.feed(inner.digestDocument());
+    else if (doc?.documentElement) digestRoot(hash, doc);
   }
+};
+
+let sought = false; // whether shadow roots that are written into the page were looked for
+const digestDocument = () => {
+  const hash = newHash();
+  hash.feed(location.href);
+  if (!document.documentElement) return hash.hex();
+  digestRoot(hash, document);
+  if (!sought) for (const element of document.querySelectorAll("*")) if (plain(element).shadowRoot) shadowHosts.add(element);
+  sought = document.readyState === "complete";
+  for (const host of shadowHosts) {
+    if (!host.isConnected) shadowHosts.delete(host);
+    else if (host.shadowRoot) digestRoot(hash, host.shadowRoot);
+  }
+  for (const box of scrolled) {
+    const { isConnected, scrollTop, scrollLeft } = plain(box);
+    if (!isConnected) scrolled.delete(box);
+    else if (scrollTop || scrollLeft) hash.feed(`${box.localName} ${scrollTop} ${scrollLeft}`);
+  }
+  return hash.hex();
 };
 
 const digest = () => {
   const hash = newHash();
-  hash.feed(location.href);
-  if (document.documentElement) digestRoot(hash, document);
+  hash.feed(digestDocument());
   try {
     hash.feed(document.cookie);
     for (const storage of [localStorage, sessionStorage]) {

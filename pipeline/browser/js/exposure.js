@@ -12,6 +12,9 @@ const intersect = (a, b) => ({
   left: Math.max(a.left, b.left), top: Math.max(a.top, b.top),
   right: Math.min(a.right, b.right), bottom: Math.min(a.bottom, b.bottom),
 });
+const shares = ({ left, top, right, bottom }, a, b) =>
+  Math.min(right, a.right, b.right) > Math.max(left, a.left, b.left) &&
+  Math.min(bottom, a.bottom, b.bottom) > Math.max(top, a.top, b.top);
 const isEmpty = (rect) => rect.right - rect.left <= 0 || rect.bottom - rect.top <= 0;
 
 const XHTML = "http://www.w3.org/1999/xhtml";

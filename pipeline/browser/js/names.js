@@ -46,8 +46,9 @@ const plain = (element) => {
 };
 const documentTitle = Object.getOwnPropertyDescriptor(Document.prototype, "title").get;
 
-// Computed styles are read once per look; null when none is under way.
+// Computed styles and names are read once per look; null when none is under way.
 let styles = null;
+let names = null;
 const styleOf = (element) => {
   if (!styles) return getComputedStyle(element);
   let style = styles.get(element);
@@ -92,6 +93,14 @@ const contentText = (node) => {
 };
 
 const nameOf = (node, role) => {
+  let name = names?.get(node);
+  if (name === undefined) {
+    name = readName(node, role);
+    names?.set(node, name);
+  }
+  return name;
+};
+const readName = (node, role) => {
   const element = plain(node);
   const ids = element.getAttribute("aria-labelledby");
   if (ids) {

@@ -27,7 +27,7 @@ const standsForControl = (element) => {
 // Where an absolutely positioned element is cut off: by its containing block, not by every ancestor.
 const absoluteClip = (where) => {
   for (let above = where; above.style; above = above.up) {
-    if (above.style.position !== "static" || above.style.transform !== "none") return above.clip;
+    if (above.position !== "static" || above.style.transform !== "none") return above.clip;
   }
   return EVERYWHERE;
 };
@@ -132,8 +132,7 @@ const createLook = (options, alone = null) => {
     return false;
   };
 
-  const act = (node, tag, role, style, where, number, rect) => {
-    const element = plain(node);
+  const act = (node, element, tag, role, style, where, number, rect) => {
     if (options.hover && where.world.hovers.has(node)) addCandidate("hover", node, role, where, number, rect);
     if (roles.has(role)) {
       addCandidate("click", node, role, where, number, rect);
@@ -150,32 +149,32 @@ const createLook = (options, alone = null) => {
   };
 
   // Describe one element; returns what its children need to know of it, nothing when there is no need to look at them.
-  const enter = (node, step, where) => {
-    const element = plain(node);
-    const tag = element.localName;
+  const enter = (node, element, tag, step, where) => {
     if (NEVER.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return null;
     const style = styleOf(node);
-    const { display, position } = style;
+    const { display } = style;
+    if (display === "none") return null;
     const boxless = display === "contents";
-    if (!boxless && (display === "none" || !element.checkVisibility() || style.opacity === "0")) return null;
-    const rect = element.getBoundingClientRect();
+    if (!boxless && (!element.checkVisibility() || style.opacity === "0")) return null;
+    const { world } = where;
+    const { position } = style;
     let { clip } = where;
     if (position === "fixed") clip = EVERYWHERE;
     else if (position === "absolute") clip = absoluteClip(where);
-    const { world } = where;
+    const rect = element.getBoundingClientRect();
+    const { width, height } = rect;
     const isExposed =
-      !boxless && rect.width > 0 && rect.height > 0 && style.visibility === "visible" &&
-      !isEmpty(intersect(intersect(rect, clip), world.view)) &&
+      !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip, world.view) &&
       (world.modal === null || world.modal.contains(node));
     const below = {
-      up: where, world, step, place: null, style, clip, rect,
+      up: where, world, step, place: null, style, position, clip, rect,
       inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed,
     };
     if (isExposed) {
       exposed += 1;
       const role = roleOf(node);
       below.place = alone ? -1 : place(where, step);
-      below.inside = act(node, tag, role, style, where, below.place, rect);
+      below.inside = act(node, element, tag, role, style, where, below.place, rect);
       below.pointer = style.cursor === "pointer";
       if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);
     }
@@ -184,30 +183,34 @@ const createLook = (options, alone = null) => {
     return below;
   };
 
-  const visit = (node, step, where) => {
+  const visit = (node, element, step, where) => {
     if (exposed >= MAX_EXPOSED) return;
-    const below = enter(node, step, where);
-    if (!below) return;
-    const element = plain(node);
     const tag = element.localName;
+    const below = enter(node, element, tag, step, where);
+    if (!below) return;
     if (tag === "iframe" || tag === "frame") {
       if (below.exposed) visitFrame(element, below);
       return;
     }
-    if (element.shadowRoot) visitChildren(element.shadowRoot, below, " >>> /");
+    const { shadowRoot } = element;
+    if (shadowRoot) {
+      shadowHosts.add(node);
+      visitChildren(shadowRoot, below, " >>> /");
+    }
     visitChildren(element, below, "/");
   };
 
   const visitChildren = (parent, below, separator) => {
-    const first = parent.firstElementChild;
-    if (!first) return;
+    let child = parent.firstElementChild;
+    if (!child) return;
     const counts = new Map();
-    for (let child = first; child; child = plain(child).nextElementSibling) {
+    while (child) {
       const element = plain(child);
       const { nodeName } = element;
       const index = (counts.get(nodeName) || 0) + 1;
       counts.set(nodeName, index);
-      visit(child, separator + stepName(element, index), below);
+      visit(child, element, separator + stepName(element, index), below);
+      child = element.nextElementSibling;
     }
   };
 
@@ -250,7 +253,7 @@ const createLook = (options, alone = null) => {
 
   const visitDocument = (doc, path, origin) => {
     const root = doc.documentElement;
-    if (root) visit(root, `/${stepName(root, 1)}`, worldOf(doc, path, origin)); // a script may have emptied it
+    if (root) visit(root, root, `/${stepName(root, 1)}`, worldOf(doc, path, origin)); // a script may have emptied it
   };
 
   const pageOrigin = () => ({ x: window.scrollX, y: window.scrollY });
@@ -284,7 +287,8 @@ const createLook = (options, alone = null) => {
         if (!below.exposed) break;
         below = worldOf(doc, [], originIn(doc.defaultView.frameElement, below.rect, below.world.origin));
       }
-      below = enter(node, "", below);
+      const element = plain(node);
+      below = enter(node, element, element.localName, "", below);
       if (!below) break;
     }
     return candidates;
@@ -292,10 +296,11 @@ const createLook = (options, alone = null) => {
 
   const within = (work) => () => {
     styles = new Map();
+    names = new Map();
     try {
       return work();
     } finally {
-      styles = null;
+      styles = names = null;
     }
   };
   return { whole: within(whole), ofAlone: within(ofAlone) };

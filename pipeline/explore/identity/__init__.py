@@ -3,5 +3,6 @@
 from pipeline.explore.identity.parameters import VolatileParameters
 from pipeline.explore.identity.recognise import CameBy, Placement, Recogniser
 from pipeline.explore.identity.skeleton import Skeleton
+from pipeline.explore.identity.traps import Traps
 
-__all__ = ["CameBy", "Placement", "Recogniser", "Skeleton", "VolatileParameters"]
+__all__ = ["CameBy", "Placement", "Recogniser", "Skeleton", "Traps", "VolatileParameters"]

@@ -1,0 +1,19 @@
+"""Which requests may leave a page? State-changing ones are stopped on the wire, and told."""
+
+from pipeline.browser.guard.advice import advice
+from pipeline.browser.guard.reads import SAFE_METHODS, Sent
+from pipeline.browser.guard.rules import GuardRules
+from pipeline.browser.guard.watch import DocumentPolicy, GuardMode, HeldNavigation, NetworkGuard, Stopped, guard_script
+
+__all__ = [
+    "SAFE_METHODS",
+    "DocumentPolicy",
+    "GuardMode",
+    "GuardRules",
+    "HeldNavigation",
+    "NetworkGuard",
+    "Sent",
+    "Stopped",
+    "advice",
+    "guard_script",
+]

@@ -1,0 +1,142 @@
+"""How are frames and workers in processes of their own reached? By DevTools sessions inside the page's session."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from playwright.async_api import CDPSession
+from playwright.async_api import Error as PlaywrightError
+
+log = logging.getLogger(__name__)
+
+_PATIENCE_S = 5.0
+
+#: Frames and workers that belong to a page but run elsewhere; they wait until they are guarded.
+_AUTO_ATTACH = {
+    "autoAttach": True,
+    "waitForDebuggerOnStart": True,
+    "flatten": False,
+    "filter": [{"type": "iframe"}, {"type": "worker"}],
+}
+
+EventHandler = Callable[["Session", str, Mapping[str, Any]], None]
+
+
+class Session(Protocol):
+    """A DevTools session: Playwright's own, or one inside of it."""
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - a protocol answer
+        """Send a command, return its answer; `PlaywrightError` when the target refuses it or is gone."""
+        ...
+
+
+class ChildSession:
+    """A session with a target of its own, whose messages travel inside those of its parent (`Target` domain)."""
+
+    def __init__(self, parent: Session, session_id: str, target: Mapping[str, Any]) -> None:
+        self._parent = parent
+        self._id = session_id
+        self.kind: str = target["type"]
+        self.target_id: str = target["targetId"]
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+
+    async def send(self, method: str, params: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - a protocol answer
+        """Send a command to the target, see `Session.send`."""
+        number = next(self._numbers)
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        message = json.dumps({"id": number, "method": method, "params": params or {}})
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await self._parent.send("Target.sendMessageToTarget", {"sessionId": self._id, "message": message})
+                return await answer
+        except TimeoutError as error:
+            raise PlaywrightError(f"{method}: a {self.kind} gave no answer") from error
+        finally:
+            self._waiting.pop(number, None)
+
+    def receive(self, message: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Take a message of the target: an answer goes to who waits for it, an event is returned."""
+        content = json.loads(message)
+        if "id" not in content:
+            return content["method"], content["params"]
+        waiting = self._waiting.get(content["id"])
+        if waiting is not None and not waiting.done():
+            if "error" in content:
+                waiting.set_exception(PlaywrightError(content["error"]["message"]))
+            else:
+                waiting.set_result(content["result"])
+        return None
+
+    def detached(self) -> None:
+        """The target is gone: nobody waits for it any longer."""
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(PlaywrightError(f"The {self.kind} is gone"))
+
+
+class TargetTree:
+    """All targets below one page. Each is given to `prepare` while it waits, then set going.
+
+    Parameters
+    ----------
+    prepare : guards a new target.
+    on_event : gets every event of every target below the page.
+    """
+
+    def __init__(
+        self,
+        session: CDPSession,
+        *,
+        prepare: Callable[[ChildSession], Awaitable[None]],
+        on_event: EventHandler,
+        spawn: Callable[[Awaitable[None]], None],
+    ) -> None:
+        self._session = session
+        self._prepare = prepare
+        self._on_event = on_event
+        self._spawn = spawn
+        self._children: dict[str, ChildSession] = {}
+
+    async def watch(self) -> None:
+        """Attach to targets below the page from now on."""
+        for method in ("Target.attachedToTarget", "Target.detachedFromTarget", "Target.receivedMessageFromTarget"):
+            self._session.on(method, lambda params, method=method: self._dispatch(self._session, method, params))
+        await self._session.send("Target.setAutoAttach", _AUTO_ATTACH)
+
+    def worker(self, target_id: str) -> bool:
+        """Whether this is the id of a worker below the page."""
+        return any(child.kind == "worker" and child.target_id == target_id for child in self._children.values())
+
+    def _dispatch(self, source: Session, method: str, params: Mapping[str, Any]) -> None:
+        if method == "Target.attachedToTarget":
+            child = ChildSession(source, params["sessionId"], params["targetInfo"])
+            self._children[params["sessionId"]] = child
+            self._spawn(self._start(child))
+        elif method == "Target.detachedFromTarget":
+            gone = self._children.pop(params["sessionId"], None)
+            if gone is not None:
+                gone.detached()
+        elif method == "Target.receivedMessageFromTarget":
+            sender = self._children.get(params["sessionId"])
+            event = sender.receive(params["message"]) if sender else None
+            if sender and event:
+                self._dispatch(sender, *event)
+        else:
+            self._on_event(source, method, params)
+
+    async def _start(self, child: ChildSession) -> None:
+        try:
+            await child.send("Target.setAutoAttach", _AUTO_ATTACH)
+            await self._prepare(child)
+        except PlaywrightError as error:
+            log.debug("guard/target_gone %s: %s", child.kind, error)
+        try:
+            await child.send("Runtime.runIfWaitingForDebugger")
+        except PlaywrightError as error:
+            log.debug("guard/target_gone %s: %s", child.kind, error)

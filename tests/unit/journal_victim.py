@@ -1,0 +1,63 @@
+"""A process that keeps a journal and is killed; see test_explore_journal."""
+
+import asyncio
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from index.graph import Edge
+from pipeline.explore.journal import Journal
+from pipeline.explore.journal_records import Checkpoint, StateRow
+from tests.unit.test_explore_journal import TERMS, candidate, items, look, outcome, row
+
+LEVELS, WIDTH, WORKERS = 3, 200, 4
+
+
+def say(line: str) -> None:
+    os.write(1, f"{line}\n".encode())
+
+
+async def explore(folder: Path) -> None:
+    say("begun")
+    with closing(Journal.open(folder / "run.journal", TERMS)) as journal:
+        last = journal.last()
+        if last is None:
+            await journal.add_look(look(0))
+            await journal.begin_level(0, items(WIDTH), Checkpoint([row(0)]))
+            depth, known = 0, {}
+        else:
+            depth, known = last.depth, dict(last.outcomes)
+            expected = [row(i) for i in range(1 + depth * WIDTH)]
+            if list(last.states) != expected or any(known[i] != outcome(i) for i in known):
+                say(f"problem {depth} {len(last.states)}")
+        say("opened")
+        while depth < LEVELS:
+            todo = iter([i for i in range(WIDTH) if i not in known])
+
+            async def work(depth=depth, todo=todo):
+                for i in todo:
+                    await journal.add_look(look(1 + depth * WIDTH + i))
+                    await journal.record(depth, i, outcome(i))
+                    say(f"recorded {depth} {i}")
+
+            await asyncio.gather(*(work() for _ in range(WORKERS)))
+            found: list[StateRow] = [row(1 + depth * WIDTH + i) for i in range(WIDTH)]
+            edges = [Edge(row(0).id, state.id, candidate(0).action) for state in found]
+            depth, known = depth + 1, {}
+            await journal.begin_level(depth, items(WIDTH) if depth < LEVELS else [], Checkpoint(found, edges))
+            say("level")
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            say(str(os.getpid()))
+            try:
+                asyncio.run(explore(Path(line.strip())))
+            except BaseException as error:  # noqa: BLE001 - whatever it was, it must be seen
+                say(f"problem {error!r}")
+            os._exit(0)
+        os.waitpid(pid, 0)
+        say("over")

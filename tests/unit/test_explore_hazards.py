@@ -1,0 +1,176 @@
+"""What does the lexicon leave alone, and what does it not? A table of names, addresses and attributes, both ways."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from index.graph import Action, Box
+from pipeline.browser.snapshot import Candidate, Snapshot
+from pipeline.explore.addresses import hazard_in_address
+from pipeline.explore.blocklist import BlockList, ElementRule
+from pipeline.explore.hazard import Forms, Hazards
+from pipeline.explore.lexicon import fold, lexicon, words
+
+HERE = Snapshot("id", "http://x/", "http://x/", "", "text/html", 200, (), (), (), capped=False, opened=0)
+
+
+def refusal(name="", role="button", target="", *, kind="click", submits="", **details):
+    action = Action(kind, role=role, name=name, target=target)
+    element = Candidate(action, "a", disabled=False, submits=submits, download=False, box=Box(0, 0, 1, 1), **details)
+    return Hazards().refuse(element, HERE)
+
+
+KNOWN = yaml.safe_load(Path(__file__).with_name("hazard_words.yaml").read_text(encoding="utf-8"))
+
+
+def names_of(part):
+    return [name for names in KNOWN[part].values() for name in names]
+
+
+@pytest.mark.parametrize("name", names_of("acts"))
+def test_acts_are_left_alone_on_links_and_buttons(name):
+    for role, target in (("button", ""), ("link", "http://x/y"), ("link", "http://x/#"), ("menuitem", "")):
+        found = refusal(name, role, target)
+        assert found is not None
+        assert found.reason == "hazard"
+        assert found.rule.startswith("hazards.yaml: ")
+
+
+@pytest.mark.parametrize("name", names_of("acts_of_buttons"))
+def test_what_buttons_do_is_left_alone_and_links_of_that_name_are_pages(name):
+    assert refusal(name, "button") is not None
+    assert refusal(name, "menuitem") is not None
+    assert refusal(name, "link", "http://x/#") is not None, "a link without an address of its own is a button"
+    assert refusal(name, "link", "http://x/y") is None
+    assert refusal(name, "tab") is None
+
+
+@pytest.mark.parametrize("name", KNOWN["links_that_show"])
+def test_links_that_show_are_followed(name):
+    assert refusal(name, "link", "http://x/y") is None
+
+
+@pytest.mark.parametrize("name", KNOWN["buttons_that_show"])
+def test_buttons_that_show_are_pressed(name):
+    assert refusal(name, "button") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["Delete", "Delete a customer", "Cancel subscription", "Send", "Log out of all devices"]
+)
+def test_titles_of_articles_are_followed(name):
+    assert refusal(name, "link", "http://x/docs/billing/overview") is None
+    assert refusal(name, "link", "http://x/help/a") is None
+
+
+def test_logging_out_is_no_article():
+    assert refusal("Log out", "link", "http://x/docs/session") is not None
+
+
+@pytest.mark.parametrize("group", sorted({entry.group for entry in lexicon().spaced.values()}))
+def test_every_group_of_acts_is_known_in_more_than_ten_languages(group):
+    spaced = {language for entry in lexicon().spaced.values() if entry.group == group for language in entry.languages}
+    assert len(spaced) >= 20
+
+
+@pytest.mark.parametrize("path", KNOWN["addresses_that_act"])
+def test_addresses_that_act_when_they_are_loaded_are_left_alone(path):
+    assert hazard_in_address(f"https://shop.example{path}") is not None
+    assert refusal("Innocent", "link", f"http://x{path}") is not None
+    assert Hazards().refuse_url(f"http://x{path}").reason == "hazard"
+
+
+@pytest.mark.parametrize("path", KNOWN["addresses_that_show"])
+def test_addresses_that_show_are_followed(path):
+    assert hazard_in_address(f"https://shop.example{path}") is None
+
+
+@pytest.mark.parametrize("method", ["delete", "DELETE", "post", "put", "patch"])
+def test_a_link_whose_attributes_name_a_method_is_left_alone(method):
+    assert refusal("Details", "link", "http://x/y", method=method).reason == "hazard"
+
+
+def test_a_link_whose_attributes_name_get_is_followed():
+    assert refusal("Details", "link", "http://x/y", method="get") is None
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "deleteUser(5)",
+        "return confirm('Sure?') && destroy(3)",
+        "cart.addToCart(7)",
+        "delete(12)",
+        "app.logout()",
+        "signOut()",
+        "click->items#delete",
+        "purchase",
+        "doBuyNow()",
+    ],
+)
+def test_a_button_whose_handler_names_an_act_is_left_alone(handler):
+    assert refusal("More", handler=handler).reason == "hazard"
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "toggleMenu()",
+        "this.parentElement.remove()",
+        "click->dropdown#toggle",
+        "open = !open",
+        "loadMore(2)",
+        "undelete_x",
+    ],
+)
+def test_a_button_whose_handler_shows_something_is_pressed(handler):
+    assert refusal("More", handler=handler) is None
+
+
+@pytest.mark.parametrize(
+    "icon", ["fa fa-trash", "icon-delete", "bi bi-trash3 trash", "mdi mdi-logout", "btn #icon-remove", "Delete fa"]
+)
+def test_an_icon_without_a_name_speaks_by_its_classes(icon):
+    assert refusal("", icon=icon).reason == "hazard"
+    assert refusal("Trash can collection dates", "link", "http://x/y", icon=icon) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "icon"), [("", "fa fa-bars"), ("", "icon-close"), ("\u00d7", "btn-close"), ("⋮", "kebab menu")]
+)
+def test_icons_that_show_are_pressed(name, icon):
+    assert refusal(name, icon=icon) is None
+
+
+def test_a_waste_basket_is_an_act_in_every_language():
+    assert refusal("🗑").reason == "hazard"
+    assert refusal("🗑️", icon="x").reason == "hazard"
+
+
+def test_a_link_that_runs_a_script_is_judged_by_the_script():
+    assert refusal("More", "link", "javascript:deleteItem(4)").reason == "hazard"
+    assert refusal("More", "link", "javascript:void(0)") is None
+    assert refusal("Send", "link", "javascript:void(0)").reason == "hazard"
+
+
+def test_hovering_and_loading_press_nothing():
+    assert refusal("Delete", kind="hover") is None
+
+
+def test_submit_buttons_are_left_alone_by_what_they_submit_and_a_get_form_may_be_allowed():
+    def button(submits):
+        action = Action("click", role="button", name="Go")
+        return Candidate(action, "button", disabled=False, submits=submits, download=False, box=Box(0, 0, 1, 1))
+
+    assert Forms().refuse(button("get"), HERE).reason == "form_get"
+    rules = BlockList(allow=(ElementRule(name="go", text="go"),))
+    assert Forms(rules).refuse(button("get"), HERE) is None
+    assert Forms(rules).refuse(button("post"), HERE).reason == "form_post"
+
+
+def test_folding_takes_away_case_and_accents_alone():
+    assert fold("SUPPRIMÉ") == fold("supprime") == "supprime"
+    assert fold("\u0131") == "i"
+    assert fold("ガギ") == "ガギ"
+    assert words("Log-out, (now)!") == ("log", "out", "now")
