@@ -18,8 +18,8 @@ MAX_SEGMENTS = 1_000
 
 #: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
 SCRIPT_PARTS = (
-    "natives", "activity", "timers", "dialogs", "tabs", "settle", "hash", "names", "exposure", "hover", "declared", "pass",
-    "digest", "snapshot", "find", "api",
+    "natives", "activity", "timers", "dialogs", "tabs", "settle", "hash", "names", "exposure", "hover", "declared",
+    "pass", "banner", "digest", "snapshot", "find", "api",
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ class Candidate:
     submits : method of the form it submits (`get`, `post`, `dialog`), empty when it submits none.
     download : it is a link marked as a download.
     box : where it is, in page coordinates.
-    method : HTTP method that attributes say a script will send instead of following the link (`data-method`, `hx-delete`).
+    method : HTTP method that attributes say a script will send instead of following the link (`data-method`).
     handler : text of the handlers that are written into the page (`onclick`, `wire:click`, `data-action`).
     icon : title and classes of an element whose name has no letters.
     """
@@ -67,6 +67,19 @@ class Candidate:
     method: str = ""
     handler: str = ""
     icon: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """A cookie banner, and how to make it go away; see `js/banner.js` for what is one.
+
+    Attributes
+    ----------
+    choice : what pressing the button says: `refuse`, `close`, `understood` or `accept`.
+    """
+
+    choice: str
+    action: Action
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,7 @@ class Snapshot:
     dialogs : JavaScript dialogs that a guarded page raised since then, as "type: message"; they were dismissed.
     cut : the page has more elements than one look takes in; `structure` and `candidates` end at some element.
     look_ms : milliseconds that the look itself took in the page.
+    banner : the cookie banner that lies over the page, if there is one.
     """
 
     id: str
@@ -110,6 +124,7 @@ class Snapshot:
     dialogs: tuple[str, ...] = ()
     cut: bool = False
     look_ms: float = 0.0
+    banner: Banner | None = None
 
     @property
     def is_page(self) -> bool:
@@ -127,6 +142,8 @@ class Lens:
     quiet_ms: int
     timer_horizon_ms: int
     cap_ms: int
+    banners: bool = True
+    """Close cookie banners when a page was loaded."""
 
     @classmethod
     def of(cls, browser: BrowserSettings, explore: ExploreSettings) -> Lens:
@@ -138,6 +155,7 @@ class Lens:
             quiet_ms=browser.quiet_ms,
             timer_horizon_ms=browser.timer_horizon_ms,
             cap_ms=browser.settle_cap_ms,
+            banners=explore.cookie_banners,
         )
 
     def to_js(self, *, hovering: bool = False) -> dict[str, Any]:
@@ -160,6 +178,8 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
     frames = [tuple(frame) for frame in seen["documents"]]
     paths, hashes = _places(seen, frames)
     structure = tuple(sorted(hashes))
+    candidates = tuple(_candidate(entry, paths, frames) for entry in seen["candidates"])
+    number, choice = seen["banner"] or (0, "")
     return Snapshot(
         id=node_id(structure, url),
         url=url,
@@ -168,7 +188,7 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
         content_type=seen["contentType"],
         status=seen["status"],
         structure=structure,
-        candidates=tuple(_candidate(entry, paths, frames) for entry in seen["candidates"]),
+        candidates=candidates,
         segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in seen["segments"]),
         capped=seen["settled"]["capped"],
         opened=seen["opened"],
@@ -180,6 +200,7 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
         digest=seen["digest"],
         cut=seen["cut"],
         look_ms=seen["ms"],
+        banner=Banner(choice, candidates[number].action) if choice else None,
     )
 
 

@@ -14,7 +14,7 @@ from playwright.async_api import Dialog, Download, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import Action, BlockedRequest
-from pipeline.browser.snapshot import Lens, Snapshot, page_script, parse_snapshot
+from pipeline.browser.snapshot import Banner, Lens, Snapshot, page_script, parse_snapshot
 from waygraph.errors import BrowserFailure, WaygraphError
 from waygraph.settings import BrowserSettings
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 _WAYGRAPH = "window[Symbol.for('waygraph')]"
 #: Where the pointer rests when it is over nothing.
 _PARKED = (-1.0, -1.0)
+#: Some sites ask twice; more is a page that answers a click with another banner.
+_MAX_BANNERS = 2
 #: What Playwright says when a document goes away while it is being asked something.
 _NAVIGATED = ("Execution context was destroyed", "Cannot find context", "frame was detached", "Frame was detached")
 
@@ -49,6 +51,7 @@ class Acted:
     downloads : URLs of downloads that were started, and refused.
     ms : milliseconds from the action until the page had settled.
     stopped : form posts into new tabs that the page did not send.
+    banners : cookie banners of a loaded page that were closed before `snapshot` was taken.
     """
 
     rung: str
@@ -60,6 +63,7 @@ class Acted:
     opens_tab: bool = False
     other_tabs: tuple[str, ...] = ()
     stopped: tuple[BlockedRequest, ...] = ()
+    banners: tuple[Banner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +200,25 @@ class PageView:
             )
         except PlaywrightError as error:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
-        snapshot = await self.observe()
-        return Acted("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start))
+        snapshot, banners = await self._past_banners(await self.observe())
+        return Acted("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start), banners=banners)
+
+    async def _past_banners(self, seen: Snapshot) -> tuple[Snapshot, tuple[Banner, ...]]:
+        """Close the cookie banners of a page that was just loaded, as a person would, and look again."""
+        closed: list[Banner] = []
+        while seen.banner and self._lens.banners and len(closed) < _MAX_BANNERS:
+            try:
+                found = await self._find(seen.banner.action)
+                await self.within(self.page.mouse.click(found["x"], found["y"]))
+                await self.within(self.page.mouse.move(*_PARKED))
+            except NotActionable as error:
+                log.info("view/banner_stays %s", error.message)
+                break
+            except PlaywrightError as error:
+                raise BrowserFailure(f"Cookie banner of {self.page.url}: {_first_line(error)}") from error
+            closed.append(seen.banner)
+            seen = await self.observe()
+        return seen, tuple(closed)
 
     async def act(self, action: Action) -> Acted:
         """Perform a recorded action and look at what it led to.
@@ -212,8 +233,13 @@ class PageView:
         if action.kind == "goto":
             return await self.goto(action.url)
         start = time.monotonic()
+        before = self.page.url.partition("#")[0]
         performed = await self.perform(action)
         snapshot = await self.observe()
+        banners: tuple[Banner, ...] = ()
+        if self.page.url.partition("#")[0] != before:
+            # Another page; a dialog about cookies that an action opens in place is what that action shows.
+            snapshot, banners = await self._past_banners(snapshot)
         popup = await self._new_tab(snapshot)
         shown = await popup.observe() if popup else snapshot
         return Acted(
@@ -226,6 +252,7 @@ class PageView:
             opens_tab=popup is not None or performed.new_tab,
             other_tabs=snapshot.tabs[1:],
             stopped=snapshot.stopped,
+            banners=banners,
         )
 
     async def perform(self, action: Action) -> Performed:

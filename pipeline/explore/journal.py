@@ -191,6 +191,8 @@ class Journal:
         if snapshot is None:
             try:
                 rows = self._file.read("SELECT head, structure, body FROM looks WHERE state = ?", (to_bytes(node_id),))
+                if not rows and node_id in self._looks:
+                    raise Unreadable(f"the look of state {node_id} is missing")
                 if not rows:
                     raise NotFound(f"The journal {self._path} holds no look of state {node_id}.")
                 snapshot = unpack_look(*rows[0])
@@ -210,7 +212,12 @@ class Journal:
         ----------
         current : fates that no checkpoint has yet, as `Checkpoint` takes them: of the level under way.
         """
-        current = list(current)
+        try:
+            yield from self._fates(list(current))
+        except (Unreadable, TypeError, ValueError) as error:
+            raise self._damaged(error) from error
+
+    def _fates(self, current: Sequence[Fate]) -> Iterator[Fate]:
         depth, committed = self._progress()
         since = {key_of(depth, fate.item): fate for fate in current if fate.item is not None}
         for key, fate, has_outcome, state, candidate in self._pages(

@@ -146,7 +146,7 @@ def to_bytes(text: str) -> bytes:
 
 def to_text(raw: bytes) -> str:
     """Inverse of `to_bytes`."""
-    return raw.decode(errors="surrogatepass")
+    return str(raw, "utf-8", "surrogatepass")
 
 
 def set_meta(name: str, value: object) -> Statement:

@@ -8,8 +8,9 @@ const METHOD = /^data-(?:turbo-|http-|ajax-|request-)?method$/;
 // read as such; `icon`: classes, for an element whose name has no letters.
 const declared = (element, name) => {
   const said = { method: "", handler: "", icon: "" };
-  for (const { name: attribute, value } of element.attributes) {
+  for (const attribute of element.getAttributeNames()) {
     if (!TELLING.test(attribute)) continue;
+    const value = element.getAttribute(attribute);
     const verb = HX_METHOD.exec(attribute);
     if (verb) said.method = verb[1];
     else if (METHOD.test(attribute)) said.method = value.toLowerCase().slice(0, 20).toWellFormed();

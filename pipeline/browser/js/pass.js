@@ -9,11 +9,14 @@ const stableSelector = (node) => {
   return element.id && !/\d{3,}|:/.test(element.id) ? `#${CSS.escape(element.id)}` : "";
 };
 
-const linkTarget = (element) =>
-  (element.localName === "a" || element.localName === "area") && typeof element.href === "string" &&
-  URL.canParse(element.href)
-    ? element.href
-    : "";
+const linkTarget = (element) => {
+  const tag = element.localName;
+  if (tag !== "a" && tag !== "area") return "";
+  const { href } = element;
+  if (typeof href !== "string" || href === "") return "";
+  // What could not be resolved is given back as it is written, and then does not begin as this page does.
+  return href.startsWith(`${location.origin}/`) || URL.canParse(href) ? href : "";
+};
 
 // A label stands for its checkbox or radio button when that is not itself to be seen (CSS-only menus and tabs).
 const standsForControl = (element) => {

@@ -54,6 +54,7 @@ const snapshot = (options) => {
     digest: digest(),
     storage: storageDigest(),
     password: asksForPassword(),
+    banner: bannerOf(seen.candidates, seen.elements),
     ...takeAllActivity(),
   };
   result.ms = now() - start;

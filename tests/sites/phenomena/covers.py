@@ -7,7 +7,7 @@ STICKY = Area(
     {
         "/sticky": """<!doctype html><title>Sticky</title><header style="position:fixed;top:0;left:0;right:0;height:60px;background:teal">Bar</header>
         <p style="margin-top:20px"><a href=/sticky/under>Link under the bar</a></p>
-        <div style="height:2500px"></div><p><a href=/sticky/far>Link far below</a></p>
+        <div style="height:2500px"></div><p><a href=/sticky/far>Link far below</a></p><div style="height:60px"></div>
         <footer style="position:fixed;bottom:0;left:0;right:0;height:80px;background:navy">Foot</footer>""",
         "/sticky/under": found("under-the-bar"),
         "/sticky/far": found("far-below"),
@@ -106,10 +106,10 @@ AREAS = (
         {
             "/no-banner": page(
                 """<h2>Cookies by the dozen</h2><p>Our bakery makes cookies.</p>
-                <button onclick="say('bakery')">Accept the challenge?</button>"""
+                <button onclick="say('bakery')">Got it</button>"""
             )
         },
         # Talks of cookies and has a button, and is none: nothing is pressed before the first look.
-        (states("/no-banner", 2), shows("bakery", by="Accept the challenge?")),
+        (states("/no-banner", 2), shows("bakery", by="Got it")),
     ),
 )

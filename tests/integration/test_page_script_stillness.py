@@ -1,0 +1,156 @@
+"""Does a page stay what it was between two looks, and do we see when it does not? Digests, timers, dialogs, find."""
+
+import asyncio
+
+import pytest
+
+from pipeline.browser.view import NotActionable
+from tests.integration.test_page_script import act, guarded_page, names
+from tests.sites.server import FixtureServer
+
+
+def visit(html, work, **pages):
+    """What `work(page, site)` returns in a guarded page that shows this HTML."""
+
+    async def run(site):
+        async with guarded_page() as page:
+            await page.view.goto(site.url)
+            return await work(page, site)
+
+    with FixtureServer({"/": html, **pages}) as site:
+        return asyncio.run(run(site))
+
+
+CHANGES = {
+    "text": "document.querySelector('p').firstChild.data = 'other'",
+    "attribute": "document.querySelector('p').className = 'on'",
+    "details": "document.querySelector('details').open = true",
+    "field": "document.querySelector('input').value = 'typed'",
+    "checkbox": "document.querySelector('[type=checkbox]').checked = true",
+    "option": "document.querySelector('select').selectedIndex = 1",
+    "shadow": "document.querySelector('x-box').shadowRoot.firstChild.textContent = 'other'",
+    "frame": "document.querySelector('iframe').contentDocument.body.append('more')",
+    "address": "history.replaceState(0, '', '#there')",
+    "storage": "localStorage.setItem('k', 'v')",
+    "cookie": "document.cookie = 'k=v'",
+    "style sheet": "document.styleSheets[0].insertRule('p { color: red }')",
+}
+UNDO = {
+    "text": "document.querySelector('p').firstChild.data = 'text'",
+    "attribute": "document.querySelector('p').removeAttribute('class')",
+    "details": "document.querySelector('details').open = false",
+    "field": "document.querySelector('input').value = ''",
+    "checkbox": "document.querySelector('[type=checkbox]').checked = false",
+    "option": "document.querySelector('select').selectedIndex = 0",
+    "shadow": "document.querySelector('x-box').shadowRoot.firstChild.textContent = 'in'",
+    "frame": "document.querySelector('iframe').contentDocument.body.lastChild.remove()",
+    "address": "history.replaceState(0, '', '/')",
+    "storage": "localStorage.removeItem('k')",
+    "cookie": "document.cookie = 'k=; max-age=0'",
+    "style sheet": "document.styleSheets[0].deleteRule(0)",
+}
+
+
+def test_a_digest_changes_with_whatever_can_be_found_again_and_comes_back_with_it():
+    html = """<style>b { color: blue }</style><p>text</p><details><summary>s</summary>d</details><input>
+    <input type=checkbox><select><option>a<option>b</select><iframe srcdoc="<p>in"></iframe>
+    <x-box></x-box><script>customElements.define("x-box", class extends HTMLElement {
+      connectedCallback() { this.attachShadow({mode: "open"}).innerHTML = "<i>in</i>"; } })</script>"""
+
+    async def work(page, _):
+        first = (await page.view.observe()).digest
+        assert await page.view.digest() == (await page.view.settle_digest()).digest == first
+        unseen = []
+        for what, change in CHANGES.items():
+            await page.page.evaluate(change)
+            if await page.view.digest() == first:
+                unseen.append(what)
+            await page.page.evaluate(UNDO[what])
+            if await page.view.digest() != first:
+                unseen.append(f"{what} undone")
+        return unseen
+
+    assert visit(html, work) == []
+
+
+def test_reaching_an_element_in_a_scrolled_box_leaves_no_trace():
+    html = """<div style='height:50px;overflow:auto'><p style='height:500px'>tall</p>
+    <button type=button onclick='1'>Deep</button></div>"""
+
+    async def work(page, _):
+        seen = await page.view.observe()
+        acted = await page.view.act(seen.candidates[0].action)
+        return seen.digest, acted.snapshot.digest
+
+    before, after = visit(html, work)
+    assert before == after
+
+
+TICKING = """<p id=p>0</p><p id=late></p><script>
+let n = 0;
+const tick = () => { p.textContent = ++n; };
+setInterval(tick, 1000);
+setInterval(tick, 600);
+const chain = () => { tick(); setTimeout(chain, 700); };
+setTimeout(chain, 700);
+setTimeout(() => { late.innerHTML = '<button>Newsletter</button>'; }, 1300);
+</script><button onclick="setTimeout(() => { late.innerHTML = '<button>Wanted</button>'; }, 900)">Go</button>"""
+
+
+def test_clocks_carousels_and_late_popups_do_not_change_a_page_between_two_looks():
+    async def work(page, _):
+        first = await page.view.observe()
+        await page.page.evaluate("new Promise(r => requestAnimationFrame(r))")
+        # Timers of ours are not the page's: this one is set from another world than its scripts'.
+        await asyncio.sleep(2.2)
+        later = await page.view.observe()
+        acted = await page.view.act(later.candidates[0].action)
+        return first, later, acted.snapshot
+
+    first, later, acted = visit(TICKING, work)
+    assert first.digest == later.digest
+    assert "Newsletter" not in names(acted)
+    assert "Wanted" in names(acted)
+
+
+def test_in_a_page_that_is_not_ours_every_timer_runs():
+    async def work(page, site):
+        await page.page.evaluate("window[Symbol.for('waygraph')].guarded = false")
+        await page.page.evaluate("new Promise(r => setTimeout(r, 1200))")
+        return True
+
+    assert visit("<p>x</p>", work)
+
+
+def test_an_endless_alert_loop_ends_and_is_recorded():
+    _, (acted,), _, _ = act("<button onclick='while (true) alert(1)'>Ask</button>", "Ask")
+    assert set(acted.dialogs) == {"alert: 1"}
+    assert not acted.snapshot.capped
+
+
+def test_an_element_that_moved_is_found_by_role_and_one_that_did_not_at_its_place():
+    html = """<main><a href=/a>A</a><iframe srcdoc="<button onclick=1>In</button>"></iframe><x-box></x-box></main>
+    <script>customElements.define("x-box", class extends HTMLElement {
+      connectedCallback() { this.attachShadow({mode: "open"}).innerHTML = "<button onclick=1>Shadow</button>"; } })
+    </script>"""
+
+    async def work(page, _):
+        seen = await page.view.observe()
+        rungs = [(await page.view.perform(c.action)).rung for c in seen.candidates if c.action.role == "button"]
+        await page.page.evaluate("document.querySelector('main').prepend(document.createElement('div'))")
+        link = next(c.action for c in seen.candidates if c.action.role == "link")
+        await page.page.evaluate("document.querySelector('main').prepend(document.createElement('a'))")
+        rungs.append((await page.view.perform(link)).rung)
+        return names(seen), rungs
+
+    assert visit(html, work) == (["A", "In", "Shadow"], ["exact", "exact", "role"])
+
+
+def test_an_element_that_is_no_longer_exposed_at_its_place_is_not_found():
+    async def work(page, _):
+        seen = await page.view.observe()
+        await page.page.evaluate("document.querySelector('div').style.display = 'none'")
+        await page.view.perform(seen.candidates[0].action)
+
+    with pytest.raises(NotActionable):
+        visit("<div><button onclick=1>Go</button></div>", work)
