@@ -314,6 +314,11 @@ class PageView:
         await self.within(self.page.mouse.move(*_PARKED))
 
     @property
+    def hovering(self) -> bool:
+        """Whether the pointer rests on something that was hovered; any other action takes it away."""
+        return self._hovering
+
+    @property
     def dialogs(self) -> tuple[str, ...]:
         """JavaScript dialogs that were raised since the last action began, and dismissed."""
         return tuple(self._dialogs)
