@@ -59,6 +59,8 @@ class ChildSession:
             raise PlaywrightError(f"{method}: a {self.kind} gave no answer") from error
         finally:
             self._waiting.pop(number, None)
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()  # looked at, even when sending had failed before
 
     def receive(self, message: str) -> tuple[str, Mapping[str, Any]] | None:
         """Take a message of the target: an answer goes to who waits for it, an event is returned."""

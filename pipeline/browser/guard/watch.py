@@ -10,13 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 from playwright.async_api import BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest
 from pipeline.browser.guard.children import ChildSession, Session, TargetTree
+from pipeline.browser.guard.judge import GuardMode, Judge
 from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent
 from pipeline.browser.guard.rules import GuardRules
 
@@ -36,10 +37,6 @@ _MOST_RECORDS = 1_000
 
 #: Says why a document must not be loaded, or nothing when it may.
 DocumentPolicy = Callable[[str], str | None]
-
-#: `strict` stops every request but GET, HEAD, OPTIONS and every WebSocket message, `guard` lets reads through that its
-#: rules know, `observe` stops nothing and records what `guard` would have stopped.
-GuardMode = Literal["strict", "guard", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +89,7 @@ class NetworkGuard:
 
     def __init__(self, policy: DocumentPolicy, *, mode: GuardMode = "guard", rules: GuardRules | None = None) -> None:
         self._policy = policy
-        self._mode = mode
-        self._rules = rules or GuardRules()
+        self._judge = Judge(mode, rules or GuardRules())
         self.hold = False
         self._blocked: list[BlockedRequest] = []
         self._refused: list[tuple[str, str]] = []
@@ -104,7 +100,7 @@ class NetworkGuard:
     async def prepare(self, context: BrowserContext) -> None:
         """Let every document that `context` will load be guarded from inside as well. Call it before opening pages."""
         await context.expose_binding(_BINDING, lambda _, report: self._on_report(report))
-        await context.add_init_script(guard_script(self._mode))
+        await context.add_init_script(guard_script(self._judge.mode))
 
     async def attach(self, page: Page) -> CDPSession:
         """Guard `page` from now on; returns the DevTools session, which the caller may use as well."""
@@ -134,7 +130,7 @@ class NetworkGuard:
 
     def record(self, request: BlockedRequest) -> None:
         """Note a request that was stopped elsewhere: by the egress proxy, by a page that did not send it."""
-        kept = self._observed if self._mode == "observe" else self._blocked
+        kept = self._blocked if self._judge.stops else self._observed
         if len(kept) < _MOST_RECORDS:
             kept.append(request)
 
@@ -145,7 +141,7 @@ class NetworkGuard:
         # The frame's own session sees the requests of its workers, but nobody their WebSockets.
         await child.send("Runtime.enable")
         await child.send("Runtime.addBinding", {"name": _BINDING})
-        await child.send("Runtime.evaluate", {"expression": guard_script(self._mode)})
+        await child.send("Runtime.evaluate", {"expression": guard_script(self._judge.mode)})
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -160,8 +156,9 @@ class NetworkGuard:
         except (ValueError, KeyError, TypeError):
             log.debug("guard/unreadable_report %.100s", text)
             return False
-        readable = self._mode != "strict" and isinstance(message, str) and not report.get("worker")
-        if readable and self._rules.why_message(url, message):
+        # A worker asks nobody: what it reports it has not sent.
+        asks = kind == "websocket" and not report.get("worker")
+        if asks and not self._judge.message_may_change(url, message if isinstance(message, str) else None):
             return True
         self.record(BlockedRequest("SEND" if kind == "websocket" else "POST", url, kind))
         return False
@@ -176,15 +173,8 @@ class NetworkGuard:
     def _may_change(self, event: Mapping[str, Any]) -> bool:
         request = event["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
-        if not self._rules.changes(request["method"], request["url"], headers):
-            return False
-        if self._mode == "strict":
-            return True
         sent = Sent(request["method"], request["url"], headers, _body_of(request))
-        rule = self._rules.why_read(sent, document=event["resourceType"] == "Document")
-        if rule is not None:
-            log.debug("guard/read %s %s: %s", sent.method, sent.url, rule)
-        return rule is None
+        return self._judge.may_change(sent, document=event["resourceType"] == "Document")
 
     async def _decide(self, session: Session, event: Mapping[str, Any], main_frame: str, targets: TargetTree) -> None:
         request = event["request"]
@@ -200,7 +190,7 @@ class NetworkGuard:
             if changes:
                 worker = not document and targets.worker(event["frameId"])
                 self.record(BlockedRequest(method, url, "worker" if worker else event["resourceType"].lower()))
-                stop = self._mode != "observe"
+                stop = self._judge.stops
             if reason is not None and not stop:
                 self._refused.append((url, reason))
                 stop = True
