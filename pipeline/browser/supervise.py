@@ -13,19 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import Counter
-from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from playwright.async_api import Browser, CDPSession
-from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Browser
 
-from pipeline.browser.processes import Process, children, descendants, kill, memory_bytes, reap
+from pipeline.browser.processes import Process, memory_bytes
 from waygraph.errors import BrowserFailure
 
 log = logging.getLogger(__name__)

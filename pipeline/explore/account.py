@@ -1,13 +1,16 @@
-"""What did the run do, skip and fail at? Counters and lists that become its report."""
+"""What did the run do, skip and fail at? Counters, and the fate of every element, that become its report."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pipeline.explore.capture import DepthRow, ExploreReport, Failure, Skip
+from pipeline.explore.journal_records import Fate
 
-#: Entries kept of each list; the counters stay complete.
+#: Entries shown of each list; the counters are complete, and so is the table of fates that is published.
 MAX_LISTED = 2_000
 
 
@@ -22,15 +25,16 @@ class Account:
         self.stopped_by = ""
         """The limit that ended the run; empty when all was explored."""
         self.partial = False
-        """Ended by wall time or interrupt: what was found depends on how fast the machine is."""
+        """Ended by wall time, bytes or interrupt: what was found depends on how fast the machine is."""
+        self.fates: list[Fate] = []
+        """What became of elements since the last `take_fates`; those that became edges are not listed."""
         self._began = time.monotonic()
+        self._seconds_before = 0.0
         self._depths: list[DepthRow] = []
-        self._skips: list[Skip] = []
-        self._failures: list[Failure] = []
 
     @property
     def seconds(self) -> float:
-        """Wall time since the run began."""
+        """Wall time since this process took the run up."""
         return time.monotonic() - self._began
 
     @property
@@ -43,17 +47,32 @@ class Account:
         """Work items that did not work."""
         return self.counters["explore/failed"]
 
-    def skip(self, skip: Skip) -> None:
-        """Record an element that is left alone."""
+    def skip(self, skip: Skip, item: int | None = None) -> None:
+        """Record an element that is left alone; `item` is its place in its level when it was tried before that."""
         self.counters[f"skip/{skip.reason}"] += 1
-        if len(self._skips) < MAX_LISTED:
-            self._skips.append(skip)
+        self.fates.append(
+            Fate(
+                skip.node_id,
+                skip.element,
+                "skipped",
+                skip.reason,
+                skip.detail,
+                item,
+                rule=skip.rule,
+                target=skip.target,
+                xpath=skip.xpath,
+            )
+        )
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, item: int | None = None) -> None:
         """Record a work item that did not work."""
         self.counters["explore/failed"] += 1
-        if len(self._failures) < MAX_LISTED:
-            self._failures.append(failure)
+        self.fates.append(Fate(failure.node_id, failure.action, "failed", failure.reason, item=item))
+
+    def take_fates(self) -> tuple[Fate, ...]:
+        """Fates since the last call."""
+        taken, self.fates = tuple(self.fates), []
+        return taken
 
     def interrupt(self, reason: str) -> None:
         """End the run early; what was found until now is kept."""
@@ -64,15 +83,44 @@ class Account:
         """Record what one level of the search found."""
         self._depths.append(DepthRow(depth, states, activations, round(seconds, 3)))
 
-    def report(self) -> ExploreReport:
-        """The account as plain data."""
+    def remember(self) -> dict[str, Any]:
+        """What a resumed run must know besides the counters, as plain JSON."""
+        return {
+            "planned": self.planned,
+            "stopped_by": self.stopped_by,
+            "seconds": self._seconds_before + self.seconds,
+            "depths": [[row.depth, row.states, row.activations, row.seconds] for row in self._depths],
+        }
+
+    def recall(self, memory: Mapping[str, Any], counters: Mapping[str, int]) -> None:
+        """Take over what `remember` gave."""
+        self.counters.update(counters)
+        self.planned, self.stopped_by = memory["planned"], memory["stopped_by"]
+        self._seconds_before = memory["seconds"]
+        self._depths = [DepthRow(*row) for row in memory["depths"]]
+
+    def report(self, fates: Iterable[Fate], *, table: str = "") -> ExploreReport:
+        """The account as plain data; `fates` are all there are, and `table` the blob that holds them."""
+        skips: list[Skip] = []
+        failures: list[Failure] = []
+        pending = 0
+        for fate in fates:
+            if fate.status == "skipped" and len(skips) < MAX_LISTED:
+                skips.append(
+                    Skip(fate.state, fate.reason, fate.element, fate.detail, fate.rule, fate.target, fate.xpath)
+                )
+            elif fate.status == "failed" and len(failures) < MAX_LISTED:
+                failures.append(Failure(fate.state, fate.element, fate.reason))
+            pending += fate.status == "pending"
         return ExploreReport(
             start_url=self.start_url,
-            seconds=round(self.seconds, 3),
+            seconds=round(self._seconds_before + self.seconds, 3),
             partial=self.partial,
             stopped_by=self.stopped_by,
             depths=tuple(self._depths),
             counters={name: count for name, count in sorted(self.counters.items()) if count},
-            skips=tuple(self._skips),
-            failures=tuple(self._failures),
+            skips=tuple(skips),
+            failures=tuple(failures),
+            pending=pending,
+            fates=table,
         )

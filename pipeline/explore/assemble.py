@@ -8,8 +8,7 @@ from dataclasses import replace
 from index.graph import Edge, InteractionGraph, Node, Observation
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.difference import Mode, difference_key, split_candidates
-from pipeline.explore.growth import State
-from pipeline.explore.state import Load
+from pipeline.explore.state import Load, State
 
 Look = Callable[[str], Snapshot]
 

@@ -77,7 +77,15 @@ class DepthRow:
 
 @dataclass(frozen=True, slots=True)
 class ExploreReport:
-    """A run's account of itself. `counters` has flat `area/name` keys, all documented in docs/counters.md."""
+    """A run's account of itself.
+
+    Attributes
+    ----------
+    counters : flat `area/name` keys, all documented in docs/counters.md.
+    skips, failures : the first of each.
+    pending : work items that were left when a limit ended the run.
+    fates : content hash of the table of all elements and what became of them (`index.store.fates`).
+    """
 
     start_url: str
     seconds: float
@@ -87,6 +95,8 @@ class ExploreReport:
     counters: Mapping[str, int]
     skips: tuple[Skip, ...] = ()
     failures: tuple[Failure, ...] = ()
+    pending: int = 0
+    fates: str = ""
 
 
 @dataclass(frozen=True, slots=True)

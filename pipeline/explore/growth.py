@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from index.graph import Edge
 from pipeline.browser.snapshot import Snapshot
@@ -12,24 +11,8 @@ from pipeline.explore.capture import Failure, Skip
 from pipeline.explore.level import Item
 from pipeline.explore.policy import Refusal
 from pipeline.explore.scope import Scope
+from pipeline.explore.state import State
 from pipeline.explore.worker import Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """A state of the graph: what is needed of it all the time. How it looked is kept elsewhere."""
-
-    id: str
-    url: str
-    raw_url: str
-    title: str
-    depth: int
-    parent: str | None
-
-    @classmethod
-    def of(cls, seen: Snapshot, depth: int, parent: str | None) -> State:
-        """The state that a first look found."""
-        return cls(seen.id, seen.url, seen.raw_url, seen.title, depth, parent)
 
 
 class Growth:
@@ -57,7 +40,7 @@ class Growth:
         """Take one outcome into the graph; False ends the level, at a cap."""
         source, action, account = item.state_id, item.candidate.action, self._account
         if not outcome.node_id:
-            account.fail(Failure(source, str(action), outcome.problem))
+            account.fail(Failure(source, str(action), outcome.problem), item.index)
             return True
         known = outcome.node_id in self.states
         seen = None if known else self._look(outcome.node_id)
@@ -66,9 +49,9 @@ class Growth:
             if reason.reason == "no_effect":
                 account.counters["hover/no_effect"] += 1
             elif reason.reason.startswith("http_") or reason.reason in {"not_html", "not_loaded"}:
-                account.fail(Failure(source, str(action), f"{reason.reason} {reason.detail}".strip()))
+                account.fail(Failure(source, str(action), f"{reason.reason} {reason.detail}".strip()), item.index)
             else:
-                account.skip(Skip(source, reason.reason, str(action), reason.detail))
+                account.skip(Skip(source, reason.reason, str(action), reason.detail), item.index)
             return True
         if seen is not None:
             if len(self.states) >= self._max_states:

@@ -12,7 +12,7 @@ from index.graph import Edge
 from pipeline.browser.snapshot import Candidate
 from pipeline.explore.journal_codec import pack, unpack
 from pipeline.explore.journal_file import JournalFile, Statement
-from pipeline.explore.state import Load
+from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
 
 #: Version of what is in the file. One written by another version is not resumed.
@@ -38,24 +38,13 @@ Blobs = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class StateRow:
-    """A state of the graph without its look: what a resumed run must know of every state at once."""
-
-    id: str
-    url: str
-    raw_url: str
-    title: str
-    depth: int
-    parent: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Fate:
     """What became of an element or URL.
 
     Attributes
     ----------
     item : its place in its level when it was work to do; nothing when it was decided without (by policy, a cap).
+    rule, target, xpath : as in `Skip`.
     """
 
     state: str
@@ -64,6 +53,9 @@ class Fate:
     reason: str = ""
     detail: str = ""
     item: int | None = None
+    rule: str = ""
+    target: str = ""
+    xpath: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +68,7 @@ class Checkpoint:
     counters, memories : as a whole. Memories are plain JSON, by the name of the module that has them.
     """
 
-    states: Sequence[StateRow] = ()
+    states: Sequence[State] = ()
     edges: Sequence[Edge] = ()
     fates: Sequence[Fate] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
@@ -100,7 +92,7 @@ class Resumed:
     committed: int
     items: Sequence[tuple[str, Candidate]]
     outcomes: Mapping[int, Outcome]
-    states: Sequence[StateRow]
+    states: Sequence[State]
     edges: Sequence[Edge]
     counters: Mapping[str, int]
     memories: Mapping[str, Any]
@@ -196,7 +188,7 @@ def read_resumed(file: JournalFile, meta: Mapping[str, bytes]) -> Resumed:
         committed=committed,
         items=Items(file.read("SELECT state, candidate FROM items WHERE key >= ? AND key < ? ORDER BY key", level)),
         outcomes={key & INDEX: unpack(raw, Outcome) for key, raw in outcomes},
-        states=[unpack(raw, StateRow) for (raw,) in file.read("SELECT state FROM states ORDER BY key")],
+        states=[unpack(raw, State) for (raw,) in file.read("SELECT state FROM states ORDER BY key")],
         edges=[unpack(raw, Edge) for (raw,) in file.read("SELECT edge FROM edges ORDER BY key")],
         counters=unpack(meta["counters"], dict[str, int]),
         memories=unpack(meta["memories"], dict[str, Any]),

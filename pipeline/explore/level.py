@@ -36,11 +36,17 @@ class Level:
     ----------
     items : in canonical order.
     commit : takes an item's outcome into the graph; returns False to end the level there, at a cap.
-    done : items whose outcomes an earlier run left behind; they are handed in with `done`, and not given out.
+    committed : so many items are part of the graph already.
+    done : further items whose outcomes an earlier run left behind; they are handed in, and not given out.
     """
 
     def __init__(
-        self, items: Sequence[Item], commit: Callable[[Item, Outcome], bool], *, done: Collection[int] = ()
+        self,
+        items: Sequence[Item],
+        commit: Callable[[Item, Outcome], bool],
+        *,
+        committed: int = 0,
+        done: Collection[int] = (),
     ) -> None:
         self._items = items
         self._commit = commit
@@ -48,16 +54,20 @@ class Level:
         for _, group in groupby(items, key=lambda item: item.state_id):
             of_state = tuple(group)
             for first in range(0, len(of_state), CHUNK):
-                if chunk := tuple(item for item in of_state[first : first + CHUNK] if item.index not in done):
+                if chunk := tuple(
+                    item
+                    for item in of_state[first : first + CHUNK]
+                    if item.index >= committed and item.index not in done
+                ):
                     self._chunks.append(chunk)
         self._outcomes: dict[int, Outcome] = {}
-        self._next = 0
+        self.committed = committed
         self.closed = False
 
     @property
     def pending(self) -> int:
         """Items that were not committed yet."""
-        return 0 if self.closed else len(self._items) - self._next
+        return 0 if self.closed else len(self._items) - self.committed
 
     def take(self) -> tuple[Item, ...]:
         """The next chunk for a worker; nothing when all are taken."""
@@ -66,9 +76,9 @@ class Level:
     def done(self, item: Item, outcome: Outcome) -> None:
         """Hand in an outcome. It is committed as soon as those of all earlier items are."""
         self._outcomes[item.index] = outcome
-        while not self.closed and self._next in self._outcomes:
-            self.closed = not self._commit(self._items[self._next], self._outcomes.pop(self._next))
-            self._next += 1
+        while not self.closed and self.committed in self._outcomes:
+            self.closed = not self._commit(self._items[self.committed], self._outcomes.pop(self.committed))
+            self.committed += 1
 
     def stop(self) -> None:
         """End the level early (wall time, interrupt): commit what is done, gaps or not, and give out nothing more."""

@@ -1,10 +1,28 @@
-"""What does a running exploration know of a URL that it loaded?"""
+"""What does a running exploration know of every state, and of every URL that it loaded?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from index.graph import BlockedRequest
+from pipeline.browser.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of the graph: what is needed of it all the time. How it looked is kept elsewhere."""
+
+    id: str
+    url: str
+    raw_url: str
+    title: str
+    depth: int
+    parent: str | None = None
+
+    @classmethod
+    def of(cls, seen: Snapshot, depth: int, parent: str | None) -> State:
+        """The state that a first look found."""
+        return cls(seen.id, seen.url, seen.raw_url, seen.title, depth, parent)
 
 
 @dataclass(frozen=True, slots=True)

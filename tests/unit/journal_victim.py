@@ -8,7 +8,8 @@ from pathlib import Path
 
 from index.graph import Edge
 from pipeline.explore.journal import Journal
-from pipeline.explore.journal_records import Checkpoint, StateRow
+from pipeline.explore.journal_records import Checkpoint
+from pipeline.explore.state import State
 from tests.unit.test_explore_journal import TERMS, candidate, items, look, outcome, row
 
 LEVELS, WIDTH, WORKERS = 3, 200, 4
@@ -42,7 +43,7 @@ async def explore(folder: Path) -> None:
                     say(f"recorded {depth} {i}")
 
             await asyncio.gather(*(work() for _ in range(WORKERS)))
-            found: list[StateRow] = [row(1 + depth * WIDTH + i) for i in range(WIDTH)]
+            found: list[State] = [row(1 + depth * WIDTH + i) for i in range(WIDTH)]
             edges = [Edge(row(0).id, state.id, candidate(0).action) for state in found]
             depth, known = depth + 1, {}
             await journal.begin_level(depth, items(WIDTH) if depth < LEVELS else [], Checkpoint(found, edges))

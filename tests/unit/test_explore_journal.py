@@ -16,8 +16,8 @@ import pytest
 from index.graph import Action, BlockedRequest, Box, Edge, Segment
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.journal import Journal
-from pipeline.explore.journal_records import Checkpoint, Fate, StateRow
-from pipeline.explore.state import Load
+from pipeline.explore.journal_records import Checkpoint, Fate
+from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
 from waygraph.errors import NotFound, StoreError
 
@@ -54,8 +54,8 @@ def outcome(i: int) -> Outcome:
     )
 
 
-def row(i: int) -> StateRow:
-    return StateRow(f"{i:032x}", f"http://shop.test/{i}", f"http://shop.test/{i}", f"Page {i}", depth=i % 4)
+def row(i: int) -> State:
+    return State(f"{i:032x}", f"http://shop.test/{i}", f"http://shop.test/{i}", f"Page {i}", depth=i % 4)
 
 
 def items(count: int) -> list[tuple[str, Candidate]]:
