@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from pipeline.browser.launch import launch
+from pipeline.browser.snapshot import page_script
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
-from pipeline.explore.start import prepare
+from pipeline.explore.journal import Journal
+from pipeline.explore.start import Start, prepare
 from waygraph.settings import Settings
 
 __all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site"]
@@ -21,6 +28,7 @@ async def explore_site(
     blobs: BlobSink,
     on_progress: Callable[[ExploreProgress], None] | None = None,
     stop: asyncio.Event | None = None,
+    journal: Path | None = None,
 ) -> SiteCapture:
     """Explore one site in a browser of its own and return its map.
 
@@ -30,6 +38,9 @@ async def explore_site(
     blobs : where screenshots, DOMs and accessibility snapshots go while exploring.
     on_progress : called after every work item.
     stop : set it to end early; what was found until then is returned, marked partial.
+    journal : file that what is found is written down in as it is found. An unfinished run of the same site under the
+        same settings is gone on with. It is left behind for the caller to remove (`pipeline.explore.journal_file`)
+        when the map is published. Empty: nothing is left behind.
 
     Raises
     ------
@@ -38,14 +49,33 @@ async def explore_site(
     BrowserMissing, BrowserFailure
         When there is no browser, or it was lost.
     """
-    async with launch(settings.browser) as browser:
-        start = await prepare(browser, start_url, settings)
-        explorer = Explorer(
-            browser,
-            start,
-            settings=settings,
-            blobs=blobs,
-            on_progress=on_progress or (lambda _: None),
-            stop=stop or asyncio.Event(),
-        )
-        return await explorer.run()
+    with TemporaryDirectory(prefix="waygraph-") as scratch:
+        async with launch(settings.browser) as browser:
+            start = await prepare(browser, start_url, settings)
+            path = journal or Path(scratch) / "journal.sqlite"
+            resume = settings.explore.resume
+            with closing(Journal.open(path, terms(start, settings), resume=resume)) as notes:
+                explorer = Explorer(
+                    browser,
+                    start,
+                    journal=notes,
+                    settings=settings,
+                    blobs=blobs,
+                    on_progress=on_progress or (lambda _: None),
+                    stop=stop or asyncio.Event(),
+                )
+                return await explorer.run()
+
+
+#: Settings that shape neither graph nor looks, or must not be written down.
+_FREE = {"workers", "max_seconds", "max_bytes", "resume", "headers", "basic_auth", "proxy", "contact", "storage_state"}
+
+
+def terms(start: Start, settings: Settings) -> dict[str, Any]:
+    """What must be equal for one run to go on with another's journal."""
+    return {
+        "start": start.url,
+        "explore": settings.explore.model_dump(mode="json", exclude=_FREE),
+        "capture": settings.capture.model_dump(mode="json"),
+        "script": hashlib.sha256(page_script().encode()).hexdigest(),
+    }

@@ -8,22 +8,28 @@ from dataclasses import replace
 from index.graph import Edge, InteractionGraph, Node, Observation
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.difference import Mode, difference_key, split_candidates
-from pipeline.explore.state import Load, State
+from pipeline.explore.state import State
 
 Look = Callable[[str], Snapshot]
 
 
 def build_graph(
-    states: Mapping[str, State], edges: Sequence[Edge], loads: Mapping[str, Load], mode: Mode, look: Look
+    states: Mapping[str, State],
+    edges: Sequence[Edge],
+    load_ms: Callable[[State], float | None],
+    mode: Mode,
+    look: Look,
 ) -> InteractionGraph:
     """The interaction graph: nodes in the order they were found, walked edges first, then inherited ones.
 
-    `look` gives the first look at a state, by id.
+    Parameters
+    ----------
+    load_ms : how long loading its URL takes for a state that this reproduces; nothing for others.
+    look : the first look at a state, by id.
     """
     graph = InteractionGraph()
     for node_id, state in states.items():
-        load = loads.get(state.url, Load())
-        addressable = load.node_id == node_id
+        ms = load_ms(state)
         graph.add_node(
             Node(
                 id=node_id,
@@ -31,8 +37,8 @@ def build_graph(
                 title=state.title,
                 structure=look(node_id).structure,
                 depth=state.depth,
-                addressable=addressable,
-                load_ms=round(load.ms, 1) if addressable else 0.0,
+                addressable=ms is not None,
+                load_ms=round(ms or 0.0, 1),
             )
         )
     for edge in edges:

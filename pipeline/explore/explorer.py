@@ -5,32 +5,42 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import asdict
 
 from playwright.async_api import Browser
 
-from index.graph import PathStep
+from index.graph import PathStep, similarity
+from index.store.fates import fates_table
 from pipeline.browser.session import GuardedPage
-from pipeline.browser.snapshot import Candidate, Lens, Snapshot
+from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.explore.account import Account
 from pipeline.explore.assemble import build_graph, build_observations
-from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture, Skip
-from pipeline.explore.difference import split_candidates
-from pipeline.explore.explain import refused
-from pipeline.explore.growth import Growth, State
+from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
+from pipeline.explore.frontier import Frontier
+from pipeline.explore.growth import Growth
+from pipeline.explore.identity import Recogniser, Skeleton
+from pipeline.explore.identity.traps import Traps
+from pipeline.explore.journal import Journal
+from pipeline.explore.journal_records import Checkpoint
 from pipeline.explore.level import Item, Level
 from pipeline.explore.loads import Loads, TakeCapture
-from pipeline.explore.looks import Looks, MemoryLooks
-from pipeline.explore.policy import Refusal
+from pipeline.explore.looks import Looks
 from pipeline.explore.start import Start
-from pipeline.explore.state import Load
+from pipeline.explore.state import State
 from pipeline.explore.undo import Undo
 from pipeline.explore.ways import Ways
-from pipeline.explore.worker import Worker
+from pipeline.explore.worker import Outcome, Worker
 from waygraph.errors import BrowserFailure
 from waygraph.settings import Settings
 
 log = logging.getLogger(__name__)
+
+#: A page that looks this much like a recorded state (Jaccard over element hashes, same URL) may stand in for it on the
+#: way to a work item.
+STAND_IN_SIMILARITY = 0.9
+#: After so many commits in a level a checkpoint is written: a resumed run has no more than these to take in again.
+_COMMITS_PER_CHECKPOINT = 500
 
 
 class Explorer:
@@ -39,6 +49,7 @@ class Explorer:
     Parameters
     ----------
     start : the prepared start page: session, scope, policies.
+    journal : holds what an earlier process found, and takes down what this one finds.
     stop : set it to end the run early; what was found until then is returned, marked partial.
     """
 
@@ -47,26 +58,42 @@ class Explorer:
         browser: Browser,
         start: Start,
         *,
+        journal: Journal,
         settings: Settings,
         blobs: BlobSink,
         on_progress: Callable[[ExploreProgress], None],
         stop: asyncio.Event,
     ) -> None:
+        explore = settings.explore
         self._browser = browser
         self._start = start
+        self._journal = journal
         self._settings = settings
         self._on_progress = on_progress
         self._stop = stop
-        self._lens = Lens.of(settings.browser, settings.explore)
+        self._sink = blobs
+        self._lens = Lens.of(settings.browser, explore)
+        self._resumed = journal.last()
         self.account = Account(start_url=start.url)
         counters = self.account.counters
-        self._looks = Looks(MemoryLooks(), blobs, counters, {})
-        self._growth = Growth(start.scope, self.account, self._looks.get, max_states=settings.explore.max_states)
-        self._loads = Loads(settings.explore.url_policy, self._record_load)
+        self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {})
+        skeleton = Skeleton(explore.url_policy) if explore.mode == "skeleton" else None
+        recogniser = Recogniser(explore.identity, explore.url_policy, skeleton=skeleton)
+        traps = Traps(explore.trap_budget, recogniser.key)
+        self._skeleton = skeleton
+        self._growth = Growth(
+            start.scope, self.account, recogniser, traps, self._looks.get, max_states=explore.max_states
+        )
+        self._frontier = Frontier(
+            start.policies, self.account, self._looks, traps=traps, skeleton=skeleton, settings=explore
+        )
+        self._loads = Loads(explore.url_policy, journal.record_load)
         self._undo = Undo(counters)
+        self._kept_states = self._kept_edges = 0
+        """So many of the states and edges are in the journal's last checkpoint."""
 
     async def run(self) -> SiteCapture:
-        """Explore to the configured depth or to the first limit that is met.
+        """Explore to the configured depth or to the first limit that is met, or go on where an earlier process ended.
 
         Raises
         ------
@@ -75,77 +102,98 @@ class Explorer:
         """
         explore = self._settings.explore
         workers = [self._worker() for _ in range(explore.workers)]
+        level = 0
         try:
-            frontier = [await self._first_state(workers[0])]
-            for depth in range(explore.depth):
-                if not frontier or self.account.stopped_by:
-                    break
-                frontier = await self._expand(frontier, depth, workers)
-            await self._probe_all(frontier, workers)
+            if self._resumed is not None:
+                level = self._recall()
+            else:
+                await self._first_state(workers[0])
+            while level < explore.depth and not self.account.stopped_by and (states := self._at_depth(level)):
+                await self._expand(states, level, workers)
+                level += 1
+            await self._unless_stopped(self._probe_all(self._at_depth(level), workers))
         finally:
             await asyncio.gather(*(worker.close() for worker in workers))
-        return self._result()
+        return await self._result()
 
     # ---- one level ---------------------------------------------------------------------------------------------
 
-    async def _expand(self, frontier: Sequence[State], depth: int, workers: Sequence[Worker]) -> list[State]:
+    async def _expand(self, states: Sequence[State], depth: int, workers: Sequence[Worker]) -> None:
         """Act on every new element of the states of one level; the states found make up the next (Alg. 1, l. 5-24)."""
-        began = time.monotonic()
-        states, counters = self._growth.states, self.account.counters
-        before, activated = len(states), counters["explore/activations"]
-        await self._probe_all(frontier, workers)
-        ways = Ways({s.id: s.url for s in states.values() if self._is_addressable(s)}, self._growth.edges)
-        level = Level(self._items(frontier), lambda item, outcome: self._growth.commit(item, outcome, depth + 1))
+        began, counters = time.monotonic(), self.account.counters
+        before, activated = len(self._growth.states), counters["explore/activations"]
+        await self._unless_stopped(self._probe_all(states, workers))
+        if self._must_stop():
+            return
+        level = await self._plan(states, depth)
+        growth = self._growth
+        ways = Ways({s.id: s.url for s in growth.states.values() if self._is_addressable(s)}, growth.edges)
 
         async def work(worker: Worker) -> None:
             while not self._must_stop() and (chunk := level.take()):
-                worker.begin_chunk()
-                state, way = self._looks.get(chunk[0].state_id), self._way_to(chunk[0].state_id, ways)
-                for item in chunk:
-                    if level.closed or self._must_stop():
-                        return
-                    outcome = await worker.perform(state, item.candidate, way)
-                    if not self._browser.is_connected():
-                        raise BrowserFailure(f"The browser died while exploring {self._start.site}.")
-                    level.done(item, outcome)
-                    self._report_progress(depth, level.pending)
+                await self._work_off(chunk, level, worker, ways, depth)
 
-        await _all(work(worker) for worker in workers)
+        await self._unless_stopped(_all(work(worker) for worker in workers))
         if self.account.partial:
             level.stop()
-        found = list(states.values())[before:]
+        found = len(growth.states) - before
         activations = counters["explore/activations"] - activated
-        self.account.finish_depth(depth + 1, len(found), activations, time.monotonic() - began)
-        return found
+        self.account.finish_depth(depth + 1, found, activations, time.monotonic() - began)
 
-    def _items(self, frontier: Sequence[State]) -> list[Item]:
-        """Work of one level in canonical order: states as they were found, elements in document order."""
-        items: list[Item] = []
-        account, explore = self.account, self._settings.explore
-        budget = explore.max_activations - account.planned
-        for state in frontier:
-            seen = self._looks.get(state.id)
-            parent = self._looks.get(state.parent) if state.parent else None
-            new, old = split_candidates(seen, parent, explore.diff)
-            account.counters["diff/saved"] += sum(1 for c in old if self._refusal(c, seen) is None)
-            for candidate in new:
-                if refusal := self._refusal(candidate, seen):
-                    account.skip(refused(state.id, candidate, refusal))
-                elif len(items) >= budget:
-                    account.skip(Skip(state.id, "max_activations", str(candidate.action)))
-                    account.stopped_by = "max_activations"
-                else:
-                    items.append(Item(len(items), state.id, candidate))
-        account.planned += len(items)
-        return items
+    async def _plan(self, states: Sequence[State], depth: int) -> Level:
+        """The level's work: planned now and written down, or what an earlier process left of it."""
+        resumed, self._resumed = self._resumed, None
+        if resumed is None:
+            items = self._frontier.items(states)
+            planned = [(item.state_id, item.candidate) for item in items]
+            await self._journal.begin_level(depth, planned, self._checkpoint())
+            return Level(items, lambda item, outcome: self._growth.commit(item, outcome, depth + 1))
+        items = [Item(i, state_id, candidate) for i, (state_id, candidate) in enumerate(resumed.items)]
+        level = Level(
+            items,
+            lambda item, outcome: self._growth.commit(item, outcome, depth + 1),
+            committed=resumed.committed,
+            done=resumed.outcomes.keys(),
+        )
+        for index, outcome in resumed.outcomes.items():
+            level.done(items[index], outcome)
+        self.account.counters["explore/resumed_items"] += len(resumed.outcomes)
+        return level
 
-    def _refusal(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:
-        return next((no for policy in self._start.policies if (no := policy.refuse(candidate, seen))), None)
+    async def _work_off(self, chunk: Sequence[Item], level: Level, worker: Worker, ways: Ways, depth: int) -> None:
+        worker.begin_chunk()
+        state, way = self._looks.get(chunk[0].state_id), self._way_to(chunk[0].state_id, ways)
+        for item in chunk:
+            if level.closed or self._must_stop():
+                return
+            refusal = self._frontier.refuse_now(item)
+            outcome = (
+                Outcome(left_out=(refusal.reason, refusal.detail))
+                if refusal is not None
+                else await worker.perform(state, item.candidate, way)
+            )
+            if not self._browser.is_connected():
+                raise BrowserFailure(f"The browser died while exploring {self._start.site}.")
+            await self._journal.record(depth, item.index, outcome)
+            committed = level.committed
+            level.done(item, outcome)
+            if level.committed // _COMMITS_PER_CHECKPOINT != committed // _COMMITS_PER_CHECKPOINT:
+                await self._journal.save(depth, level.committed, self._checkpoint())
+            self._report_progress(depth, level.pending)
 
     # ---- reaching states -----------------------------------------------------------------------------------------
 
     def _way_to(self, node_id: str, ways: Ways) -> tuple[PathStep, ...] | None:
         return ways.to(node_id, {each: state.url for each, state in self._growth.states.items()})
+
+    def _agrees(self, seen: Snapshot, step: PathStep) -> bool:
+        """Whether a look on the way is what the map expects there, or near enough to go on from."""
+        expected = step.expected_node_id
+        if seen.id == expected or self._growth.canonical(seen.id) == expected:
+            return True
+        alike = similarity(seen.structure, self._looks.get(expected).structure) >= STAND_IN_SIMILARITY
+        self.account.counters["reach/stand_ins"] += int(alike and seen.url == step.expected_url)
+        return alike and seen.url == step.expected_url
 
     async def _probe_all(self, states: Sequence[State], workers: Sequence[Worker]) -> None:
         """Find out which states their URLs reproduce."""
@@ -160,9 +208,17 @@ class Explorer:
         await _all(probe(worker) for worker in workers)
 
     def _is_addressable(self, state: State) -> bool:
-        return self._loads.node_at(state.url) == state.id
+        load = self._loads.known(state.url)
+        return load is not None and self._growth.canonical(load.node_id) == state.id
 
-    async def _first_state(self, worker: Worker) -> State:
+    def _load_ms(self, state: State) -> float | None:
+        load = self._loads.known(state.url) if self._is_addressable(state) else None
+        return load.ms if load is not None else None
+
+    def _at_depth(self, depth: int) -> list[State]:
+        return [state for state in self._growth.states.values() if state.depth == depth]
+
+    async def _first_state(self, worker: Worker) -> None:
         began = time.monotonic()
         load = await self._loads.get(self._start.url, worker.loader)
         if not load.node_id:
@@ -170,15 +226,41 @@ class Explorer:
         state = self._growth.begin(self._looks.get(load.node_id))
         self._loads.know(state.url, load)
         self.account.finish_depth(0, 1, 0, time.monotonic() - began)
-        return state
 
     async def _see(self, seen: Snapshot, take: TakeCapture) -> None:
         """Keep a look; what is no page of this site is not captured."""
         wanted = seen.is_page and not self._start.scope.refuse_url(seen.raw_url)
         await self._looks.see(seen, take, capture=wanted)
 
-    async def _record_load(self, url: str, load: Load) -> None:
-        pass
+    # ---- checkpoints ---------------------------------------------------------------------------------------------
+
+    def _checkpoint(self) -> Checkpoint:
+        """What was committed since the last one."""
+        growth = self._growth
+        states = tuple(growth.states.values())[self._kept_states :]
+        edges = tuple(growth.edges[self._kept_edges :])
+        self._kept_states, self._kept_edges = len(growth.states), len(growth.edges)
+        return Checkpoint(
+            states=states,
+            edges=edges,
+            fates=self.account.take_fates(),
+            counters=dict(self.account.counters),
+            memories={"account": self.account.remember(), "growth": growth.remember()},
+        )
+
+    def _recall(self) -> int:
+        """Take over what an earlier process found; returns the depth that it was working on."""
+        resumed = self._resumed
+        if resumed is None:
+            raise ValueError("there is nothing to resume")
+        for url, load in resumed.loads.items():
+            self._loads.know(url, load)
+        looks = {state.id: self._looks.get(state.id) for state in resumed.states}
+        self._growth.recall(resumed.memories["growth"], resumed.states, resumed.edges, looks)
+        self.account.recall(resumed.memories["account"], resumed.counters)
+        self._kept_states, self._kept_edges = len(resumed.states), len(resumed.edges)
+        log.info("explore/resumed %s: %d states, depth %d", self._start.site, len(resumed.states), resumed.depth)
+        return resumed.depth
 
     # ---- the run as a whole --------------------------------------------------------------------------------------
 
@@ -193,6 +275,7 @@ class Explorer:
             undo=self._undo,
             counters=self.account.counters,
             see=self._see,
+            agrees=self._agrees,
             item_seconds=self._settings.explore.page_seconds,
         )
 
@@ -202,6 +285,21 @@ class Explorer:
         elif self.account.seconds > self._settings.explore.max_seconds:
             self.account.interrupt("max_seconds")
         return self.account.partial
+
+    async def _unless_stopped(self, work: Awaitable[None]) -> None:
+        """Await `work`, but drop what it is in the middle of as soon as the run is told to stop, or out of time."""
+        working = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stop.wait())
+        left = self._settings.explore.max_seconds - self.account.seconds
+        try:
+            await asyncio.wait({working, stopping}, timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            stopping.cancel()
+            working.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
+        self._must_stop()
 
     def _report_progress(self, depth: int, pending: int) -> None:
         self._on_progress(
@@ -217,17 +315,18 @@ class Explorer:
             )
         )
 
-    def _result(self) -> SiteCapture:
+    async def _result(self) -> SiteCapture:
         states, look = self._growth.states, self._looks.get
-        graph = build_graph(states, self._growth.edges, self._loads.all(), self._settings.explore.diff, look)
-        profile = {**self._settings.capture.model_dump(), "user_agent": self._start.user_agent}
+        graph = build_graph(states, self._growth.edges, self._load_ms, self._settings.explore.diff, look)
+        fates = list(self._journal.fates(self.account.fates))
+        table = await asyncio.to_thread(lambda: self._sink.put(fates_table(asdict(fate) for fate in fates)))
         return SiteCapture(
             site=self._start.site,
             start_url=self._start.url,
             graph=graph,
             observations=build_observations(states, self._looks.captured, look),
-            report=self.account.report(),
-            profile=profile,
+            report=self.account.report(fates, table=table),
+            profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
         )
 
 

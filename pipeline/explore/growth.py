@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from index.graph import Edge
+from index.graph import Edge, Merge
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.account import Account
 from pipeline.explore.capture import Failure, Skip
+from pipeline.explore.identity import CameBy, Recogniser
+from pipeline.explore.identity.traps import Traps
 from pipeline.explore.level import Item
 from pipeline.explore.policy import Refusal
 from pipeline.explore.scope import Scope
@@ -20,51 +23,78 @@ class Growth:
 
     Parameters
     ----------
+    recogniser : tells looks at known states from looks at new ones.
+    traps : notices groups of states that only lead to more of themselves.
     look : the first look at a state, by id.
     """
 
-    def __init__(self, scope: Scope, account: Account, look: Callable[[str], Snapshot], *, max_states: int) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        account: Account,
+        recogniser: Recogniser,
+        traps: Traps,
+        look: Callable[[str], Snapshot],
+        *,
+        max_states: int,
+    ) -> None:
         self._scope = scope
         self._account = account
+        self._recogniser = recogniser
+        self._traps = traps
         self._look = look
         self._max_states = max_states
         self.states: dict[str, State] = {}
         self.edges: list[Edge] = []
+        self.merges: dict[str, Merge] = {}
+        """Looks that were taken for a known state, by their own id."""
 
     def begin(self, seen: Snapshot) -> State:
         """Take the start state."""
-        state = self.states[seen.id] = State.of(seen, 0, None)
-        return state
+        self._recogniser.place(seen, source=None, came_by="load")
+        return self._add(seen, 0, None, "load")
+
+    def canonical(self, node_id: str) -> str:
+        """The state that a look with this id was taken for; the id itself when it is no other's."""
+        merge = self.merges.get(node_id)
+        return merge.kept if merge is not None else node_id
 
     def commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
         """Take one outcome into the graph; False ends the level, at a cap."""
         source, action, account = item.state_id, item.candidate.action, self._account
+        if outcome.left_out[0]:
+            self._account_for(item, Refusal(*outcome.left_out))
+            return True
         if not outcome.node_id:
             account.fail(Failure(source, str(action), outcome.problem), item.index)
             return True
-        known = outcome.node_id in self.states
-        seen = None if known else self._look(outcome.node_id)
-        reason = self._why_no_edge(source, outcome, seen, is_hover=action.kind == "hover")
+        target = self.canonical(outcome.node_id)
+        seen = None if target in self.states else self._look(target)
+        reason = self._why_no_edge(source, target, outcome, seen, is_hover=action.kind == "hover")
+        if reason is None and seen is not None:
+            target = self._place(seen, source, outcome)
+            # What turned out to be the state itself may still be no edge.
+            reason = self._why_no_edge(source, target, outcome, None, is_hover=action.kind == "hover")
+        is_new = seen is not None and target == seen.id
+        if reason is None and seen is not None and is_new:
+            reason = self._traps.refuse_seen(seen, self._look(source), _came_by(outcome))
         if reason is not None:
-            if reason.reason == "no_effect":
-                account.counters["hover/no_effect"] += 1
-            elif reason.reason.startswith("http_") or reason.reason in {"not_html", "not_loaded"}:
-                account.fail(Failure(source, str(action), f"{reason.reason} {reason.detail}".strip()), item.index)
-            else:
-                account.skip(Skip(source, reason.reason, str(action), reason.detail), item.index)
+            self._account_for(item, reason)
             return True
-        if seen is not None:
+        if seen is not None and is_new:
             if len(self.states) >= self._max_states:
                 account.stopped_by = "max_states"
                 return False
-            self.states[seen.id] = State.of(seen, depth, source)
+            self._add(seen, depth, source, _came_by(outcome))
+        elif seen is not None:
+            self._traps.repeated(seen.url)
         account.counters["guard/blocked"] += len(outcome.blocked)
         for url in outcome.other_tabs:
             account.skip(Skip(source, "second_tab", str(action), url))
         self.edges.append(
             Edge(
                 source=source,
-                target=outcome.node_id,
+                target=target,
                 action=action,
                 cost_ms=round(outcome.ms, 1),
                 opens_tab=outcome.opens_tab,
@@ -74,8 +104,35 @@ class Growth:
         )
         return True
 
-    def _why_no_edge(self, source: str, outcome: Outcome, seen: Snapshot | None, *, is_hover: bool) -> Refusal | None:
-        if outcome.node_id == source:
+    def _place(self, seen: Snapshot, source: str, outcome: Outcome) -> str:
+        """The state that `seen` is: a known one, or its own."""
+        if outcome.noise:
+            self._recogniser.note_volatile(self.states[source].url, outcome.noise)
+        placement = self._recogniser.place(seen, source=self._look(source), came_by=_came_by(outcome))
+        if placement.merge is not None:
+            self.merges[seen.id] = placement.merge
+            self._account.counters[f"merge/{placement.merge.reason}"] += 1
+        return placement.node_id
+
+    def _add(self, seen: Snapshot, depth: int, parent: str | None, came_by: CameBy) -> State:
+        state = self.states[seen.id] = State.of(seen, depth, parent)
+        self._recogniser.add(seen, came_by)
+        self._traps.visited(seen, self._look(parent) if parent else None, came_by)
+        return state
+
+    def _account_for(self, item: Item, reason: Refusal) -> None:
+        source, action, account = item.state_id, str(item.candidate.action), self._account
+        if reason.reason == "no_effect":
+            account.counters["hover/no_effect"] += 1
+        elif reason.reason.startswith("http_") or reason.reason in {"not_html", "not_loaded"}:
+            account.fail(Failure(source, action, f"{reason.reason} {reason.detail}".strip()), item.index)
+        else:
+            account.skip(Skip(source, reason.reason, action, reason.detail), item.index)
+
+    def _why_no_edge(
+        self, source: str, target: str, outcome: Outcome, seen: Snapshot | None, *, is_hover: bool
+    ) -> Refusal | None:
+        if target == source:
             if outcome.refused:
                 url, reason = outcome.refused[0]
                 return Refusal(reason, url)
@@ -92,3 +149,27 @@ class Growth:
         if seen.status >= 400:
             return Refusal(f"http_{seen.status}", seen.url)
         return None if seen.is_page else Refusal("not_html", f"{seen.content_type} {seen.url}")
+
+    # ---- checkpoints ---------------------------------------------------------------------------------------------
+
+    def remember(self) -> dict[str, Any]:
+        """What a resumed run must know besides states and edges, as plain JSON."""
+        return {
+            "merges": [[m.kept, m.merged, m.reason, m.url] for m in self.merges.values()],
+            "recogniser": self._recogniser.remember(),
+            "traps": self._traps.remember(),
+        }
+
+    def recall(
+        self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge], looks: Mapping[str, Snapshot]
+    ) -> None:
+        """Take over what `remember` gave; `looks` are the first looks at the states, by id."""
+        self.states.update((state.id, state) for state in states)
+        self.edges.extend(edges)
+        self.merges.update((merged, Merge(kept, merged, reason, url)) for kept, merged, reason, url in memory["merges"])
+        self._recogniser.recall(memory["recogniser"], looks)
+        self._traps.recall(memory["traps"])
+
+
+def _came_by(outcome: Outcome) -> CameBy:
+    return "load" if outcome.loaded else "in_page"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -122,11 +122,7 @@ class Loads:
                 future.cancel()
         return load
 
-    def node_at(self, url: str) -> str | None:
-        """The state that loading `url` showed; nothing when it was not loaded (yet), or showed nothing."""
+    def known(self, url: str) -> Load | None:
+        """What loading `url` showed; nothing when it was not loaded (yet)."""
         load = self._loads.get(normalize_url(url, self._policy))
-        return load.result().node_id or None if load is not None and load.done() and not load.cancelled() else None
-
-    def all(self) -> Mapping[str, Load]:
-        """Every load that was finished, by normalised URL."""
-        return {url: load.result() for url, load in self._loads.items() if load.done() and not load.cancelled()}
+        return load.result() if load is not None and load.done() and not load.cancelled() else None

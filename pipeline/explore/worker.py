@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import BlockedRequest, PathStep, node_id, similarity
+from index.graph import BlockedRequest, PathStep, node_id
 from pipeline.browser.guard import Stopped
-from pipeline.browser.replay import replay
+from pipeline.browser.replay import Agreement, replay
 from pipeline.browser.session import GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
@@ -21,9 +21,6 @@ from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
-
-#: A state that looks this much like the recorded one (Jaccard over element hashes, same URL) may stand in for it.
-STAND_IN_SIMILARITY = 0.9
 
 
 class NotReached(WaygraphError):
@@ -40,6 +37,7 @@ class Outcome:
     loaded : the action asked for a document, which was loaded beside: `node_id` is what its URL shows.
     refused : documents that policy kept the action from loading, with the reason.
     problem : why the item failed; empty when it did not.
+    left_out : why it was not tried after all, and what decided that; found out while its level was worked on.
     noise : element hashes in which the page that was acted on differed from the recorded look of its state.
     """
 
@@ -54,6 +52,7 @@ class Outcome:
     downloads: tuple[str, ...] = ()
     other_tabs: tuple[str, ...] = ()
     noise: tuple[str, ...] = ()
+    left_out: tuple[str, str] = ("", "")
 
 
 @dataclass(slots=True)
@@ -88,6 +87,7 @@ class Worker:
     see : is told every look at something new, and how to capture it while a page shows it.
     loads : what URLs show, shared by all workers.
     undo : ways to take in-page changes back, shared by all workers.
+    agrees : whether what is seen on the way to a state is what the map expects there.
     """
 
     def __init__(
@@ -99,6 +99,7 @@ class Worker:
         undo: Undo,
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+        agrees: Agreement,
         item_seconds: float,
     ) -> None:
         self._open_page = open_page
@@ -107,6 +108,7 @@ class Worker:
         self._undo = undo
         self._counters = counters
         self._see = see
+        self._agrees = agrees
         self._item_seconds = item_seconds
         self._page: GuardedPage | None = None
         self._stage: _Stage | None = None
@@ -254,18 +256,12 @@ class Worker:
             self._page = await self._open_page()
             self._counters["browser/contexts"] += 1
         self._page.guard.hold = False
-        replayed = await replay(self._page.view, way[done:])
+        replayed = await replay(self._page.view, way[done:], agrees=self._agrees)
         self._counters["reach/replays"] += 1
         self._counters["reach/steps"] += len(replayed.walked)
         seen = replayed.snapshot
-        if seen is None:
+        if seen is None or not replayed.complete:
             raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
-        if not replayed.complete:
-            last = len(replayed.walked) == len(way) - done
-            alike = similarity(seen.structure, state.structure) >= STAND_IN_SIMILARITY
-            if not (last and alike and seen.url == state.url):
-                raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
-            self._counters["reach/stand_ins"] += 1
         self._stage = _Stage(self._page, state, seen, hovered=self._page.view.hovering)
         return self._stage
 

@@ -1,0 +1,63 @@
+"""Does an exploration that ended in the middle go on where it was, and become the same map?"""
+
+import asyncio
+import json
+
+import pytest
+
+from index.graph.export import to_json
+from pipeline.explore import explore_site
+from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from waygraph.demo_site import DemoSite
+from waygraph.settings import Settings
+
+SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
+
+
+def export(capture):
+    return json.dumps(to_json(capture.site, 1, capture.graph), sort_keys=True)
+
+
+async def run(url, journal, *, stop_after=None):
+    stop, done = asyncio.Event(), []
+
+    def on_progress(progress):
+        done.append(progress.activations)
+        if stop_after is not None and len(done) >= stop_after:
+            stop.set()
+
+    capture = await explore_site(
+        url, settings=SETTINGS, blobs=BLOBS, on_progress=on_progress, stop=stop, journal=journal
+    )
+    return capture
+
+
+BLOBS = MemoryBlobs()
+
+
+@pytest.mark.timeout(180)
+def test_a_run_that_was_stopped_twice_becomes_the_map_of_one_that_was_not(tmp_path):
+    journal = tmp_path / "journal.sqlite"
+    with DemoSite() as site:
+        whole = asyncio.run(run(site.url, None))
+        first = asyncio.run(run(site.url, journal, stop_after=5))
+        second = asyncio.run(run(site.url, journal, stop_after=30))
+        last = asyncio.run(run(site.url, journal))
+    assert first.report.partial and second.report.partial and not last.report.partial
+    assert export(last) == export(whole)
+    assert last.report.skips and sorted(last.report.skips, key=str) == sorted(whole.report.skips, key=str)
+    resumed = last.report.counters["explore/resumed_items"]
+    assert resumed > 0
+    # Each worker repeats the one item that it was in the middle of, at each of two stops.
+    assert last.report.counters["explore/activations"] <= whole.report.counters["explore/activations"] + 4
+    assert all(o.screenshot and o.dom for o in last.observations.values())
+
+
+def test_other_settings_begin_anew(tmp_path):
+    journal = tmp_path / "journal.sqlite"
+    with DemoSite() as site:
+        asyncio.run(run(site.url, journal, stop_after=3))
+        other = SETTINGS.model_copy(update={"explore": SETTINGS.explore.model_copy(update={"depth": 0})})
+        capture = asyncio.run(explore_site(site.url, settings=other, blobs=BLOBS, journal=journal))
+    assert len(capture.graph) == 1
+    assert "explore/resumed_items" not in capture.report.counters
