@@ -64,6 +64,12 @@ class RobotsForbidden(WaygraphError):
     exit_code, http_status, slug, title = 4, 403, "robots-forbidden", "Forbidden by robots.txt"
 
 
+class LoggedOut(WaygraphError):
+    """The site shows its login page where it showed content before: the prepared session has ended."""
+
+    exit_code, http_status, slug, title = 4, 502, "logged-out", "Logged out"
+
+
 class SomeSitesFailed(WaygraphError):
     """A bulk run finished, and at least one site, but not all, failed."""
 

@@ -7,18 +7,27 @@ Values come, in this order, from the command line, `WAYGRAPH_*` environment vari
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from index.graph.urls import TRACKING_PARAMETERS, UrlPolicy
+from index.graph.urls import SECRET_PARAMETERS, TRACKING_PARAMETERS, UrlPolicy
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+#: Headers that say where and how a message goes; setting them would break it.
+_BROWSERS_OWN = frozenset({"host", "content-length", "connection", "transfer-encoding", "upgrade", "te", "trailer"})
+_HOST_AND_PORT = re.compile(r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    # Inputs are hidden in errors: they may be secrets, and their messages are printed.
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
 class CaptureProfile(_Section):
@@ -87,8 +96,8 @@ class ExploreSettings(_Section):
     """Honour robots.txt."""
     fragment: Literal["route", "keep", "drop"] = "route"
     """Which URL fragments name a page, see `UrlPolicy`."""
-    drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS
-    """Query parameters (globs) that name no page."""
+    drop_parameters: tuple[str, ...] = (*TRACKING_PARAMETERS, *SECRET_PARAMETERS)
+    """Query parameters (globs) that name no page, or open something to whoever has them."""
     raw_urls: bool = False
     """The paper's mode: URLs are used as the browser reports them."""
     storage_state: Path | None = None
@@ -121,14 +130,63 @@ class ExploreSettings(_Section):
     """Longest delay that a site may ask for by `Crawl-delay`; more is logged and capped."""
     contact: str = ""
     """Where the operators of a site can reach you (mail or web address); becomes part of the user agent."""
-    headers: Mapping[str, str] = {}
-    """Extra HTTP headers, sent to the site's own hosts alone."""
-    basic_auth: str = ""
-    """`user:password` for HTTP basic authentication, sent to the site's own hosts alone."""
-    proxy: str = ""
-    """Proxy that all traffic goes through, `http://[user:password@]host:port` or `socks5://host:port`."""
+    headers: Mapping[str, SecretStr] = {}
+    """Extra HTTP headers, sent to the site's own hosts alone. Their values are secrets: no file or log shows them."""
+    basic_auth: SecretStr = SecretStr("")
+    """`user:password` for HTTP basic authentication, sent to the site's own hosts alone. A secret."""
+    proxy: SecretStr = SecretStr("")
+    """Proxy that all traffic goes through, `http://[user:password@]host:port` or `socks5://host:port`. A secret, since
+    it may hold a password."""
     resume: bool = True
     """Go on with an unfinished exploration of the same site under the same settings."""
+
+    @field_validator("headers")
+    @classmethod
+    def _are_headers(cls, headers: Mapping[str, SecretStr]) -> Mapping[str, SecretStr]:
+        for name, value in headers.items():
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError("a header's name has other characters than letters, digits and !#$%&'*+-.^_`|~")
+            if name.lower() in _BROWSERS_OWN:
+                raise ValueError(f"the header '{name}' is the browser's own to send")
+            if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
+                raise ValueError(f"the value of header '{name}' has a line break or characters outside of Latin-1")
+        return headers
+
+    @field_validator("basic_auth")
+    @classmethod
+    def _is_user_and_password(cls, value: SecretStr) -> SecretStr:
+        user, colon, _ = value.get_secret_value().partition(":")
+        if value and not (user and colon):
+            raise ValueError("it is not written as user:password")
+        return value
+
+    @field_validator("proxy")
+    @classmethod
+    def _is_proxy(cls, value: SecretStr) -> SecretStr:
+        if value:
+            try:
+                parts = urlsplit(value.get_secret_value())
+                known = parts.scheme in {"http", "https", "socks5"} and bool(parts.hostname) and parts.port is not None
+            except ValueError:
+                known = False
+            if not known:
+                raise ValueError("it is not written as http://[user:password@]host:port or socks5://host:port")
+        return value
+
+    @field_validator("scope_hosts")
+    @classmethod
+    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not _HOST_AND_PORT.fullmatch(host):
+                raise ValueError(f"'{host}' is no host, like shop.example or shop.example:8080")
+        return tuple(host.lower() for host in hosts)
+
+    @field_validator("contact")
+    @classmethod
+    def _is_contact(cls, contact: str) -> str:
+        if contact and not re.fullmatch(r"[\x21-\x7e]+@[\x21-\x7e]+|https?://[\x21-\x7e]+", contact):
+            raise ValueError("it is neither a mail address nor a web address")
+        return contact
 
     @property
     def url_policy(self) -> UrlPolicy:
@@ -186,6 +244,7 @@ class Settings(BaseSettings):
         frozen=True,
         extra="ignore",
         use_attribute_docstrings=True,
+        hide_input_in_errors=True,
     )
 
     store: str = "maps"

@@ -4,7 +4,7 @@ from index.graph.identity import element_hash, node_id, similarity
 from index.graph.model import Action, ActionKind, BlockedRequest, Edge, Merge, Node, Path, PathStep
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Box, Observation, Segment, SegmentCounts
-from index.graph.urls import UrlPolicy, normalize_url, parse_start_url, site_key, url_template
+from index.graph.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
 
 __all__ = [
     "Action",
@@ -22,6 +22,7 @@ __all__ = [
     "SegmentCounts",
     "UrlPolicy",
     "element_hash",
+    "mask_secrets",
     "node_id",
     "normalize_url",
     "parse_start_url",

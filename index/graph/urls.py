@@ -16,6 +16,18 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 TRACKING_PARAMETERS = ("utm_*", "gclid", "fbclid", "msclkid", "dclid", "mc_cid", "mc_eid", "_ga", "_gl")
 
 
+#: Query parameters whose value opens something to whoever has it: sessions, tokens, signatures, one-time codes.
+SECRET_PARAMETERS = (
+    "access_token", "id_token", "refresh_token", "auth_token", "authtoken", "oauth_token", "oauth_verifier",
+    "token", "session_token", "session_id", "*sessionid", "*sessid", "sid", "jwt", "otp", "api_key", "apikey",
+    "api-key", "secret", "client_secret", "password", "passwd", "pwd", "authorization", "samlresponse",
+    "samlrequest", "signature", "sig", "x-amz-signature", "x-amz-security-token", "x-goog-signature", "_wpnonce",
+)  # fmt: skip
+#: With these beside it, `code` is the one-time code of an OAuth redirect (RFC 6749, 4.1.2).
+_BESIDE_CODE = frozenset({"state", "iss", "session_state", "scope"})
+MASK = "***"
+
+
 @dataclass(frozen=True, slots=True)
 class UrlPolicy:
     """Which parts of a URL name a page.
@@ -88,6 +100,7 @@ def _ascii_host(host: str) -> str:
 _HOST = re.compile(r"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$")
 
 
+_CREDENTIALS = re.compile(r"(?!mailto:)(?:(?:[a-z][a-z0-9+.-]*:)?//)?[^/?#\\]*@", re.IGNORECASE)
 _NOT_IN_URLS = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
@@ -101,6 +114,12 @@ def parse_start_url(text: str) -> str:
 
     """
     url = text.strip()
+    if _CREDENTIALS.match(url):
+        # Not repeated: what is printed may end up in a log.
+        raise InvalidInput(
+            "The address holds a user name or password, which would end up in maps and reports.",
+            hint="Leave it out of the URL, and pass it with --basic-auth-file or WAYGRAPH_EXPLORE__BASIC_AUTH.",
+        )
     if _NOT_IN_URLS.search(url):
         # Browsers read "\" as "/" and drop control characters, so that they would see another host than we do.
         raise InvalidInput(f"'{text}' holds a backslash or a control character.", hint="Percent-encode it.")
@@ -122,6 +141,41 @@ def parse_start_url(text: str) -> str:
     if not host or (":" not in host and not _HOST.match(ascii_host)) or port == 0:
         raise InvalidInput(f"'{text}' names no host.", hint="Example: https://example.org/")
     return url if parts.path or parts.query else f"{url}/" if not parts.fragment else url
+
+
+def mask_secrets(url: str) -> str:
+    """The URL with the values of `SECRET_PARAMETERS`, in query and fragment, and credentials replaced by `***`.
+
+    What holds none comes back as it is, byte for byte.
+
+    >>> mask_secrets("https://u:p@x/cb?code=1&state=2&a=3#access_token=4")
+    'https://***@x/cb?code=***&state=2&a=3#access_token=***'
+    """
+    if "=" not in url and "@" not in url and ";" not in url:
+        return url
+    head, mark, fragment = url.partition("#")
+    address, question, query = head.partition("?")
+    address = re.sub(r"^([a-z][a-z0-9+.-]*://)[^/@]*@", rf"\1{MASK}@", address, flags=re.IGNORECASE)
+    # RFC 3986 calls these path parameters; Java servers put sessions there.
+    address = re.sub(r"(;[A-Za-z]*sessionid=)[^/;?#]*", rf"\1{MASK}", address, flags=re.IGNORECASE)
+    before, inner, after = fragment.partition("?")
+    fragment = f"{_mask_pairs(before)}{inner}{_mask_pairs(after)}"
+    return f"{address}{question}{_mask_pairs(query)}{mark}{fragment}"
+
+
+def _mask_pairs(query: str) -> str:
+    if "=" not in query:
+        return query
+    pairs = query.split("&")
+    names = {pair.partition("=")[0].lower() for pair in pairs}
+    return "&".join(_mask_pair(pair, names) for pair in pairs)
+
+
+def _mask_pair(pair: str, names: set[str]) -> str:
+    name, equals, value = pair.partition("=")
+    plain = name.lower()
+    secret = any(fnmatchcase(plain, glob) for glob in SECRET_PARAMETERS) or (plain == "code" and names & _BESIDE_CODE)
+    return f"{name}={MASK}" if equals and value and secret else pair
 
 
 def site_key(url: str) -> str:

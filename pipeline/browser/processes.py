@@ -20,6 +20,7 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 _PROC = Path("/proc")
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 _PR_SET_CHILD_SUBREAPER = 36
 #: Fields of /proc/PID/stat after the command, counted from the state (proc(5), fields 3, 5 and 22).
 _STATE, _GROUP, _START = 0, 2, 19
@@ -39,6 +40,14 @@ class Process:
         """Whether it has not ended; a zombie has."""
         stat = _stat(self.pid)
         return stat is not None and int(stat[_START]) == self.started and stat[_STATE] not in {"Z", "X"}
+
+    @property
+    def command(self) -> str:
+        """Its command line, arguments separated by zero bytes; empty when it has ended."""
+        try:
+            return (_PROC / str(self.pid) / "cmdline").read_text(errors="replace")
+        except OSError:
+            return ""
 
 
 def adopt_orphans() -> None:
@@ -80,6 +89,15 @@ def descendants(roots: Iterable[Process]) -> frozenset[Process]:
 def memory_bytes(processes: Iterable[Process]) -> int:
     """Memory that the processes take together; what several of them share is counted once (PSS)."""
     return sum(_memory(each.pid) for each in processes)
+
+
+def machine_memory_bytes() -> int:
+    """Memory that this machine has, or that its container may use."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(_CGROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no control group, or no limit ("max")
+        return machine
 
 
 async def kill(processes: Iterable[Process], *, patience_s: float = 2.0) -> bool:

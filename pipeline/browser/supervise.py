@@ -14,23 +14,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from playwright.async_api import Browser
 
-from pipeline.browser.processes import Process, memory_bytes
-from waygraph.errors import BrowserFailure
+from pipeline.browser.processes import Process, machine_memory_bytes, memory_bytes
+from pipeline.browser.rig import Launcher, Rig
+from waygraph.errors import BrowserFailure, BrowserMissing
 
 log = logging.getLogger(__name__)
 
-Launcher = Callable[[], AbstractAsyncContextManager[Browser]]
-
-#: A browser that is told to close may take so long; then it is killed.
-_CLOSE_S = 3.0
 #: Memory is measured every so many probes: walking the page tables of a large process takes milliseconds.
 _PROBES_PER_MEASUREMENT = 5
 #: At this multiple of the limit a browser is not waited for any more.
@@ -63,34 +58,31 @@ class BrowserPool:
     Parameters
     ----------
     launcher : starts a browser with a driver of its own, and closes both on exit.
-    counters : `browser/...` keys are counted here, see docs/counters.md.
 
     """
 
-    def __init__(
-        self,
-        launcher: Launcher,
-        *,
-        browsers: int = 1,
-        limits: Limits = Limits(),
-        counters: Counter[str] | None = None,
-    ) -> None:
+    def __init__(self, launcher: Launcher, *, browsers: int = 1, limits: Limits = Limits()) -> None:
         self._launcher = launcher
         self._most = max(1, browsers)
         self._limits = limits
-        self._memory = limits.memory_bytes or _machine_memory() // 2 // self._most
-        self.counters = Counter[str]() if counters is None else counters
-        self._rigs: list[_Rig] = []
+        self._memory = limits.memory_bytes or machine_memory_bytes() // 2 // self._most
+        self._rigs: list[Rig] = []
         self._starting = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
-    def lease(self) -> BrowserLease:
-        """The right to use one browser, to be used with `async with`: one for each exploration."""
-        return BrowserLease(self)
+    def lease(self, counters: Counter[str] | None = None) -> BrowserLease:
+        """The right to use one browser, to be used with `async with`: one for each exploration.
+
+        Parameters
+        ----------
+        counters : `browser/lost` and `browser/recycled` are counted here.
+
+        """
+        return BrowserLease(self, Counter() if counters is None else counters)
 
     def processes(self) -> frozenset[Process]:
-        """Drivers and browsers of the pool with all their processes."""
-        return frozenset().union(*(rig.processes for rig in self._rigs))
+        """Drivers and browsers of the pool, with all their processes."""
+        return frozenset().union(*(rig.look() for rig in self._rigs))
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,13 +90,13 @@ class BrowserPool:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for rig in self._rigs:
-            self._retire(rig, "the pool ends", at_once=True)
+        for rig in list(self._rigs):
+            self._close_soon(rig)
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def take(self) -> _Rig:
-        """A browser that is alive and young: the one with the fewest explorations, or another one.
+    async def take(self) -> Rig:
+        """A browser that is alive and young: the one with the fewest explorations, or a new one.
 
         Raises
         ------
@@ -113,62 +105,74 @@ class BrowserPool:
 
         """
         async with self._starting:
-            fit = [rig for rig in self._rigs if not rig.is_stale]
+            fit = [rig for rig in self._rigs if rig.is_fit]
             rig = min(fit, key=lambda rig: rig.leases, default=None)
             if rig is None or (rig.leases and len(fit) < self._most):
                 rig = await self._start()
             rig.leases += 1
             return rig
 
-    def give_back(self, rig: _Rig) -> None:
+    def give_back(self, rig: Rig) -> None:
         """An exploration needs this browser no more."""
         rig.leases -= 1
-        if rig.is_stale and not rig.leases:
+        if rig.is_retired and not rig.leases:
             self._close_soon(rig)
 
-    async def _start(self) -> _Rig:
+    async def check(self, rig: Rig) -> None:
+        """Ask a browser whether it is alive; it is given up when it is not."""
+        if not await rig.answers(self._limits.patience_s):
+            self._lose(rig, "it gives no answer")
+
+    async def _start(self) -> Rig:
         try:
-            rig = await _Rig.start(self._launcher)
+            rig = await Rig.start(self._launcher)
+        except BrowserMissing:
+            raise
         except BrowserFailure as error:
-            log.warning("browser/not_started: %s", error.message)
-            self.counters["browser/not_started"] += 1
-            rig = await _Rig.start(self._launcher)
-        self.counters["browser/started"] += 1
+            log.warning("browser/not_started, tried once more: %s", error.message)
+            rig = await Rig.start(self._launcher)
         self._rigs.append(rig)
-        rig.watch(self._watch(rig))
+        rig.watching = asyncio.ensure_future(self._watch(rig))
         return rig
 
-    async def _watch(self, rig: _Rig) -> None:
+    async def _watch(self, rig: Rig) -> None:
         """Probe a browser until it is lost."""
         probes = 0
         while not await rig.is_lost_within(self._limits.probe_s):
-            if not await rig.answers(self._limits.patience_s):
-                break
+            await self.check(rig)
             rig.look()
             if rig.age > self._limits.age_s:
                 self._retire(rig, f"{rig.age:.0f} s old")
             if probes % _PROBES_PER_MEASUREMENT == 0:
-                self._weigh(rig, await asyncio.to_thread(memory_bytes, rig.processes))
+                self._weigh(rig, await asyncio.to_thread(memory_bytes, rig.look()))
             probes += 1
-        self.counters["browser/lost"] += 1
-        self._retire(rig, "lost", at_once=True)
+        self._lose(rig, "its process ended")
 
-    def _weigh(self, rig: _Rig, used: int) -> None:
-        if used > self._memory:
-            self._retire(rig, f"{used >> 20} MiB", at_once=used > _FAR_TOO_MUCH * self._memory)
+    def _weigh(self, rig: Rig, used: int) -> None:
+        if used > _FAR_TOO_MUCH * self._memory:
+            self._lose(rig, f"it takes {used >> 20} MiB")
+        elif used > self._memory:
+            self._retire(rig, f"it takes {used >> 20} MiB")
 
-    def _retire(self, rig: _Rig, reason: str, *, at_once: bool = False) -> None:
-        if not rig.is_stale:
+    def _retire(self, rig: Rig, reason: str) -> None:
+        """Let nobody begin with a browser any more; it ends when the last exploration gives it back."""
+        if not rig.is_retired:
             log.info("browser/retired after %.0f s: %s", rig.age, reason)
-            self.counters["browser/retired"] += 1
-            rig.is_stale = True
-        if at_once or not rig.leases:
-            self._close_soon(rig, kill_first=at_once)
+            rig.is_retired = True
+        if not rig.leases:
+            self._close_soon(rig)
 
-    def _close_soon(self, rig: _Rig, *, kill_first: bool = False) -> None:
+    def _lose(self, rig: Rig, reason: str) -> None:
+        """Give a browser up: whoever is in the middle of something with it gets an error."""
+        if rig in self._rigs:
+            log.warning("browser/lost after %.0f s: %s", rig.age, reason)
+        rig.lose()
+        self._close_soon(rig)
+
+    def _close_soon(self, rig: Rig) -> None:
         if rig in self._rigs:
             self._rigs.remove(rig)
-            task = asyncio.ensure_future(rig.close(kill_first=kill_first))
+            task = asyncio.ensure_future(rig.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
@@ -176,9 +180,10 @@ class BrowserPool:
 class BrowserLease:
     """One exploration's browser. Ask `is_stale` from time to time; `renew` when it is, with all its pages given up."""
 
-    def __init__(self, pool: BrowserPool) -> None:
+    def __init__(self, pool: BrowserPool, counters: Counter[str]) -> None:
         self._pool = pool
-        self._rig: _Rig | None = None
+        self._counters = counters
+        self._rig: Rig | None = None
         self._renewing = asyncio.Lock()
 
     @property
@@ -191,7 +196,7 @@ class BrowserLease:
     @property
     def is_stale(self) -> bool:
         """Whether the browser is lost, hangs, or should be replaced for its size or age."""
-        return self._rig is None or self._rig.is_stale or not self._rig.browser.is_connected()
+        return self._rig is None or not self._rig.is_fit
 
     async def renew(self, *, suspect: bool = False) -> Browser:
         """The same browser when there is nothing wrong with it, otherwise another one.
@@ -200,7 +205,7 @@ class BrowserLease:
 
         Parameters
         ----------
-        suspect : a call has just failed in a way that a dead browser would explain: ask the browser first.
+        suspect : a call has just failed in a way that a dead browser would explain, so ask the browser first.
 
         Raises
         ------
@@ -210,11 +215,12 @@ class BrowserLease:
         """
         async with self._renewing:
             rig = self._rig
-            if rig is not None and suspect and not rig.is_stale:
+            if rig is not None and rig.is_fit and suspect:
                 await self._pool.check(rig)
             if self.is_stale:
                 self._rig = None
                 if rig is not None:
+                    self._counters["browser/recycled" if rig.is_alive else "browser/lost"] += 1
                     self._pool.give_back(rig)
                 self._rig = await self._pool.take()
             return self.browser

@@ -40,7 +40,7 @@ from pipeline.explore.journal_records import (
 )
 from pipeline.explore.state import Load
 from pipeline.explore.worker import Outcome
-from waygraph.errors import NotFound, StoreError
+from waygraph.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class Journal:
 
         Raises
         ------
-        NotFound
+        KeyError
             When none was added.
         StoreError
             When it cannot be read.
@@ -194,7 +194,7 @@ class Journal:
                 if not rows and node_id in self._looks:
                     raise Unreadable(f"the look of state {node_id} is missing")
                 if not rows:
-                    raise NotFound(f"The journal {self._path} holds no look of state {node_id}.")
+                    raise KeyError(node_id)
                 snapshot = unpack_look(*rows[0])
             except (Damaged, Unreadable) as error:
                 raise self._damaged(error) from error

@@ -16,8 +16,8 @@ from websockets.sync.server import ServerConnection, serve
 
 from tests.sites.server import FixtureServer, Page
 
-#: Scripts that send something: `T` is the target of the vector (an absolute URL), `W` a WebSocket server, `O` another
-#: origin.
+#: Scripts that send something: `T` is the target of the vector (an absolute URL), `S` the same of a WebSocket server,
+#: `O` another origin.
 SENDERS = {
     "fetch": "fetch(T, {method: 'POST', body: 'x'})",
     "fetch-no-cors": "fetch(T, {method: 'POST', body: 'x', mode: 'no-cors'})",
@@ -49,9 +49,9 @@ SENDERS = {
     "unload-xhr": "addEventListener('beforeunload', () => { const r = new XMLHttpRequest(); r.open('POST', T);"
     " r.send('x') }); location = '/left'",
     "fetch-later": "if (window.fetchLater) fetchLater(T, {method: 'POST', body: 'x', activateAfter: 0})",
-    "socket": "const s = new WebSocket(W + 'page'); s.onopen = () => s.send('x')",
+    "socket": "const s = new WebSocket(S); s.onopen = () => s.send('x')",
     "socket-frame": "const i = document.createElement('iframe'); document.body.append(i);"
-    " const s = new i.contentWindow.WebSocket(W + 'frame'); s.onopen = () => s.send('x')",
+    " const s = new i.contentWindow.WebSocket(S); s.onopen = () => s.send('x')",
     "worker": "new Worker('/worker.js#' + T)",
     "worker-blob": "new Worker(URL.createObjectURL(new Blob([`fetch('${T}', {method: 'POST', body: 'x'})`])))",
     "worker-data": "new Worker(`data:text/javascript,fetch('${T}', {method: 'POST', body: 'x', mode: 'no-cors'})`)",
@@ -59,9 +59,9 @@ SENDERS = {
     "worker-xhr": "new Worker('/worker-xhr.js#' + T)",
     "worker-nested": "new Worker('/worker-nested.js#' + T)",
     "worker-import": "new Worker('/worker-import.js#' + T)",
-    "worker-socket": "new Worker('/worker-socket.js#' + W)",
+    "worker-socket": "new Worker('/worker-socket.js#' + S)",
     "shared-worker": "new SharedWorker('/worker.js#' + T)",
-    "shared-worker-socket": "new SharedWorker('/worker-socket.js#' + W)",
+    "shared-worker-socket": "new SharedWorker('/worker-socket.js#' + S)",
     "frame": "const i = document.createElement('iframe'); i.src = '/posts-on-load?to=' + encodeURIComponent(T);"
     " document.body.append(i)",
     "frame-form": "const i = document.createElement('iframe'); i.src = '/submits-on-load?to=' + encodeURIComponent(T);"
@@ -84,9 +84,16 @@ SENDERS = {
     " urls: ['/posts-on-load?to=' + encodeURIComponent(T)]}]}); document.head.append(s)",
     "service-worker": "navigator.serviceWorker.register('/service-worker.js').then(r => {}, () => {})",
     "override": "fetch(T, {method: 'POST', headers: {'X-HTTP-Method-Override': 'DELETE'}, body: 'x'})",
-    "graphql-mutation": "fetch('/graphql', {method: 'POST', headers: {'Content-Type': 'application/json'},"
+    "graphql-mutation": "fetch(T, {method: 'POST', headers: {'Content-Type': 'application/json'},"
     """ body: JSON.stringify({query: 'mutation { remove(id: 1) }'})})""",
 }
+
+#: Senders that leave the page, or try to: they are used one at a time.
+LEAVING = ("form", "form-request", "form-native", "unload-beacon", "unload-keepalive", "unload-xhr")
+
+#: Senders that a browser for exploring keeps from trying: no tabs, no workers of several pages or of none.
+WITHOUT_EFFECT = {"form-native-tab", "popup-form", "popup-page", "popup-native", "shared-worker",
+                  "shared-worker-socket", "prerender", "service-worker"}  # fmt: skip
 
 #: Elements that a person could use, with their markup.
 ELEMENTS = {
@@ -115,9 +122,9 @@ SHARED_PAGES: dict[str, Page | str] = {
         f"{_HERE} const r = new XMLHttpRequest(); r.open('POST', T); r.send('x')", content_type="text/javascript"
     ),
     "/worker-nested.js": Page(f"{_HERE} new Worker('/worker.js#' + T)", content_type="text/javascript"),
-    "/worker-import.js": Page(f"{_HERE} importScripts('/worker.js')", content_type="text/javascript"),
+    "/worker-import.js": Page("importScripts('/worker.js')", content_type="text/javascript"),
     "/worker-socket.js": Page(
-        "const s = new WebSocket(location.hash.slice(1) + 'worker'); s.onopen = () => s.send('x')",
+        "const s = new WebSocket(location.hash.slice(1)); s.onopen = () => s.send('x')",
         content_type="text/javascript",
     ),
     "/service-worker.js": Page("fetch('/change/service-worker', {method: 'POST'})", content_type="text/javascript"),
@@ -181,8 +188,8 @@ class HostileSite:
         for server in (self.site, self.other, self.sink):
             self._stack.enter_context(server)
         self.site.pages.update(SHARED_PAGES)
-        self.site.pages["/"] = self._page(*SENDERS)
-        self.site.pages.update({f"/one/{name}": self._page(name) for name in SENDERS})
+        self.site.pages["/"] = self.page(*SENDERS)
+        self.site.pages.update({f"/one/{name}": self.page(name) for name in SENDERS})
         self.site.pages["/elements"] = f"<h1>Elements</h1>{''.join(ELEMENTS.values())}"
         return self
 
@@ -205,12 +212,13 @@ class HostileSite:
             for method, target in requests
             if method not in {"GET", "HEAD", "OPTIONS"} or target.startswith(("/logout", "/delete"))
         ]
-        return changed + [f"socket {path}" for path, _ in self.sink.messages]
+        return changed + [path.removeprefix("/change/") for path, _ in self.sink.messages]
 
-    def _page(self, *names: str) -> str:
+    def page(self, *names: str) -> str:
+        """A page with a button for each of these senders."""
         other = f"http://{self._other_host}:{self.other.url.rsplit(':', 1)[1]}"
         buttons = "".join(f"<p><button type=button onclick=\"run('{name}')\">{name}</button></p>" for name in names)
-        senders = ",".join(f"'{name}': (T) => {{ {SENDERS[name]} }}" for name in names)
+        senders = ",".join(f"'{name}': (T, S) => {{ {SENDERS[name]} }}" for name in names)
         return f"""<!doctype html><title>Hostile</title><body><h1>{len(names)} ways to change something</h1>
-        <script>const O = '{other}', W = '{self.sink.url}', SENDERS = {{{senders}}};
-        const run = (name) => SENDERS[name](location.origin + '/change/' + name);</script>{buttons}"""
+        <script>const O = '{other}', SENDERS = {{{senders}}};
+        const run = (name) => SENDERS[name](location.origin + '/change/' + name, '{self.sink.url}change/' + name);</script>{buttons}"""

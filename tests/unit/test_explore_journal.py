@@ -19,7 +19,7 @@ from pipeline.explore.journal import Journal
 from pipeline.explore.journal_records import Checkpoint, Fate
 from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
-from waygraph.errors import NotFound, StoreError
+from waygraph.errors import StoreError
 
 TERMS = {"start_url": "http://shop.test/", "depth": 3}
 ROOT = Path(__file__).parents[2]
@@ -122,7 +122,7 @@ async def test_looks_come_back_from_memory_from_disk_and_before_they_were_writte
         await asyncio.gather(*writing)
         assert all(journal.look(look(i).id) == look(i) for i in range(200))
         assert journal.has_look(look(3).id)
-        with pytest.raises(NotFound):
+        with pytest.raises(KeyError):
             journal.look("f" * 32)
 
 
@@ -258,6 +258,23 @@ async def test_a_second_owner_is_told_who_is_at_it(tmp_path):
         Journal.open(tmp_path / "run.journal", TERMS)
     with opened(tmp_path):
         pass
+
+
+async def test_nobody_else_reads_the_file_and_no_memory_is_shared_for_it(tmp_path):
+    """Network file systems cannot share memory between processes: SQLite must not ask for it."""
+    with opened(tmp_path) as journal:
+        await journal.begin_level(0, items(3), Checkpoint())
+        assert sorted(file.name for file in tmp_path.iterdir()) == [
+            "run.journal",
+            "run.journal-wal",
+            "run.journal.lock",
+        ]
+        assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+        with (
+            closing(sqlite3.connect(tmp_path / "run.journal", timeout=0)) as db,
+            pytest.raises(sqlite3.OperationalError),
+        ):
+            db.execute("SELECT * FROM meta").fetchall()
 
 
 def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):

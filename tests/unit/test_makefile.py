@@ -101,6 +101,7 @@ def test_help_names_the_two_commands(bare):
         "bench-search",
         "bench-paths",
         "bench-retrieval",
+        "bench-journal",
     ],
 )
 def test_every_target_can_be_planned(target):
@@ -129,7 +130,7 @@ def test_the_test_command_runs_lint_format_types_and_tests_and_ends_clearly():
     assert plan.rstrip().splitlines()[-1] == 'echo "All checks passed."'
 
 
-@pytest.mark.parametrize("bench", ["explore", "search", "paths", "retrieval"])
+@pytest.mark.parametrize("bench", ["explore", "search", "paths", "retrieval", "journal"])
 def test_every_benchmark_target_has_its_script(bench):
     assert (ROOT / "bench" / f"{bench}.py").is_file()
 

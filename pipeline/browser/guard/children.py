@@ -42,7 +42,7 @@ class ChildSession:
         self._parent = parent
         self._id = session_id
         self.kind: str = target["type"]
-        self.target_id: str = target["targetId"]
+        self.url: str = target["url"].partition("#")[0]
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
 
@@ -111,9 +111,9 @@ class TargetTree:
             self._session.on(method, lambda params, method=method: self._dispatch(self._session, method, params))
         await self._session.send("Target.setAutoAttach", _AUTO_ATTACH)
 
-    def worker(self, target_id: str) -> bool:
-        """Whether this is the id of a worker below the page."""
-        return any(child.kind == "worker" and child.target_id == target_id for child in self._children.values())
+    def has_worker(self, url: str) -> bool:
+        """Whether a worker below the page runs the script at this address."""
+        return any(child.kind == "worker" and child.url == url for child in self._children.values())
 
     def _dispatch(self, source: Session, method: str, params: Mapping[str, Any]) -> None:
         if method == "Target.attachedToTarget":

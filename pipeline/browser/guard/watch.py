@@ -188,8 +188,9 @@ class NetworkGuard:
             changes = self._may_change(event)
             reason = self._refusal(url) if leaves else None
             if changes:
-                worker = not document and targets.worker(event["frameId"])
-                self.record(BlockedRequest(method, url, "worker" if worker else event["resourceType"].lower()))
+                # Events name the frame that a worker belongs to; who sent the request shows in its referrer alone.
+                by_worker = not document and targets.has_worker(request["headers"].get("Referer", ""))
+                self.record(BlockedRequest(method, url, "worker" if by_worker else event["resourceType"].lower()))
                 stop = self._judge.stops
             if reason is not None and not stop:
                 self._refused.append((url, reason))

@@ -44,6 +44,45 @@ const clipBelow = (element, style, rect, clip) => {
   return bounds;
 };
 
+const pathFromRoot = (element) => {
+  let path = "";
+  for (let node = element; node?.nodeType === 1; node = node.parentNode) {
+    let index = 1;
+    for (let other = node.previousElementSibling; other; other = other.previousElementSibling) {
+      if (other.nodeName === node.nodeName) index += 1;
+    }
+    path = `/${stepName(node, index)}${path}`;
+  }
+  return path;
+};
+
+// Image maps (HTML, section "image map processing model"): which areas an image has, which image an area is on, and where.
+const areasOf = (image) => {
+  const name = image.useMap.slice(image.useMap.indexOf("#") + 1);
+  const map = name && [...image.ownerDocument.querySelectorAll("map[name]")].find((one) => one.name === name);
+  return map ? [...map.querySelectorAll("area")] : [];
+};
+const imageOf = (area) =>
+  [...area.ownerDocument.querySelectorAll("img[usemap]")].find((image) => areasOf(image).includes(area));
+const areaRect = (area, image) => {
+  const box = image.getBoundingClientRect();
+  const [a = 0, b = 0, c = 0, d = 0, ...more] = (area.getAttribute("coords") || "").split(/[\s,;]+/).map((n) => parseFloat(n) || 0);
+  let rect = { left: 0, top: 0, right: box.width, bottom: box.height };
+  if (/^rect/.test(area.shape || "rect")) {
+    rect = { left: Math.min(a, c), top: Math.min(b, d), right: Math.max(a, c), bottom: Math.max(b, d) };
+  } else if (/^circ/.test(area.shape)) rect = { left: a - c, top: b - c, right: a + c, bottom: b + c };
+  else if (/^poly/.test(area.shape)) {
+    const all = [a, b, c, d, ...more];
+    const [xs, ys] = [0, 1].map((rest) => all.filter((_, i) => i % 2 === rest));
+    rect = { left: Math.min(...xs), top: Math.min(...ys), right: Math.max(...xs), bottom: Math.max(...ys) };
+  }
+  const { paddingLeft, paddingTop } = getComputedStyle(image);
+  const x = box.left + image.clientLeft + parseFloat(paddingLeft);
+  const y = box.top + image.clientTop + parseFloat(paddingTop);
+  const moved = { left: rect.left + x, top: rect.top + y, right: rect.right + x, bottom: rect.bottom + y };
+  return { ...moved, width: moved.right - moved.left, height: moved.bottom - moved.top };
+};
+
 // The element that a full XPath names, through shadow roots; null when there is none.
 const resolve = (xpath, doc) => {
   let parent = doc;

@@ -72,11 +72,12 @@ const scrollBack = () => {
 };
 
 const pointOf = (element) => {
-  scrollTo(element);
+  const image = element.localName === "area" ? imageOf(element) : null;
+  scrollTo(image || element);
   const view = element.ownerDocument.defaultView;
   const screen = { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight };
   let first = null;
-  for (const rect of element.getClientRects()) {
+  for (const rect of image ? [areaRect(element, image)] : element.getClientRects()) {
     const box = intersect(rect, screen);
     if (isEmpty(box)) continue;
     for (const [fx, fy] of [[0.5, 0.5], [0.15, 0.5], [0.85, 0.5], [0.5, 0.15], [0.5, 0.85]]) {

@@ -17,7 +17,7 @@ const roleOf = (node) => {
   const explicit = element.getAttribute("role")?.trim().split(/\s+/)[0];
   if (explicit && explicit !== "none" && explicit !== "presentation") return explicit;
   const tag = element.localName;
-  if (tag === "a" || tag === "area") return element.hasAttribute("href") ? "link" : "";
+  if (tag === "a" || tag === "area") return element.hasAttribute("href") || element.hasAttribute("xlink:href") ? "link" : "";
   if (tag === "input") return INPUT_ROLES[element.type] || (element.type === "hidden" ? "" : "textbox");
   if (tag === "select") return element.multiple || element.size > 1 ? "listbox" : "combobox";
   if (tag === "th") return element.scope === "row" ? "rowheader" : "columnheader";
@@ -112,7 +112,7 @@ const readName = (node, role) => {
   const label = squeeze(element.getAttribute("aria-label") || "");
   if (label) return label;
   const tag = element.localName;
-  if (tag === "img" || (tag === "input" && element.type === "image")) return squeeze(element.alt || element.title || "");
+  if (tag === "img" || tag === "area" || (tag === "input" && element.type === "image")) return squeeze(element.alt || element.title || "");
   if (tag === "svg") return squeeze(element.querySelector(":scope > title")?.textContent || "");
   if (tag === "input" && INPUT_ROLES[element.type] === "button") {
     return squeeze(element.value || element.title || { submit: "Submit", reset: "Reset" }[element.type] || "");

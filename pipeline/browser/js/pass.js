@@ -12,7 +12,8 @@ const stableSelector = (node) => {
 const linkTarget = (element) => {
   const tag = element.localName;
   if (tag !== "a" && tag !== "area") return "";
-  const { href } = element;
+  let { href } = element;
+  if (href?.baseVal && URL.canParse(href.baseVal, element.baseURI)) href = new URL(href.baseVal, element.baseURI).href; // SVG
   if (typeof href !== "string" || href === "") return "";
   // What could not be resolved is given back as it is written, and then does not begin as this page does.
   return href.startsWith(`${location.origin}/`) || URL.canParse(href) ? href : "";
@@ -168,10 +169,11 @@ const createLook = (options, alone = null) => {
     const { width, height } = rect;
     const isExposed =
       !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip, world.view) &&
-      (world.modal === null || world.modal.contains(node));
+      (!where.drawing || tag === "a") && (world.modal === null || world.modal.contains(node));
     const below = {
       up: where, world, step, place: null, style, position, clip, rect,
       inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed,
+      drawing: where.drawing || tag === "svg", // in which nothing but links counts
     };
     if (isExposed) {
       exposed += 1;
@@ -181,7 +183,7 @@ const createLook = (options, alone = null) => {
       below.pointer = style.cursor === "pointer";
       if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);
     }
-    if (LEAVES.has(tag)) return null;
+    if (LEAVES.has(tag) && !(tag === "svg" && element.querySelector("a"))) return null;
     if (!boxless) below.clip = clipBelow(element, style, rect, clip);
     return below;
   };
@@ -195,6 +197,7 @@ const createLook = (options, alone = null) => {
       if (below.exposed) visitFrame(element, below);
       return;
     }
+    if (tag === "img" && element.useMap && below.exposed) visitAreas(element, below);
     const { shadowRoot } = element;
     if (shadowRoot) {
       shadowHosts.add(node);
@@ -214,6 +217,17 @@ const createLook = (options, alone = null) => {
       counts.set(nodeName, index);
       visit(child, element, separator + stepName(element, index), below);
       child = element.nextElementSibling;
+    }
+  };
+
+  // Links on parts of an image; they are elsewhere in the document, and shown where the image is.
+  const visitAreas = (image, { world }) => {
+    for (const area of areasOf(image)) {
+      const rect = areaRect(area, image);
+      if (roles.has(roleOf(area)) && !isEmpty(rect)) {
+        const number = place({ place: -1 - world.number }, pathFromRoot(area));
+        addCandidate("click", area, "link", { world }, number, rect);
+      }
     }
   };
 
@@ -250,7 +264,7 @@ const createLook = (options, alone = null) => {
     };
     return {
       up: null, world, step: "", place: -1 - number, style: null, clip: EVERYWHERE, rect: null,
-      inside: false, pointer: false, spoken: alone !== null, exposed: true,
+      inside: false, pointer: false, spoken: alone !== null, exposed: true, drawing: false,
     };
   };
 

@@ -1,6 +1,7 @@
 """What can be clicked that is no link and no button? And what must not be, although it looks like one?"""
 
 from tests.sites.answers import Area, found, hidden, page, shows, skipped, states
+from tests.sites.server import Page
 
 LISTENER_ONLY = Area(
     "listener-only",
@@ -47,7 +48,9 @@ AREA_MAP = Area(
         "/area-map": """<!doctype html><title>Map</title><img src=/area-map/dot.svg usemap=#m width=200 height=100 alt=Plan>
         <map name=m><area shape=rect coords=0,0,100,100 href=/area-map/left alt="Left room">
         <area shape=circle coords=150,50,40 href=/area-map/right alt="Round room"></map>""",
-        "/area-map/dot.svg": "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='100'/>",
+        "/area-map/dot.svg": Page(
+            "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='100'/>", content_type="image/svg+xml"
+        ),
         "/area-map/left": found("area-rect"),
         "/area-map/right": found("area-circle"),
     },

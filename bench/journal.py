@@ -1,0 +1,237 @@
+"""What does it cost to keep an exploration durable, and how long does a resume take?
+
+    python -m bench.journal [--states 10000] [--done 1000000] [--save]
+
+Explores a made-up site of 10,000 states on a real disk: per state one look (600 exposed elements, 60 candidates, 150
+texts), one capture and three outcomes, each acknowledged by the disk; 30,000 edges; 20,000 items pending at the end.
+Then the process forgets everything, the file leaves the page cache, and the run is resumed. A second journal shows what
+one outcome costs when a million items are done. `--save` also writes bench/results/journal.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime as dt
+import hashlib
+import json
+import os
+import platform
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+
+import psutil
+
+from index.graph import Action, Box, Edge, Segment
+from pipeline.browser.snapshot import Candidate, Snapshot
+from pipeline.explore.journal import Journal
+from pipeline.explore.journal_records import Checkpoint, StateRow
+from pipeline.explore.state import Load
+from pipeline.explore.worker import Outcome
+
+TARGET_RESUME_S = 5.0
+ITEMS_PER_STATE = 3
+PENDING = 20_000
+TERMS = {"start_url": "http://site.test/"}
+WORDS = ("account", "basket", "cancel", "compare", "delivery", "filter", "help", "language", "login", "menu", "offers")
+
+
+def node_id(i: int) -> str:
+    return hashlib.md5(str(i).encode()).hexdigest()
+
+
+def candidate(i: int) -> Candidate:
+    words = f"{WORDS[i % len(WORDS)]} {WORDS[i // 7 % len(WORDS)]} {i}"
+    action = Action(
+        "click",
+        role="link",
+        name=words,
+        nth=i % 3,
+        xpath=f"/html[1]/body[1]/div[2]/main[1]/section[{i % 9}]/ul[1]/li[{i % 50}]/a[1]",
+        target=f"http://site.test/{'/'.join(words.split())}?page={i % 40}",
+    )
+    return Candidate(action, "a", disabled=False, submits="", download=False, box=Box(i % 900, i % 4_000, 120, 24))
+
+
+def look(i: int) -> Snapshot:
+    rng = random.Random(i)
+    shared = [node_id(-k) for k in range(450)]
+    return Snapshot(
+        id=node_id(i),
+        url=f"http://site.test/page/{i}",
+        raw_url=f"http://site.test/page/{i}",
+        title=f"Page {i}",
+        content_type="text/html",
+        status=200,
+        structure=tuple(sorted([*shared, *(f"{rng.getrandbits(128):032x}" for _ in range(150))])),
+        candidates=tuple(candidate(rng.randrange(100_000)) for _ in range(60)),
+        segments=tuple(Segment(" ".join(rng.choices(WORDS, k=8)), "text", Box(0, 20 * k, 600, 18)) for k in range(150)),
+        capped=False,
+        opened=0,
+        storage={"local": {"session": node_id(1)}},
+    )
+
+
+def outcome(i: int) -> Outcome:
+    nothing = {"snapshot": None} if "snapshot" in Outcome.__slots__ else {"node_id": node_id(i)}
+    return Outcome(**nothing, ms=120.0)
+
+
+def items(count: int) -> list[tuple[str, Candidate]]:
+    return [(node_id(i // ITEMS_PER_STATE), candidate(i)) for i in range(count)]
+
+
+@contextmanager
+def timed(into: dict[str, float], name: str) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    into[name] = round(time.perf_counter() - began, 3)
+
+
+async def each(calls: Sequence[Callable[[], Awaitable[None]]], workers: int) -> list[float]:
+    """Milliseconds of each call, made by so many workers at once."""
+    queue, took = iter(calls), []
+
+    async def work() -> None:
+        for call in queue:
+            began = time.perf_counter()
+            await call()
+            took.append((time.perf_counter() - began) * 1000)
+
+    await asyncio.gather(*(work() for _ in range(workers)))
+    return took
+
+
+def spread(took: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(took)
+    return {
+        "p50_ms": round(statistics.median(ordered), 3),
+        "p99_ms": round(ordered[int(len(ordered) * 0.99)], 3),
+        "max_ms": round(ordered[-1], 3),
+    }
+
+
+async def explore(path: Path, states: int) -> dict[str, object]:
+    """Fill a journal as an exploration would: the committed part by checkpoints, and a level under way."""
+    edges = [Edge(node_id(i), node_id(i % states), candidate(i).action, 100.0) for i in range(states * ITEMS_PER_STATE)]
+    rows = [
+        StateRow(node_id(i), f"http://site.test/page/{i}", "", f"Page {i}", i % 4, node_id(0)) for i in range(states)
+    ]
+    looks = [look(i) for i in range(min(states, 500))]
+    seconds: dict[str, float] = {}
+    with closing(Journal.open(path, TERMS)) as journal:
+        cpu = time.process_time()
+        # The looks of a whole site do not fit into memory at once; the rest is made on the way.
+        added = await each([lambda s=s: journal.add_look(s) for s in looks], 1)
+        cpu_look = (time.process_time() - cpu) * 1000 / len(looks)
+        for first in range(len(looks), states, 500):
+            more = [look(i) for i in range(first, min(states, first + 500))]
+            added += await each([lambda s=s: journal.add_look(s) for s in more], 4)
+        for i in range(0, states, 100):
+            await asyncio.gather(
+                *(journal.record_capture(node_id(k), (node_id(k) * 2,) * 3) for k in range(i, min(states, i + 100))),
+                *(journal.record_load(f"http://site.test/page/{k}", Load(node_id(k), 80.0)) for k in range(i, i + 100)),
+            )
+        with timed(seconds, "barrier_s"):
+            memories = {"identity": {node_id(i): node_id(i + 1) for i in range(states // 5)}}
+            await journal.begin_level(3, items(states + PENDING), Checkpoint(rows, edges, memories=memories))
+        cpu = time.process_time()
+        alone = await each([lambda i=i: journal.record(3, i, outcome(i)) for i in range(states // 2)], 1)
+        cpu_record = (time.process_time() - cpu) * 1000 / len(alone)
+        together = await each([lambda i=i: journal.record(3, i, outcome(i)) for i in range(states // 2, states)], 8)
+    return {
+        "add_look": spread(added) | {"cpu_ms": round(cpu_look, 3)},
+        "record_1_worker": spread(alone) | {"cpu_ms": round(cpu_record, 3)},
+        "record_8_workers": spread(together),
+        **seconds,
+    }
+
+
+def resume(path: Path, states: int) -> dict[str, object]:
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+    seconds: dict[str, float] = {}
+    before = psutil.Process().memory_info().rss
+    with timed(seconds, "resume_s"):
+        journal = Journal.open(path, TERMS)
+        last = journal.last()
+        assert last is not None
+    grown = psutil.Process().memory_info().rss - before
+    with closing(journal):
+        with timed(seconds, "decode_all_items_s"):
+            assert len(list(last.items)) == states + PENDING
+        assert (len(last.states), len(last.outcomes), len(last.looks)) == (states, states, states)
+        chance = random.Random(5)
+        took = []
+        for _ in range(300):
+            began = time.perf_counter()
+            journal.look(node_id(chance.randrange(states)))
+            took.append((time.perf_counter() - began) * 1000)
+        with timed(seconds, "census_s"):
+            assert journal.census()["pending"] == PENDING
+    return {**seconds, "look": spread(took), "resumed_mb": round(grown / 2**20)}
+
+
+async def among_many(folder: Path, done: int) -> dict[str, object]:
+    """One outcome in a fresh journal, and among a million done items."""
+    result: dict[str, object] = {}
+    work = items(1_000)
+    with closing(Journal.open(folder / "many.journal", TERMS)) as journal:
+        await journal.begin_level(0, work, Checkpoint())
+        took = await each([lambda i=i: journal.record(0, i, outcome(i)) for i in range(1_000)], 1)
+        result["record_among_1000"] = spread(took)
+        chunk = items(100_000)
+        for level in range(1, done // len(chunk) + 1):
+            await journal.begin_level(level, chunk, Checkpoint())
+        await journal.begin_level(level + 1, work, Checkpoint())
+        took = await each([lambda i=i: journal.record(level + 1, i, outcome(i)) for i in range(1_000)], 1)
+        result[f"record_among_{done}"] = spread(took)
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--states", type=int, default=10_000)
+    parser.add_argument("--done", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path, default=None, help="where to write; default: the temporary folder")
+    parser.add_argument("--save", action="store_true", help="write bench/results/journal.json")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        path = Path(name) / "run.journal"
+        measured = asyncio.run(explore(path, arguments.states))
+        measured["bytes_per_state"] = path.stat().st_size // arguments.states
+        # A process of its own: what it needs of memory is its own, too.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as fresh:
+            measured |= fresh.submit(resume, path, arguments.states).result()
+        measured |= asyncio.run(among_many(Path(name), arguments.done))
+    for key, value in measured.items():
+        print(f"{key:26} {value}")
+    print(f"resume {measured['resume_s']} s, target {TARGET_RESUME_S} s")
+    if arguments.save:
+        result = {
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "python": platform.python_version(),
+            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
+            "load_average": round(os.getloadavg()[0], 1),
+            "states": arguments.states,
+            "edges": arguments.states * ITEMS_PER_STATE,
+            "pending": PENDING,
+            "done": arguments.done,
+            **measured,
+        }
+        target = Path(__file__).parent / "results" / "journal.json"
+        target.write_text(json.dumps(result, indent=2) + "\n")
+        print(f"Wrote {target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What must never be written down? Passwords, tokens and sessions, wherever a page, a URL or a message repeats them."""
+
+from __future__ import annotations
+
+import html
+import logging
+import re
+from base64 import b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from index.graph import Action, BlockedRequest, Edge, mask_secrets
+from index.graph.urls import MASK
+from pipeline.explore.capture import Failure, Skip
+from waygraph.settings import ExploreSettings
+
+#: Shorter values ("1", "en-US") are in every page, and protect nothing.
+_SHORTEST = 8
+_INPUT = re.compile(r"<input\b[^>]*>", re.IGNORECASE)
+_IS_PASSWORD = re.compile(r"""\stype\s*=\s*["']?password\b""", re.IGNORECASE)
+_VALUE = re.compile(r"""(\svalue\s*=\s*)(?:"[^"]*"|'[^']*'|[^\s>"']+)""", re.IGNORECASE)
+_URL = re.compile(r"https?://[^\s\"'<>]*[^\s\"'<>:,.;)]")
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Takes known secrets out of texts, and what looks like a secret out of URLs.
+
+    Attributes
+    ----------
+    secrets : exact strings that are replaced wherever they occur, the longest first.
+    """
+
+    secrets: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, explore: ExploreSettings, storage_state: Any = None) -> Redactor:  # noqa: ANN401 - JSON of Playwright
+        """The secrets of the settings, and the cookies and stored values that a user's storage state brings along."""
+        found: set[str] = set()
+        if pair := explore.basic_auth.get_secret_value():
+            found |= {pair.partition(":")[2], pair, b64encode(pair.encode()).decode()}
+        for value in explore.headers.values():
+            plain = value.get_secret_value()
+            # "Bearer <token>": the token alone is the secret.
+            found |= {plain, plain.rpartition(" ")[2]}
+        if proxy := explore.proxy.get_secret_value():
+            found.add(urlsplit(proxy).password or "")
+        found |= {value for value in _stored(storage_state) if len(value) >= _SHORTEST and not value.isalpha()}
+        spelled = {form for secret in found if secret for form in (secret, quote(secret, safe=""), html.escape(secret))}
+        return cls(tuple(sorted(spelled, key=len, reverse=True)))
+
+    def text(self, text: str) -> str:
+        """A text of a page, a message, a log line, without the known secrets.
+
+        >>> Redactor(("hunter22",)).text("my password is hunter22")
+        'my password is ***'
+        """
+        for secret in self.secrets:
+            if secret in text:
+                text = text.replace(secret, MASK)
+        return text
+
+    def url(self, url: str) -> str:
+        """A URL without the known secrets and without the values of parameters that are secrets by their name."""
+        return mask_secrets(self.text(url))
+
+    def message(self, text: str) -> str:
+        """A text that may hold URLs."""
+        return _URL.sub(lambda found: mask_secrets(found.group()), self.text(text))
+
+    def dom(self, document: str) -> str:
+        """HTML without known secrets and without what password fields were filled with."""
+        return _INPUT.sub(_without_password, self.text(document))
+
+    def action(self, action: Action) -> Action:
+        """An action to be kept. A link target with a secret is left out: role, name and place find the link as well."""
+        target = "" if self.url(action.target) != action.target else action.target
+        return replace(action, target=target, url=self.url(action.url), name=self.text(action.name))
+
+    def edge(self, edge: Edge) -> Edge:
+        """An edge to be kept."""
+        return replace(
+            edge,
+            action=self.action(edge.action),
+            blocked=tuple(self.blocked(request) for request in edge.blocked),
+            dialogs=tuple(self.message(dialog) for dialog in edge.dialogs),
+        )
+
+    def blocked(self, request: BlockedRequest) -> BlockedRequest:
+        """A stopped request to be kept."""
+        return replace(request, url=self.url(request.url))
+
+    def skip(self, skip: Skip) -> Skip:
+        """A skip to be reported."""
+        return replace(
+            skip,
+            element=self.message(skip.element),
+            detail=self.message(skip.detail),
+            target=self.url(skip.target),
+        )
+
+    def failure(self, failure: Failure) -> Failure:
+        """A failure to be reported."""
+        return replace(failure, action=self.message(failure.action), reason=self.message(failure.reason))
+
+
+class RedactingFilter(logging.Filter):
+    """Takes secrets out of every log record that passes; add it to a handler."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__()
+        self._redactor = redactor
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record's message; it is always kept."""
+        record.msg, record.args = self._redactor.message(record.getMessage()), ()
+        return True
+
+
+def _without_password(found: re.Match[str]) -> str:
+    tag = found.group()
+    return _VALUE.sub(rf'\1"{MASK}"', tag) if _IS_PASSWORD.search(tag) else tag
+
+
+def _stored(state: Any) -> Iterable[str]:  # noqa: ANN401
+    if not isinstance(state, dict):
+        return
+    for cookie in state.get("cookies", ()):
+        yield str(cookie.get("value", ""))
+    for origin in state.get("origins", ()):
+        for item in origin.get("localStorage", ()):
+            yield str(item.get("value", ""))
