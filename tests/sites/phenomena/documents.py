@@ -1,6 +1,6 @@
 """What if a page is more than one document? Frames, shadow roots, new tabs, dialogs, downloads."""
 
-from tests.sites.answers import Area, dialog, edge, found, hidden, never, page, shows, skipped, states
+from tests.sites.answers import Area, dialog, edge, fetched, found, hidden, never, page, shows, skipped, states
 from tests.sites.server import Page
 
 FRAMES = Area(
@@ -203,7 +203,12 @@ OBJECTS = Area(
         "/objects/next": found("object-link"),
         "/objects/other": found("embed-link"),
     },
-    (shows("object-link", by="Link in an object"), shows("embed-link", by="Link in an embed")),
+    (
+        fetched("/objects/object"),
+        fetched("/objects/embed"),
+        shows("object-link", by="Link in an object"),
+        shows("embed-link", by="Link in an embed"),
+    ),
 )
 
 FRAMESET = Area(
