@@ -9,6 +9,7 @@ from pipeline.browser.launch import launch
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
 from pipeline.explore.start import prepare
+from pipeline.explore.walls import walls
 from waygraph.settings import Settings
 
 __all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site"]
@@ -38,8 +39,11 @@ async def explore_site(
     BrowserMissing, BrowserFailure
         When there is no browser, or it was lost.
     """
-    async with launch(settings.browser) as browser:
-        start = await prepare(browser, start_url, settings)
+    async with (
+        walls(start_url, settings) as around,
+        launch(settings.browser, guarded=True, proxy=around.proxy.url) as browser,
+    ):
+        start = await prepare(browser, start_url, settings, around)
         explorer = Explorer(
             browser,
             start,
