@@ -16,6 +16,7 @@ from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
 from pipeline.explore.journal import Journal
 from pipeline.explore.start import Start, prepare
+from pipeline.explore.walls import walls
 from waygraph.settings import Settings
 
 __all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site"]
@@ -50,11 +51,13 @@ async def explore_site(
         When there is no browser, or it was lost.
     """
     with TemporaryDirectory(prefix="waygraph-") as scratch:
-        async with launch(settings.browser) as browser:
-            start = await prepare(browser, start_url, settings)
+        async with (
+            walls(start_url, settings) as around,
+            launch(settings.browser, guarded=True, proxy=around.proxy.url) as browser,
+        ):
+            start = await prepare(browser, start_url, settings, around)
             path = journal or Path(scratch) / "journal.sqlite"
-            resume = settings.explore.resume
-            with closing(Journal.open(path, terms(start, settings), resume=resume)) as notes:
+            with closing(Journal.open(path, terms(start, settings), resume=settings.explore.resume)) as notes:
                 explorer = Explorer(
                     browser,
                     start,

@@ -86,8 +86,6 @@ class Growth:
                 account.stopped_by = "max_states"
                 return False
             self._add(seen, depth, source, _came_by(outcome))
-        elif seen is not None:
-            self._traps.repeated(seen.url)
         account.counters["guard/blocked"] += len(outcome.blocked)
         for url in outcome.other_tabs:
             account.skip(Skip(source, "second_tab", str(action), url))

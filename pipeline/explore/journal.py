@@ -189,14 +189,14 @@ class Journal:
         """
         snapshot = self._cache.pop(node_id, None) or self._unwritten.get(node_id)
         if snapshot is None:
+            if node_id not in self._looks:
+                raise KeyError(node_id)
             try:
-                rows = self._file.read("SELECT head, structure, body FROM looks WHERE state = ?", (to_bytes(node_id),))
-                if not rows and node_id in self._looks:
-                    raise Unreadable(f"the look of state {node_id} is missing")
-                if not rows:
-                    raise KeyError(node_id)
-                snapshot = unpack_look(*rows[0])
-            except (Damaged, Unreadable) as error:
+                (row,) = self._file.read(
+                    "SELECT head, structure, body FROM looks WHERE state = ?", (to_bytes(node_id),)
+                )
+                snapshot = unpack_look(*row)
+            except (Damaged, ValueError) as error:  # a look that is missing, or other than it was written
                 raise self._damaged(error) from error
         self._cache[node_id] = snapshot
         if len(self._cache) > CACHED_LOOKS:

@@ -57,8 +57,10 @@ class Loader:
             except (BrowserFailure, PlaywrightError) as error:
                 stopped = page.take_stopped()
                 problem = getattr(error, "message", None) or str(error).splitlines()[0]
-                if stopped.refused or page.view.downloads:
-                    return Load("", 0.0, problem, stopped.refused, page.view.downloads, stopped.blocked)
+                # The browser may give up the navigation before it tells of the download.
+                downloads = page.view.downloads or ((url,) if "Download is starting" in problem else ())
+                if stopped.refused or downloads:
+                    return Load("", 0.0, problem, stopped.refused, downloads, stopped.blocked)
                 log.info("reach/not_loaded %s: %s", url, problem)
                 await self.close()
                 if "net::" in problem or attempt == _TRIES - 1:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from json import JSONDecodeError, loads
-from pathlib import Path
 
-from playwright.async_api import Browser, StorageState
+from playwright.async_api import Browser
 
 from index.graph import parse_start_url, site_key
 from pipeline.browser.session import GuardedPage, PreparedSession, compare_loads
@@ -18,7 +16,9 @@ from pipeline.explore.hazard import Disabled, Forms, Hazards
 from pipeline.explore.policy import Policy, Refusal
 from pipeline.explore.robots import Robots
 from pipeline.explore.scope import Scope
-from waygraph.errors import BrowserFailure, InvalidInput, RobotsForbidden, SiteUnreachable
+from pipeline.explore.storage import read_storage_state
+from pipeline.explore.walls import Walls
+from waygraph.errors import BrowserFailure, RobotsForbidden, SiteUnreachable
 from waygraph.settings import Settings
 
 DocumentCheck = Callable[[str], Refusal | None]
@@ -55,6 +55,7 @@ class Start:
     robots: Robots | None
     policies: tuple[Policy, ...]
     hazards: Hazards
+    walls: Walls
 
     def refuse_url(self, url: str) -> str | None:
         """Why the guard must not let a document through; a script may go where no link leads."""
@@ -75,10 +76,12 @@ class Start:
             user_agent=self.user_agent,
             storage_state=self.session.storage_state,
             policy=self.refuse_url,
+            guard_mode=settings.explore.guard,
+            guard_rules=self.walls.rules,
         )
 
 
-async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start:
+async def prepare(browser: Browser, start_url: str, settings: Settings, walls: Walls) -> Start:
     """Check the start page and load it twice: what differs between the loads changes by itself.
 
     When it redirects to another host, that host is the site.
@@ -95,7 +98,7 @@ async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start
     url = parse_start_url(start_url)
     user_agent = settings.capture.user_agent or await _honest_user_agent(browser)
     robots = await _robots_for(url, user_agent, settings)
-    initial = _read_storage_state(settings.explore.storage_state)
+    initial = read_storage_state(settings.explore.storage_state, site_key(url))
     lens = Lens.of(settings.browser, settings.explore)
     page = await GuardedPage.open(
         browser,
@@ -105,11 +108,13 @@ async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start
         user_agent=user_agent,
         storage_state=initial,
         policy=lambda target: _refuse_start(target, site_key(url), robots),
+        guard_mode=settings.explore.guard,
+        guard_rules=walls.rules,
     )
     try:
-        first = await _load_start(page, url)
+        first = await _load_start(page, url, walls)
         stored_first = await page.stored(first)
-        second = await _load_start(page, url)
+        second = await _load_start(page, url, walls)
         stored_second = await page.stored(second)
         session = PreparedSession(
             storage_state=await page.storage_state(),
@@ -121,15 +126,16 @@ async def prepare(browser: Browser, start_url: str, settings: Settings) -> Start
     site = site_key(second.raw_url)
     if site != site_key(url):
         robots = await _robots_for(second.raw_url, user_agent, settings)
-    scope = Scope(site)
+        walls.follow(site, settings)
+    scope = Scope.of(site, settings.explore, start=site_key(url))
     rules = BlockList.read(settings.explore.rules, site)
     hazards = Hazards(rules)
     asked = (robots,) if robots else ()
     policies: tuple[Policy, ...] = (Disabled(), scope, *asked, rules, Forms(rules), hazards)
-    return Start(second.raw_url, site, user_agent, session, scope, robots, policies, hazards)
+    return Start(second.raw_url, site, user_agent, session, scope, robots, policies, hazards, walls)
 
 
-async def _load_start(page: GuardedPage, url: str) -> Snapshot:
+async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:
     try:
         seen = (await page.view.goto(url)).snapshot
     except BrowserFailure as error:
@@ -137,7 +143,11 @@ async def _load_start(page: GuardedPage, url: str) -> Snapshot:
             if reason == "robots":
                 raise _forbidden(refused) from error
         unknown = error.message.removeprefix(f"{url}: ").removeprefix("Page.goto: ").rstrip(".")
-        reason = next((text for code, text in _NET_ERRORS.items() if code in error.message), unknown)
+        # Behind a proxy, the browser does not know why a host cannot be reached: the proxy does.
+        reason = walls.proxy.problem(url) or next(
+            (f"it leads to {refused}: {why}" for refused, why in walls.refused[-1:]),
+            next((text for code, text in _NET_ERRORS.items() if code in error.message), unknown),
+        )
         raise SiteUnreachable(
             f"{url} cannot be mapped: {reason}.", hint="Check the address, and that this machine reaches it."
         ) from error
@@ -190,20 +200,3 @@ async def _honest_user_agent(browser: Browser) -> str:
     except PackageNotFoundError:
         release = "0"
     return f"{own} waygraph/{release}"
-
-
-def _read_storage_state(path: Path | None) -> StorageState | None:
-    if path is None:
-        return None
-    try:
-        state: StorageState = loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"The storage state '{path}' cannot be read: {error.strerror}.") from error
-    except (JSONDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"The storage state '{path}' is not JSON: {error}.") from error
-    if not isinstance(state, dict) or not {"cookies", "origins"} & state.keys():
-        raise InvalidInput(
-            f"The storage state '{path}' has neither cookies nor origins.",
-            hint="Save one with Playwright's context.storage_state(path=...).",
-        )
-    return state

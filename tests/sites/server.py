@@ -48,7 +48,7 @@ Answer = str | bytes | Path | Page | Callable[[Request], "str | bytes | Path | P
 
 
 class FixtureServer(LocalServer):
-    """Serves `pages` by exact target (path with query), then by path; everything else is a 404.
+    """Serves `pages` by exact target (path with query), then by path, then "*"; everything else is a 404.
 
     A page may be HTML, bytes, a file, a `Page`, or a function of the request that returns one of these. `pages` may
     be changed while the server runs: `site.pages["/"] = "<p>changed</p>"`. Requests with any method are answered and
@@ -78,7 +78,7 @@ class FixtureServer(LocalServer):
         super().close()
 
     def _page(self, request: Request) -> Response:
-        answer = self.pages.get(request.target, self.pages.get(request.path))
+        answer = self.pages.get(request.target, self.pages.get(request.path, self.pages.get("*")))
         if answer is None:
             if request.path == "/favicon.ico":
                 return Response(ICON, content_type="image/png")

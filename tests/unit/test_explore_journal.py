@@ -48,9 +48,11 @@ def look(i: int) -> Snapshot:
 
 
 def outcome(i: int) -> Outcome:
-    nothing = {"snapshot": None} if "snapshot" in Outcome.__slots__ else {}
     return Outcome(
-        **nothing, ms=1.5 + i, blocked=(BlockedRequest("POST", f"http://shop.test/{i}"),), dialogs=(f"alert: {i}",)
+        node_id=f"{i:032x}",
+        ms=1.5 + i,
+        blocked=(BlockedRequest("POST", f"http://shop.test/{i}"),),
+        dialogs=(f"alert: {i}",),
     )
 
 

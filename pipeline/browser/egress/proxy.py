@@ -71,10 +71,10 @@ class EgressProxy:
     ) -> None:
         self._book = AddressBook(allowed, resolver=resolver, rules=host_rules or HostRules(), cache_s=cache_s)
         self._upstream = upstream
-        self._judge = judge
-        self._on_request = on_request
-        self._on_blocked = on_blocked
-        self._on_refused = on_refused
+        self.judge = judge
+        self.on_request = on_request
+        self.on_blocked = on_blocked
+        self.on_refused = on_refused
         self._connect_timeout_s = connect_timeout_s
         self._answer_timeout_s = answer_timeout_s
         self._idle_timeout_s = idle_timeout_s
@@ -135,8 +135,8 @@ class EgressProxy:
         """A destination is not to be connected to."""
         log.info("egress/refused %s: %s", url, reason)
         self.failed(key, f"{reason}, which may only be visited when you name the host")
-        if self._on_refused is not None:
-            self._on_refused(url, reason)
+        if self.on_refused is not None:
+            self.on_refused(url, reason)
 
     def failed(self, key: str, reason: str) -> None:
         """A destination could not be connected to."""
@@ -147,16 +147,16 @@ class EgressProxy:
     def stops(self, request: Request, url: str) -> bool:
         """Whether the second wall stops a request."""
         method = request.method.decode("latin-1")
-        if self._on_request is not None:
-            self._on_request(method, url)
-        if self._judge is None or not self._judge.stops or not self._judge.may_change(request.sent(url)):
+        if self.on_request is not None:
+            self.on_request(method, url)
+        if self.judge is None or not self.judge.stops or not self.judge.may_change(request.sent(url)):
             return False
         self._block(BlockedRequest(method, url, "egress"))
         return True
 
     def message_filter(self, url: str) -> MessageFilter | None:
         """What judges WebSocket messages to `url`."""
-        judge = self._judge
+        judge = self.judge
         if judge is None or not judge.stops:
             return None
 
@@ -185,8 +185,8 @@ class EgressProxy:
         Refused, Unresolved, OSError
             When that may not or cannot be.
         """
-        if tunnel and self._on_request is not None:
-            self._on_request("CONNECT", f"{host}:{port}")
+        if tunnel and self.on_request is not None:
+            self.on_request("CONNECT", f"{host}:{port}")
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._connect_timeout_s):
             found = await self._find(host, port)
@@ -229,8 +229,8 @@ class EgressProxy:
 
     def _block(self, request: BlockedRequest) -> None:
         log.info("egress/blocked %s %s", request.method, request.url)
-        if self._on_blocked is not None:
-            self._on_blocked(request)
+        if self.on_blocked is not None:
+            self.on_blocked(request)
 
     async def _sweep(self) -> None:
         """Give up connections on which nothing happens."""

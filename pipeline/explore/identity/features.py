@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from pipeline.browser.snapshot import MAX_SEGMENTS, Snapshot
-from pipeline.explore.identity.templates import difference
+from pipeline.explore.identity.templates import difference, is_token
 
 Features = Counter[str]
 
@@ -58,17 +58,22 @@ def content_key(seen: Snapshot) -> str | None:
 def same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], str]) -> bool:
     """Whether two looks with the same elements link to the same pages, but for what the two URLs differ in.
 
-    A viewer of pictures without texts looks the same on each of them; its link to the next one does not.
+    A viewer of pictures without texts looks the same on each of them; its link to the next one does not. A session id
+    that is new with every page is one value in all of its links.
     """
     where = difference(first.url, second.url)
     own = set(where.values) if where else set()
+    drawn: dict[tuple[str, str], set[str]] = {}
     for a, b in zip(first.candidates, second.candidates, strict=True):
         one, other = strip(a.action.target), strip(b.action.target)
         if one == other:
             continue
-        if where is None and one == strip(first.url) and other == strip(second.url):
-            continue  # each links to itself
         differing = difference(one, other)
-        if differing is None or not set(differing.values) <= own:
+        if differing is None:
             return False
-    return True
+        for pair in set(differing.values) - own:
+            drawn.setdefault(pair, set()).add(one)
+    if not drawn:
+        return True
+    ((pair, targets),) = drawn.items() if len(drawn) == 1 else ((("", ""), set()),)
+    return len(targets) > 1 and all(map(is_token, pair))

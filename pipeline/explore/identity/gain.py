@@ -11,9 +11,9 @@ from typing import Any
 
 from pipeline.browser.snapshot import Snapshot
 
-#: A visit brings new words when at least so many were never seen in its group,
-MIN_NEW_WORDS = 3
-#: and they are so large a share of its words, or so many.
+#: A visit brings new words when at least so many were never seen in its group, and they are so large a share of its
+#: words, or so many. Pages named by dates name days and months, which are few.
+MIN_NEW_WORDS, MIN_NEW_WORDS_OF_DATES = 2, 3
 NEW_WORD_SHARE, MANY_NEW_WORDS = 0.05, 8
 #: Structures told apart per group; a group with more of them changes at random.
 MAX_CLUSTERS = 6
@@ -61,17 +61,17 @@ class Group:
     Attributes
     ----------
     credit : visits without gain that are left; a gain gives some back, never more than `budget`.
+    min_new_words : how many new words make a gain.
     visits : new states; `generating` of them offered further members of the group.
-    repeats : visits that showed a state known before.
     spent : visits without gain that were charged.
     clusters : structures seen, one sketch each; `kinds` says which of them pages with a certain query showed first.
     """
 
     budget: int
     credit: int
+    min_new_words: int = MIN_NEW_WORDS
     visits: int = 0
     generating: int = 0
-    repeats: int = 0
     spent: int = 0
     vocabulary: set[int] = field(default_factory=set)
     clusters: list[Sketch] = field(default_factory=list)
@@ -84,11 +84,12 @@ class Group:
 
     @property
     def is_fertile(self) -> bool:
-        """Whether links into this group are worth something: its pages are mostly new and mostly no mere passage."""
-        return self.repeats <= self.visits and 2 * self.generating <= max(self.visits, 2)
+        """Whether most of its pages are goals rather than passages: products, not months that lead to weeks."""
+        return not self.exhausted and 2 * self.generating <= max(self.visits, 2)
 
     def shows(self, seen: Snapshot) -> tuple[bool, int]:
-        """Take note of a page: whether it has new words or a new structure, and which structure it has."""
+        """Take note of a new state: whether it has new words or a new structure, and which structure it has."""
+        self.visits += 1
         fresh = words(seen)
         new = len(fresh - self.vocabulary)
         if len(self.vocabulary) < MAX_VOCABULARY:
@@ -99,7 +100,7 @@ class Group:
         if is_new_structure:
             self.clusters.append(sketch)
             cluster = len(self.clusters) - 1
-        says_new = new >= MIN_NEW_WORDS and (new >= NEW_WORD_SHARE * len(fresh) or new >= MANY_NEW_WORDS)
+        says_new = new >= self.min_new_words and (new >= NEW_WORD_SHARE * len(fresh) or new >= MANY_NEW_WORDS)
         return is_new_structure or says_new, cluster
 
     def charge(self) -> None:
@@ -117,9 +118,9 @@ class Group:
         return {
             "budget": self.budget,
             "credit": self.credit,
+            "min_new_words": self.min_new_words,
             "visits": self.visits,
             "generating": self.generating,
-            "repeats": self.repeats,
             "spent": self.spent,
             "vocabulary": pack(self.vocabulary),
             "clusters": [[sketch.size, pack(sketch.lowest)] for sketch in self.clusters],

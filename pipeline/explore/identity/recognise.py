@@ -11,7 +11,7 @@ from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.identity.features import Features, change, content_key, features, same_links, without
 from pipeline.explore.identity.parameters import VolatileParameters
 from pipeline.explore.identity.skeleton import Skeleton
-from pipeline.explore.identity.templates import path_template
+from pipeline.explore.identity.templates import content_template
 
 CameBy = Literal["load", "in_page"]
 
@@ -52,7 +52,8 @@ class Recogniser:
     ) -> None:
         self._tolerant = mode == "tolerant"
         self._url_policy = url_policy
-        self._skeleton = skeleton
+        self.skeleton = skeleton
+        """What collapses functionally equivalent pages, when they are to be collapsed."""
         self.parameters = VolatileParameters(enabled=self._tolerant)
         """Which parts of URLs are left out of comparisons."""
         self._known: dict[str, Snapshot] = {}
@@ -89,7 +90,7 @@ class Recogniser:
                 merge = self._same_content(seen)
             if merge is not None:
                 return Placement(merge.kept, merge)
-        if self._skeleton is not None and (merge := self._skeleton.place(seen)):
+        if self.skeleton is not None and (merge := self.skeleton.place(seen)):
             return Placement(merge.kept, merge)
         return Placement(seen.id)
 
@@ -150,7 +151,7 @@ class Recogniser:
         content = content_key(seen)
         if content is None:
             return None
-        for kept in self._contents.get((path_template(seen.url), content), ()):
+        for kept in self._contents.get((content_template(seen.url), content), ()):
             known = self._known[kept]
             if known.url != seen.url and same_links(known, seen, self.parameters.strip):
                 self.parameters.same_content(known.url, seen.url)
@@ -173,9 +174,9 @@ class Recogniser:
             if self._placing is not None and self._placing[0] == seen.id:
                 self._changes[seen.id] = self._placing[1:]
             if content := content_key(seen):
-                self._contents.setdefault((path_template(seen.url), content), []).append(seen.id)
-        if self._skeleton is not None:
-            self._skeleton.add(seen)
+                self._contents.setdefault((content_template(seen.url), content), []).append(seen.id)
+        if self.skeleton is not None:
+            self.skeleton.add(seen)
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
         """Compare two looks at the same state: what differs is noise of its URL, in elements, texts and links."""
@@ -218,7 +219,7 @@ class Recogniser:
             "changes": {node_id: [anchor, dict(changed)] for node_id, (anchor, changed) in self._changes.items()},
             "at": self._at,
             "parameters": self.parameters.remember(),
-            "skeleton": self._skeleton.remember() if self._skeleton is not None else None,
+            "skeleton": self.skeleton.remember() if self.skeleton is not None else None,
         }
 
     def recall(self, memory: Mapping[str, Any], snapshots: Mapping[str, Snapshot]) -> None:
@@ -237,6 +238,6 @@ class Recogniser:
             self._contents = {}
             for node_id, seen in self._known.items():
                 if content := content_key(seen):
-                    self._contents.setdefault((path_template(seen.url), content), []).append(node_id)
-        if self._skeleton is not None:
-            self._skeleton.recall(memory["skeleton"], snapshots)
+                    self._contents.setdefault((content_template(seen.url), content), []).append(node_id)
+        if self.skeleton is not None:
+            self.skeleton.recall(memory["skeleton"], snapshots)

@@ -72,6 +72,8 @@ def is_identifier(text: str) -> bool:
     >>> [is_identifier(t) for t in ("17", "item-17.html", "2024-05-12", "orders", "top-10-tips")]
     [True, True, True, False, False]
     """
+    if "/" in text:
+        return False  # an address to come back to
     stem = _SUFFIX.sub("", text)
     return is_token(text) or (any(c.isdigit() for c in stem) and len(re.findall(r"[^\W\d_]+", stem)) <= 1)
 
@@ -92,14 +94,17 @@ def mask(text: str) -> str:
     return "*" if is_token(text) else re.sub(r"\d+", "#", text)
 
 
-def path_template(url: str) -> str:
-    """Host and path with numbers and tokens masked, the query left out.
+def content_template(url: str) -> str:
+    """What URLs of equal content must share to be one page: all but tokens, and query values that number nothing.
 
-    >>> path_template("http://x/orders/17/edit?tab=a")
-    'http://x/orders/#/edit'
+    >>> content_template("http://x/orders/17/edit?sort=name") == content_template("http://x/orders/17/edit")
+    True
+    >>> content_template("http://x/orders?id=17") == content_template("http://x/orders?id=18")
+    False
     """
     shape = shape_of(url)
-    return "/".join((shape.host, *map(mask, shape.segments)))
+    numbers = sorted(pair for pair in shape.query if is_identifier(pair[1]) and not is_token(pair[1]))
+    return repr((shape.host, ["*" if is_token(segment) else segment for segment in shape.segments], numbers))
 
 
 @dataclass(frozen=True, slots=True)

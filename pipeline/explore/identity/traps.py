@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.difference import difference_key
-from pipeline.explore.identity.gain import Group, pack, unpack
+from pipeline.explore.identity.gain import MIN_NEW_WORDS, MIN_NEW_WORDS_OF_DATES, Group, pack, unpack
 from pipeline.explore.identity.recognise import CameBy
 from pipeline.explore.identity.templates import is_date, is_identifier, mask, shape_of
 from pipeline.explore.policy import Refusal
 
 #: RFC 9110 asks for 8,000 at least; no page that a person is meant to find has a quarter of that.
 MAX_URL_LENGTH = 2_000
+#: Visits that may count links into a folder as gain before one of these links shows a new state.
+MAX_PROMISES = 2
 #: So often in a row the same segments are no path any more.
 MAX_SEGMENT_REPEATS = 3
 
@@ -46,6 +48,8 @@ class Traps:
         self._member_of: dict[str, str] = {}
         self._offered: set[int] = set()
         self._visited: set[int] = set()
+        self._filters: set[int] = set()
+        self._promises: dict[str, int] = {}
 
     # ---- what the explorer asks ----------------------------------------------------------------------------------
 
@@ -58,7 +62,8 @@ class Traps:
             return None
         if refusal := self._refuse_group(group_of(url)):
             return refusal
-        return self._refuse_group(_section(url)) if self._is_recombined(url) else None
+        is_filter = _crc(url) in self._filters or next(self._recombined(url), "")
+        return self._refuse_group(_section(url)) if is_filter else None
 
     def refuse_seen(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy) -> Refusal | None:
         """Why a look that is no known state must not become one: its group was exhausted while it was fetched.
@@ -90,43 +95,43 @@ class Traps:
             self._visited_page(seen, source)
         self._offered.update(_crc(url) for url in self._links(seen))
 
-    def repeated(self, url: str) -> None:
-        """Take note of a visit that showed a known state: links into that group are worth less."""
-        self._group(group_of(self._key(url)), url).repeats += 1
-
     def _visited_page(self, seen: Snapshot, source: Snapshot | None) -> None:
         url = self._key(seen.url)
         name = group_of(url)
         group = self._group(name, url)
         gain, cluster = group.shows(seen)
-        group.visits += 1
         group.kinds.setdefault(_kind(url), cluster)
         self._visited.add(_crc(url))
+        self._promises.pop(_folder(name), None)
         fresh = [link for link in self._links(seen) if _crc(link) not in self._offered and link != url]
         more = [link for link in fresh if group_of(link) == name and self._is_more(group, cluster, link)]
         is_generating = bool(more) or (source is not None and _new_handlers(seen, source))
         group.generating += is_generating
-        worth = any(self._is_worth_following(url, link, group, cluster) for link in fresh if link not in set(more))
+        others = [link for link in fresh if link not in more]
+        recombined = {link: list(self._recombined(link)) for link in others}
+        worth = self._are_worth_following(url, others, group, cluster)
         self._settle(seen.id, name, gain=gain, worth=worth, generating=is_generating or is_date(url))
-        self._visited_section(seen, url, fresh, gain=gain or worth)
+        if any(recombined.values()):
+            self._filters.update(_crc(shorter) for each in recombined.values() for shorter in each)
+            others = [link for link in others if not recombined[link]]
+            self._visited_section(seen, url, worth=self._are_worth_following(url, others, group, cluster))
 
-    def _visited_section(self, seen: Snapshot, url: str, fresh: list[str], *, gain: bool) -> None:
+    def _visited_section(self, seen: Snapshot, url: str, *, worth: bool) -> None:
         """Filters that are segments of the path, each page of which offers the others again: /red, /large, /red/large.
 
         Every combination has a path of its own, so that no group of one path ever sees the next.
         """
-        if any(self._is_recombined(link) for link in fresh):
-            group = self._group(_section(url), url)
-            group.visits += 1
-            if not gain and not group.shows(seen)[0]:
-                group.charge()
+        group = self._group(_section(url), url)
+        gain, _ = group.shows(seen)
+        if gain:
+            group.give_back()
+        elif not worth:
+            group.charge()
 
-    def _is_recombined(self, url: str) -> bool:
-        """Whether a path has a segment too many: without it, it is one that was offered."""
-        shape = shape_of(url)
-        return any(
-            segment and _crc(url.replace(f"/{segment}/", "/", 1)) in self._offered for segment in shape.segments[1:-1]
-        )
+    def _recombined(self, url: str) -> Iterator[str]:
+        """Offered URLs that become this one by a further segment in the middle of the path."""
+        shorter = (url.replace(f"/{segment}/", "/", 1) for segment in shape_of(url).segments[1:-1] if segment)
+        return (candidate for candidate in shorter if _crc(candidate) in self._offered)
 
     def _visited_in_page(self, seen: Snapshot, source: Snapshot) -> None:
         name = f"in page {self._key(seen.url)}"
@@ -134,14 +139,13 @@ class Traps:
         if group is None:
             group = self._groups[name] = Group(self._budget, self._budget)
             group.shows(source)
-        gain, _ = group.shows(seen)
-        group.visits += 1
+        gain, cluster = group.shows(seen)
         generating = _new_handlers(seen, source)
         group.generating += generating
-        fresh = any(_crc(link) not in self._offered for link in self._links(seen))
+        fresh = [link for link in self._links(seen) if _crc(link) not in self._offered]
         # A dialog of a page is no chain, however little it says; what is opened from within it may be.
         is_chain = source.id in self._member_of
-        worth = fresh and group.visits <= 4 * self._budget
+        worth = self._are_worth_following(seen.url, fresh, group, cluster)
         self._settle(seen.id, name, gain=gain, worth=worth, generating=generating and is_chain)
         self._member_of.setdefault(seen.id, name)
 
@@ -160,18 +164,32 @@ class Traps:
         """Whether a link of this page's own group leads to more of the same, not to pages of another structure."""
         return group.kinds.get(_kind(link), cluster) == cluster
 
-    def _is_worth_following(self, url: str, link: str, group: Group, cluster: int) -> bool:
-        if shape_of(link).host != shape_of(url).host or (is_date(url) and is_date(link)):
-            return False
-        name = group_of(link)
-        if name == group_of(url):
-            return not self._is_more(group, cluster, link)
-        target = self._groups.get(name)
-        return target is None or (target.is_fertile and not target.exhausted)
+    def _are_worth_following(self, url: str, links: Iterable[str], group: Group, cluster: int) -> bool:
+        """Whether unseen links out of its group make a visit a gain.
+
+        They promise new states. Where promises are not kept (links back from a log-in page, products with the filters
+        in their addresses), they do not count any longer.
+        """
+        promising: set[str] = set()
+        for link in links:
+            if shape_of(link).host != shape_of(url).host or (is_date(url) and is_date(link)):
+                continue
+            name = group_of(link)
+            if name == group_of(url):
+                if not self._is_more(group, cluster, link):
+                    return True
+            elif self._group(name, link).is_fertile and self._promises.get(_folder(name), 0) < MAX_PROMISES:
+                promising.add(_folder(name))
+        for folder in sorted(promising):
+            self._promises[folder] = self._promises.get(folder, 0) + 1
+        return bool(promising)
 
     def _group(self, name: str, url: str) -> Group:
-        budget = (self._budget + 1) // 2 if is_date(url) else self._budget
-        return self._groups.setdefault(name, Group(budget, budget))
+        if name not in self._groups:
+            budget = (self._budget + 1) // 2 if is_date(url) else self._budget
+            words = MIN_NEW_WORDS_OF_DATES if is_date(url) else MIN_NEW_WORDS
+            self._groups[name] = Group(budget, budget, words)
+        return self._groups[name]
 
     def _is_in_page(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy) -> bool:
         return came_by == "in_page" and source is not None and self._key(source.url) == self._key(seen.url)
@@ -190,6 +208,8 @@ class Traps:
             "member_of": self._member_of,
             "offered": pack(self._offered),
             "visited": pack(self._visited),
+            "filters": pack(self._filters),
+            "promises": self._promises,
         }
 
     def recall(self, memory: Mapping[str, Any]) -> None:
@@ -198,6 +218,8 @@ class Traps:
         self._member_of = dict(memory["member_of"])
         self._offered = set(unpack(memory["offered"]))
         self._visited = set(unpack(memory["visited"]))
+        self._filters = set(unpack(memory["filters"]))
+        self._promises = dict(memory["promises"])
 
 
 def group_of(url: str) -> str:
@@ -223,6 +245,12 @@ def group_of(url: str) -> str:
                 break
     routes = [f"{key}={value}" for key, value in shape.query if key in ROUTES and not is_identifier(value)]
     return "/".join((shape.host, *collapsed)) + ("?" + "&".join(sorted(routes)) if routes else "")
+
+
+def _folder(name: str) -> str:
+    """The group and its neighbours: the last segment of its path left open, when there are others before it."""
+    path = name.partition("?")[0]
+    return path.rpartition("/")[0] + "/*" if path.count("/") > 3 else name
 
 
 def _kind(url: str) -> str:

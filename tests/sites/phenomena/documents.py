@@ -1,6 +1,6 @@
 """What if a page is more than one document? Frames, shadow roots, new tabs, dialogs, downloads."""
 
-from tests.sites.answers import Area, dialog, edge, found, hidden, never, page, shows, skipped, states
+from tests.sites.answers import Area, dialog, edge, fetched, found, hidden, never, page, shows, skipped, states
 from tests.sites.server import Page
 
 FRAMES = Area(
@@ -34,16 +34,18 @@ NESTED_FRAMES = Area(
     (shows("nested-frame", by="Two deep"), states("/nested", 2)),
 )
 
+#: With the other host in scope, its frame can be used like the rest of the page.
+FOREIGN_FRAME_IN_SCOPE = (
+    shows("foreign-frame", by="Embedded button"),
+    shows("foreign-next", by="Embedded link"),
+    states("/foreign-frame", 2),
+)
+
 FOREIGN_FRAME = Area(
     "foreign-frame",
     {"/foreign-frame": page("<h2>Ours</h2><iframe src=OTHER/embedded width=400 height=160></iframe>")},
-    # It can be seen and used like the rest of the page; its own links leave the site.
-    (
-        shows("foreign-frame", by="Embedded button"),
-        skipped("external", by="Embedded link"),
-        never("/embedded/next"),
-        states("/foreign-frame", 2),
-    ),
+    # What other sites show inside of ours (advertisements, players, maps) is theirs: it is loaded, and not acted on.
+    (hidden("foreign-frame"), never("/embedded/next"), states("/foreign-frame", 1)),
     other={
         "/embedded": page(
             "<button onclick=\"say('foreign-frame')\">Embedded button</button> <a href=/embedded/next target=_top>Embedded link</a>"
@@ -203,7 +205,12 @@ OBJECTS = Area(
         "/objects/next": found("object-link"),
         "/objects/other": found("embed-link"),
     },
-    (shows("object-link", by="Link in an object"), shows("embed-link", by="Link in an embed")),
+    (
+        fetched("/objects/object"),
+        fetched("/objects/embed"),
+        shows("object-link", by="Link in an object"),
+        shows("embed-link", by="Link in an embed"),
+    ),
 )
 
 FRAMESET = Area(
