@@ -36,7 +36,7 @@ class _Schema(BaseModel):
 class ActionModel(_Schema):
     """A replayable step; see `index.graph.Action` for what each field means."""
 
-    kind: Literal["goto", "click", "hover"]
+    kind: Literal["goto", "click", "hover", "dblclick", "contextmenu", "press", "input", "select", "focus", "submit"]
     url: PageText = ""
     frame: list[PageText] = []
     role: PageText = ""
@@ -45,6 +45,7 @@ class ActionModel(_Schema):
     xpath: PageText = ""
     css: PageText = ""
     target: PageText = ""
+    value: PageText = ""
 
 
 class StepModel(_Schema):

@@ -67,6 +67,7 @@ _ACTION_ATTRIBUTES = {
     "xpath": "string",
     "css": "string",
     "target": "string",
+    "value": "string",
 }
 _EDGE_ATTRIBUTES = {"inherited": "boolean", "opens_tab": "boolean", "blocked": "string", "dialogs": "string"}
 

@@ -6,15 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
-ActionKind = Literal["goto", "click", "hover"]
+ActionKind = Literal[
+    "goto", "click", "hover", "dblclick", "contextmenu", "press", "input", "select", "focus", "submit"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Action:
     """A replayable step. It carries everything a stranger's browser needs to find the element again.
 
-    `goto` uses `url` alone. `click` and `hover` address one element by a ladder: `role` + `name` + `nth`, then `xpath`,
-    then `css`, inside the frame that `frame` names.
+    `goto` uses `url` alone. All others address one element by a ladder: `role` + `name` + `nth`, then `xpath`, then `css`,
+    inside the frame that `frame` names. `click`, `dblclick`, `contextmenu` and `hover` use the pointer. `focus` gives the
+    element the focus, `press` then presses a key, `input` types, and `submit` types and presses Enter; the element keeps the
+    focus. `select` chooses an option.
 
     Attributes
     ----------
@@ -26,6 +30,8 @@ class Action:
     xpath : full positional XPath; pieces joined by " >>> " where the path enters an open shadow root.
     css : a selector by id or test id when the element has one, else empty.
     target : resolved link target of the element, empty when it is not a link.
+    value : the key that `press` presses, the text that `input` and `submit` type, the option that `select` chooses; for
+        `hover` and `focus`, "away" when what counts is that pointer or focus leave again.
 
     """
 
@@ -38,6 +44,7 @@ class Action:
     xpath: str = ""
     css: str = ""
     target: str = ""
+    value: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON object with every field present, in declaration order."""
@@ -52,7 +59,9 @@ class Action:
         return cls(**values)
 
     def __str__(self) -> str:
-        return f"goto {self.url}" if self.kind == "goto" else f'{self.kind} {self.role} "{self.name}"'
+        if self.kind == "goto":
+            return f"goto {self.url}"
+        return f'{self.kind} {self.role} "{self.name}"' + (f" ({self.value})" if self.value else "")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -50,6 +50,7 @@ _ACTION = pa.struct(
         ("xpath", pa.string()),
         ("css", pa.string()),
         ("target", pa.string()),
+        ("value", pa.string()),
     ]
 )
 EDGES = pa.schema(

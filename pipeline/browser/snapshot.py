@@ -18,8 +18,8 @@ MAX_SEGMENTS = 1_000
 
 #: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
 SCRIPT_PARTS = (
-    "natives", "activity", "timers", "dialogs", "tabs", "settle", "hash", "names", "exposure", "hover", "declared",
-    "pass", "banner", "digest", "snapshot", "find", "api",
+    "natives", "activity", "timers", "dialogs", "tabs", "settle", "hash", "names", "exposure", "hover", "handlers",
+    "declared", "kinds", "pass", "banner", "digest", "snapshot", "find", "api",
 )  # fmt: skip
 
 
@@ -224,11 +224,18 @@ def _places(seen: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple
 
 
 def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
-    kind, role, name, place, frame, css, target, tag, disabled, submits, download, nth, method, handler, icon, *box = (
-        entry
-    )
+    kind, value, role, name, place, frame, css, target, tag, disabled, submits, download, nth, *more = entry
+    method, handler, icon, *box = more
     action = Action(
-        kind=kind, frame=frames[frame], role=role, name=name, nth=nth, xpath=paths[place], css=css, target=target
+        kind=kind,
+        frame=frames[frame],
+        role=role,
+        name=name,
+        nth=nth,
+        xpath=paths[place],
+        css=css,
+        target=target,
+        value=value,
     )
     return Candidate(
         action,

@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from playwright.async_api import Dialog, Download, Page, Request
+from playwright.async_api import CDPSession, Dialog, Download, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import Action, BlockedRequest
+from pipeline.browser.gestures import PARKED, holds, make_gesture
 from pipeline.browser.snapshot import Banner, Lens, Snapshot, page_script, parse_snapshot
 from waygraph.errors import BrowserFailure, WaygraphError
 from waygraph.settings import BrowserSettings
@@ -22,12 +23,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _WAYGRAPH = "window[Symbol.for('waygraph')]"
-#: Where the pointer rests when it is over nothing.
-_PARKED = (-1.0, -1.0)
 #: Some sites ask twice; more is a page that answers a click with another banner.
 _MAX_BANNERS = 2
 #: What Playwright says when a document goes away while it is being asked something.
-_NAVIGATED = ("Execution context was destroyed", "Cannot find context", "frame was detached", "Frame was detached")
+_NAVIGATED = (
+    "Execution context was destroyed", "Cannot find context", "Cannot find default execution context",
+    "frame was detached", "Frame was detached", "Promise was collected", "Inspected target navigated",
+)  # fmt: skip
 
 
 class NotActionable(WaygraphError):
@@ -118,6 +120,7 @@ class PageView:
         self._downloads: list[str] = []
         self._answers: set[asyncio.Task[None]] = set()
         self._own = own
+        self._devtools: CDPSession | None = None
         self.open_tab: Callable[[], Awaitable[Page]] | None = None
         """Opens the tabs that the page asks for; set where the page itself may not."""
         page.on("popup", self._popups.put_nowait)
@@ -168,7 +171,7 @@ class PageView:
                 answer: str | None = await self._ask(f"o => {_WAYGRAPH}?.{question}(o) ?? null", options)
                 if answer is not None:
                     return answer
-                await self._ask(page_script(), None)
+                await self._ask(f"() => {page_script()}", None)
             except PlaywrightError as error:
                 # The document was replaced while it was being looked at: look at its successor.
                 if not any(phrase in str(error) for phrase in _NAVIGATED):
@@ -210,7 +213,7 @@ class PageView:
             try:
                 found = await self._find(seen.banner.action)
                 await self.within(self.page.mouse.click(found["x"], found["y"]))
-                await self.within(self.page.mouse.move(*_PARKED))
+                await self.within(self.page.mouse.move(*PARKED))
             except NotActionable as error:
                 log.info("view/banner_stays %s", error.message)
                 break
@@ -266,13 +269,10 @@ class PageView:
         self._forget()
         try:
             found = await self._find(action)
-            if action.kind == "hover":
-                self._hovering = True
-                await self.within(self.page.mouse.move(found["x"], found["y"]))
-            else:
-                self._hovering = False
-                await self.within(self.page.mouse.click(found["x"], found["y"]))
-                await self.within(self.page.mouse.move(*_PARKED))
+            self._hovering = holds(action)
+            await self.within(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
+            if action.kind == "input":
+                await self._ask(f"() => {_WAYGRAPH}?.changed()", None)
         except PlaywrightError as error:
             raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
         return Performed(found["rung"], found["newTab"], found.get("handled", True))
@@ -311,7 +311,7 @@ class PageView:
     async def release(self) -> None:
         """Take the pointer away from what it was held over."""
         self._hovering = False
-        await self.within(self.page.mouse.move(*_PARKED))
+        await self.within(self.page.mouse.move(*PARKED))
 
     @property
     def hovering(self) -> bool:
@@ -375,7 +375,23 @@ class PageView:
         return (self._settings.navigation_timeout_ms + self._settings.settle_cap_ms) / 1000
 
     async def _ask(self, expression: str, argument: object) -> Any:  # noqa: ANN401 - whatever the page returns
-        return await self.within(self.page.evaluate(expression, argument))
+        """What a function expression, called with `argument` in the page, returns: plain JSON."""
+        if not self._own:
+            return await self.within(self.page.evaluate(expression, argument))
+        return await self.within(self._evaluate(f"({expression})({json.dumps(argument)})"))
+
+    async def _evaluate(self, code: str) -> Any:  # noqa: ANN401 - whatever the page returns
+        # Playwright's own way needs functions of the page, which a page may have replaced.
+        if self._devtools is None:
+            self._devtools = await self.page.context.new_cdp_session(self.page)
+        answer = await self._devtools.send(
+            "Runtime.evaluate",
+            {"expression": code, "awaitPromise": True, "returnByValue": True, "userGesture": True},
+        )
+        if "exceptionDetails" in answer:
+            problem = answer["exceptionDetails"]
+            raise BrowserFailure(f"{self.page.url}: {problem.get('exception', {}).get('description', problem['text'])}")
+        return answer["result"].get("value")
 
     async def within(self, call: Awaitable[T]) -> T:
         """Await a browser call, but not for ever: a page in an endless loop answers nothing (BrowserFailure)."""

@@ -6,14 +6,25 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.graph import Action, BlockedRequest, Box, Edge, InteractionGraph, Node, Observation, Segment, UrlPolicy
+from index.graph import (
+    Action,
+    ActionKind,
+    BlockedRequest,
+    Box,
+    Edge,
+    InteractionGraph,
+    Node,
+    Observation,
+    Segment,
+    UrlPolicy,
+)
 from index.store import EncoderInfo, LocalCommit, Manifest, MapDraft, Store, url_policy_from
 from index.store.commit import Lease
 from index.vectors import EncodedPage
@@ -101,7 +112,7 @@ def any_map(draw: st.DrawFn) -> dict[str, Any]:
     ]  # fmt: skip
     some = st.sampled_from(ids)
     action = st.builds(
-        Action, st.sampled_from(["goto", "click", "hover"]), url=clean, name=clean, nth=st.integers(0, 99),
+        Action, st.sampled_from(get_args(ActionKind)), url=clean, name=clean, value=clean, nth=st.integers(0, 99),
         frame=st.lists(clean, max_size=2).map(tuple),
     )  # fmt: skip
     blocked = st.lists(st.builds(BlockedRequest, clean, clean), max_size=2).map(tuple)

@@ -9,8 +9,8 @@ const activity = {
   stopped: [], // [method, URL] of form posts into new tabs that were not sent, since then
   dialogs: [], // "type: message" of dialogs that were not shown, since then
   retargeted: [], // [link, its own target attribute] of links that were made to stay in this tab for a click
-  inFlight: new Map(), // request -> start time
-  timers: new Map(), // timer id -> due time
+  inFlight: lasting(new Map()), // request -> start time
+  timers: lasting(new Map()), // timer id -> due time
   observed: 0, // elements that wait to come into view (IntersectionObserver)
   swept: 0, // how many of them there were when the page was last scrolled through
   finishes: 0, // how often animations were put to their end
@@ -55,23 +55,39 @@ const awaitLoading = (element) => {
 };
 const observer = new MutationObserver((records) => {
   activity.lastChange = now();
-  if (document.readyState !== "complete") return; // the load event waits for all of these
+  // The load event waits for all of these.
+  if (document.readyState === "complete") withNatives(() => awaitLoadingIn(records));
+});
+const awaitLoadingIn = (records) => {
   for (const record of records) {
     for (const node of record.addedNodes) {
       if (node.nodeType !== 1) continue;
       if (node.matches(LOADING)) awaitLoading(node);
-      if (node.firstElementChild) node.querySelectorAll(LOADING).forEach(awaitLoading);
+      if (node.firstElementChild) for (const element of node.querySelectorAll(LOADING)) awaitLoading(element);
     }
   }
-});
+};
 const watch = (root) =>
   observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
 watch(document);
 
-const shadowHosts = new Set(); // those that are known
+const shadowHosts = lasting(new Set()); // those that are known
+const closedRoots = lasting(new WeakMap()); // host -> shadow root that only its maker knows, in a page of our own
+const watched = lasting(new WeakSet()); // shadow roots
+const shadowOf = (element) => {
+  const root = element.shadowRoot ?? closedRoots.get(element) ?? null;
+  if (root && !watched.has(root)) {
+    watched.add(root); // it was written into the page
+    watch(root);
+    shadowHosts.add(element);
+  }
+  return root;
+};
 const attachShadow = Element.prototype.attachShadow;
 Element.prototype.attachShadow = function (init) {
   const root = attachShadow.call(this, init);
+  if (root.mode === "closed" && window[KEY].guarded) closedRoots.set(this, root);
+  watched.add(root);
   watch(root);
   shadowHosts.add(this);
   return root;

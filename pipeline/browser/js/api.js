@@ -1,6 +1,6 @@
 // What may the driver ask of the page?
 
-Object.defineProperty(window, KEY, {
+writeProperty(window, KEY, {
   enumerable: false,
   value: {
     guarded: false, // whether this is a page of our own, whose new tabs the driver opens
@@ -22,6 +22,10 @@ Object.defineProperty(window, KEY, {
       const settled = await settle(options);
       return withNatives(() => stringify({ settled, digest: digest(), ...takeAllActivity() }));
     },
+    readHandlers,
+    isHandled,
+    changed,
     find: (action, options) => withNatives(() => stringify(find(action, options))),
   },
 });
+listenToPage(); // from here on: what this script itself listens to is not the page's

@@ -83,12 +83,12 @@ const bannerText = (box) => {
       if (child.nodeType === 3) text += child.data;
       if (child.nodeType !== 1 || UNTEXTUAL.has(child.localName)) continue;
       if (child.matches(BANNER_FIELDS) && child.checkVisibility()) return true;
-      if ((child.shadowRoot && walk(child.shadowRoot)) || walk(child)) return true;
+      if ((shadowOf(child) && walk(shadowOf(child))) || walk(child)) return true;
     }
     return false;
   };
   const inside = box.localName === "iframe" ? box.contentDocument.body : box;
-  return (inside.shadowRoot && walk(inside.shadowRoot)) || walk(inside) ? "" : text;
+  return (shadowOf(inside) && walk(shadowOf(inside))) || walk(inside) ? "" : text;
 };
 const phrase = (name) => name.toLowerCase().replace(/’/g, "'").replace(/\s*[.!›»→✓✔]+\s*$/u, "").trim();
 

@@ -18,7 +18,7 @@ const sheetState = (sheet) => {
 };
 
 // Boxes that were scrolled, as far as they told so.
-const scrolled = new Set();
+const scrolled = lasting(new Set());
 window.addEventListener("scroll", ({ target }) => target?.nodeType === 1 && scrolled.add(target), { capture: true, passive: true });
 
 const digestRoot = (hash, root) => {
@@ -26,6 +26,8 @@ const digestRoot = (hash, root) => {
   hash.feed(host.outerHTML ?? host.innerHTML);
   for (const sheet of [...root.styleSheets, ...(root.adoptedStyleSheets || [])]) hash.feed(sheetState(sheet));
   for (const field of root.querySelectorAll("input, textarea, select, video, audio")) hash.feed(fieldState(field));
+  // Neither has an attribute that says so.
+  for (const box of root.querySelectorAll("[popover], dialog")) hash.feed(`${box.matches(":popover-open")}${box.matches(":modal")}`);
   for (const frame of root.querySelectorAll("iframe, frame")) {
     let doc = null;
     let inner = null;
@@ -46,11 +48,11 @@ const digestDocument = () => {
   hash.feed(location.href);
   if (!document.documentElement) return hash.hex();
   digestRoot(hash, document);
-  if (!sought) for (const element of document.querySelectorAll("*")) if (plain(element).shadowRoot) shadowHosts.add(element);
+  if (!sought) for (const element of document.querySelectorAll("*")) shadowOf(element);
   sought = document.readyState === "complete";
   for (const host of shadowHosts) {
     if (!host.isConnected) shadowHosts.delete(host);
-    else if (host.shadowRoot) digestRoot(hash, host.shadowRoot);
+    else digestRoot(hash, shadowOf(host));
   }
   for (const box of scrolled) {
     const { isConnected, scrollTop, scrollLeft } = plain(box);

@@ -87,7 +87,7 @@ const areaRect = (area, image) => {
 const resolve = (xpath, doc) => {
   let parent = doc;
   for (const [i, hop] of xpath.split(" >>> ").entries()) {
-    if (i > 0) parent = parent.shadowRoot;
+    if (i > 0) parent = parent && shadowOf(parent);
     for (const step of hop.split("/").slice(1)) {
       const [, foreign, local, index] = /^(?:\*\[name\(\)="(.*)"\]|([^[]+))\[(\d+)\]$/.exec(step) || [];
       if (!parent || !index) return null;

@@ -16,9 +16,9 @@ const inPlace = (action, options) => {
   }
   const element = doc && resolve(action.xpath, doc);
   if (!element) return null;
-  const alone = createLook({ ...options, hover: action.kind === "hover" }, element).ofAlone();
+  const alone = createLook({ ...options, hover: false, kind: action.kind }, element).ofAlone();
   const same = alone.some((c) =>
-    c.kind === action.kind && c.role === action.role && c.name === action.name && sameTarget(action, c));
+    c.role === action.role && c.name === action.name && sameTarget(action, c));
   return same ? [element, "exact"] : null;
 };
 
@@ -28,7 +28,7 @@ const ladder = (action, options) => {
   const frames = seen.documents.map(stringify);
   const here = seen.candidates
     .map((candidate, i) => [candidate, seen.elements[i]])
-    .filter(([c]) => c.kind === action.kind && frames[c.frame] === frame && c.role === action.role);
+    .filter(([c]) => c.kind === action.kind && c.value === action.value && frames[c.frame] === frame && c.role === action.role);
   const alike = here.filter(([c]) => c.name === action.name && sameTarget(action, c));
   if (alike.length === 1) return [alike[0][1], "role"];
   const nth = alike.find(([c]) => c.nth === action.nth);
@@ -44,8 +44,8 @@ const ladder = (action, options) => {
 
 const takesPointer = (element, x, y) => {
   let top = element.ownerDocument.elementFromPoint(x, y);
-  while (top?.shadowRoot) {
-    const deeper = top.shadowRoot.elementFromPoint(x, y);
+  while (top && shadowOf(top)) {
+    const deeper = shadowOf(top).elementFromPoint(x, y);
     if (!deeper || deeper === top) break;
     top = deeper;
   }
@@ -71,28 +71,33 @@ const scrollBack = () => {
   }
 };
 
+const boxPoints = (rect, screen) => {
+  const box = intersect(rect, screen);
+  if (isEmpty(box)) return [];
+  return [[0.5, 0.5], [0.15, 0.5], [0.85, 0.5], [0.5, 0.15], [0.5, 0.85]].map(
+    ([fx, fy]) => [box.left + (box.right - box.left) * fx, box.top + (box.bottom - box.top) * fy]);
+};
+// Points of an element at which a pointer could be, in its window.
+const pointsOf = (element, screen) => {
+  if (element.localName === "area") return boxPoints(areaRect(element, imageOf(element)), screen);
+  return [...element.getClientRects()].flatMap((rect) => boxPoints(rect, screen));
+};
+
 const pointOf = (element) => {
-  const image = element.localName === "area" ? imageOf(element) : null;
-  scrollTo(image || element);
+  const target = element.localName === "area" ? imageOf(element) : element;
+  scrollTo(target);
   const view = element.ownerDocument.defaultView;
-  const screen = { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight };
-  let first = null;
-  for (const rect of image ? [areaRect(element, image)] : element.getClientRects()) {
-    const box = intersect(rect, screen);
-    if (isEmpty(box)) continue;
-    for (const [fx, fy] of [[0.5, 0.5], [0.15, 0.5], [0.85, 0.5], [0.5, 0.15], [0.5, 0.85]]) {
-      let [x, y] = [box.left + (box.right - box.left) * fx, box.top + (box.bottom - box.top) * fy];
-      first ||= [x, y];
-      if (!takesPointer(element, x, y)) continue;
-      for (let win = view; win !== window; win = win.parent) {
-        const frame = win.frameElement;
-        const outer = frame.getBoundingClientRect();
-        [x, y] = [x + outer.left + frame.clientLeft, y + outer.top + frame.clientTop];
-      }
-      return { x, y };
+  const points = pointsOf(element, { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight });
+  for (let [x, y] of points) {
+    if (!takesPointer(element, x, y)) continue;
+    for (let win = view; win !== window; win = win.parent) {
+      const frame = win.frameElement;
+      const outer = frame.getBoundingClientRect();
+      [x, y] = [x + outer.left + frame.clientLeft, y + outer.top + frame.clientTop];
     }
+    return { x, y };
   }
-  const over = first && element.ownerDocument.elementFromPoint(first[0], first[1]);
+  const over = points.length ? element.ownerDocument.elementFromPoint(...points[0]) : null;
   return { covered: over ? over.outerHTML.slice(0, 120) : "it lies outside the page" };
 };
 
@@ -105,10 +110,75 @@ const stayInTab = (element) => {
   return true;
 };
 
+const EVENTS_OF = {
+  click: [...CLICKS, "change", "input"], dblclick: ["dblclick", ...CLICKS], contextmenu: ["contextmenu", "auxclick"],
+  hover: [...HOVERS, ...LEAVES_POINTER], press: KEYS, input: TYPING, submit: [...TYPING, "submit"],
+  focus: [...FOCUSING, ...LEAVES_FOCUS], select: ["change", "input"],
+};
+// Elements with which the browser itself does something, whether or not a script listens.
+const ACTIVE = "label, summary, button, input, select, textarea, [popovertarget], [commandfor], [contenteditable]";
+// Whether a script, or the browser, may do something in the page (not: load another) when this is done to the element.
+const mayAnswer = (element, kind) => {
+  const own = element.ownerDocument.defaultView[KEY];
+  return !own?.guarded || element.closest(ACTIVE) !== null || own.isHandled(element, EVENTS_OF[kind] || []);
+};
+
+const TOUCHES = ["touchstart", "touchend"];
+const touch = (element) => {
+  for (const type of TOUCHES) {
+    const event = typeof TouchEvent === "function" ? TouchEvent : UIEvent;
+    element.dispatchEvent(new event(type, { bubbles: true, cancelable: true, composed: true }));
+  }
+};
+const isTouched = (element) => {
+  const own = element.ownerDocument.defaultView[KEY];
+  return own?.guarded && own.isHandled(element, TOUCHES) && hasAny(own.readHandlers().get(element) || NOTHING, TOUCHES);
+};
+// What needs no pointer is done here, as far as it needs no keyboard either.
+const withoutPointer = (element, { kind, value }) => {
+  acted();
+  scrollTo(element);
+  if (kind === "select") {
+    const option = Array.from(element.options).find((one) => squeeze(one.label) === value);
+    if (!option) return { covered: `no option ${value}` };
+    option.selected = true;
+    for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+    return {};
+  }
+  element.focus({ preventScroll: true });
+  if (kind === "focus" && value === "away") element.blur();
+  if (kind === "input" || kind === "submit") element.select?.();
+  return {};
+};
+const POINTED = new Set(["click", "dblclick", "contextmenu", "hover"]);
+
+// The field that has the focus tells that its value changed, which browsers say when it loses the focus.
+const changed = () => {
+  let element = document.activeElement;
+  for (;;) {
+    const inner = (element && shadowOf(element)?.activeElement) ?? innerDocument(element)?.activeElement;
+    if (!inner) break;
+    element = inner;
+  }
+  element?.dispatchEvent(new Event("change", { bubbles: true }));
+};
+const innerDocument = (element) => {
+  try {
+    return element?.contentDocument;
+  } catch {
+    return null; // another origin
+  }
+};
+
 const find = (action, options) => {
   const found = inPlace(action, options) ?? ladder(action, options);
   if (!found) return { rung: "" };
-  const point = pointOf(found[0]);
-  const newTab = action.kind === "click" && !point.covered && stayInTab(found[0]);
-  return { rung: found[1], newTab, ...point };
+  const [element, rung] = found;
+  const handled = mayAnswer(element, action.kind);
+  if (!POINTED.has(action.kind)) return { rung, newTab: false, handled, ...withoutPointer(element, action) };
+  const point = pointOf(element);
+  const click = action.kind === "click" && !point.covered;
+  const newTab = click && stayInTab(element);
+  if (click && isTouched(element)) touch(element);
+  return { rung, newTab, handled, ...point };
 };

@@ -68,7 +68,7 @@ const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)
 const contentText = (node) => {
   const element = plain(node);
   const only = element.firstChild;
-  if (only?.nodeType === 3 && !only.nextSibling && !element.shadowRoot) return squeeze(only.data);
+  if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element)) return squeeze(only.data);
   let text = "";
   const walk = (parent) => {
     for (const original of parent.childNodes) {
@@ -84,11 +84,11 @@ const contentText = (node) => {
       text += apart;
       if (label) text += ` ${label} `;
       else if (child.localName === "svg") text += ` ${child.querySelector(":scope > title")?.textContent || ""} `;
-      else walk(child.shadowRoot || child);
+      else walk(shadowOf(child) || child);
       text += apart;
     }
   };
-  walk(element.shadowRoot && !element.childNodes.length ? element.shadowRoot : element);
+  walk((!element.firstChild && shadowOf(element)) || element);
   return squeeze(text);
 };
 

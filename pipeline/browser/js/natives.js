@@ -13,13 +13,13 @@ const writeProperty = Object.defineProperty;
 // [holder, name, descriptor] of every shared function that our script calls while it looks at a page.
 const BORROWED = [];
 for (const [holder, names] of [
-  [Array.prototype, "concat every filter find flatMap forEach join map pop push shift slice some sort splice unshift values"],
+  [Array.prototype, "concat entries every filter find findIndex flatMap forEach join map pop push reduce shift slice some sort splice unshift values"],
   [Array, "from isArray"],
   [Map.prototype, "delete entries get has keys set values"],
   [Set.prototype, "add delete has values"],
   [WeakMap.prototype, "get has set"],
   [WeakSet.prototype, "add has"],
-  [String.prototype, "charCodeAt endsWith includes indexOf match replace slice split startsWith toLowerCase toUpperCase toWellFormed trim"],
+  [String.prototype, "charCodeAt endsWith includes indexOf match matchAll padStart replace slice split startsWith toLowerCase toUpperCase toWellFormed trim"],
   [RegExp.prototype, "exec test"],
   [Object, "defineProperty entries getOwnPropertyDescriptor getPrototypeOf keys"],
   [Math, "ceil floor imul max min round"],
@@ -29,7 +29,7 @@ for (const [holder, names] of [
   [URL, "canParse"],
   [CSS, "escape"],
   [window, "getComputedStyle requestAnimationFrame"],
-  [Element.prototype, "checkVisibility closest getAttribute getBoundingClientRect getClientRects hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
+  [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
   [Document.prototype, "elementFromPoint getAnimations querySelector querySelectorAll"],
   [DocumentFragment.prototype, "querySelector querySelectorAll"],
   [Node.prototype, "contains getRootNode"],
@@ -63,6 +63,15 @@ const withNatives = (work) => {
       else delete entry[0][entry[1]];
     }
   }
+};
+
+// A map or set whose methods are the browser's own, whatever becomes of those of others.
+const lasting = (collection) => {
+  const { prototype } = collection.constructor;
+  for (const name of ["add", "clear", "delete", "get", "has", "set"]) {
+    if (prototype[name]) writeProperty(collection, name, { value: prototype[name] });
+  }
+  return collection;
 };
 
 // Some libraries give arrays or strings a toJSON of their own, which even the native function obeys.

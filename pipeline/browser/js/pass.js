@@ -12,11 +12,12 @@ const stableSelector = (node) => {
 const linkTarget = (element) => {
   const tag = element.localName;
   if (tag !== "a" && tag !== "area") return "";
-  let { href } = element;
-  if (href?.baseVal && URL.canParse(href.baseVal, element.baseURI)) href = new URL(href.baseVal, element.baseURI).href; // SVG
-  if (typeof href !== "string" || href === "") return "";
+  const drawn = element.namespaceURI !== XHTML;
+  const written = drawn ? element.href?.baseVal : element.href;
+  if (typeof written !== "string" || written === "") return "";
+  if (drawn) return URL.canParse(written, element.baseURI) ? new URL(written, element.baseURI).href : "";
   // What could not be resolved is given back as it is written, and then does not begin as this page does.
-  return href.startsWith(`${location.origin}/`) || URL.canParse(href) ? href : "";
+  return written.startsWith(`${location.origin}/`) || URL.canParse(written) ? written : "";
 };
 
 // A label stands for its checkbox or radio button when that is not itself to be seen (CSS-only menus and tabs).
@@ -26,6 +27,15 @@ const standsForControl = (element) => {
   const rect = control.getBoundingClientRect();
   const visible = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
+};
+
+const NOTHING = new Set();
+const NO_HANDLERS = new Map();
+
+// How a button sends its form; in no way when a script takes what would be a question.
+const submission = (button, handlers) => {
+  const method = (button.getAttribute("formmethod") || formMethod.call(button.form)).toLowerCase();
+  return method === "get" && handlers.get(button.form)?.has("submit") ? "" : method;
 };
 
 // Where an absolutely positioned element is cut off: by its containing block, not by every ancestor.
@@ -41,6 +51,7 @@ const absoluteClip = (where) => {
 // A place is where an element is in the tree: the number of its parent's place and the step from there; the first
 // places are documents. Paths are put together from places by whoever needs them, which is seldom in the page.
 const createLook = (options, alone = null) => {
+  const shown = alone?.localName === "area" ? imageOf(alone) : alone; // what must be exposed for it
   const roles = new Set(options.roles);
   const steps = [];
   const parents = []; // of each place: its parent's number, or -1 - number of its document
@@ -51,6 +62,7 @@ const createLook = (options, alone = null) => {
   const segments = [];
   const inline = new Map();
   let exposed = 0;
+  let clicks = 0;
   let segmentsCut = 0;
 
   const place = (where, step) => {
@@ -78,26 +90,27 @@ const createLook = (options, alone = null) => {
     }
   };
 
-  const addCandidate = (kind, node, role, where, number, rect) => {
+  const addCandidate = (kind, value, node, role, where, number, rect, at = candidates.length) => {
     if (alone && node !== alone) return;
+    if (kind === "click") clicks += 1;
     const element = plain(node);
     const tag = element.localName;
     const button = (tag === "button" && element.type === "submit") ||
       (tag === "input" && (element.type === "submit" || element.type === "image"));
     const { origin } = where.world;
     const name = nameOf(node, role);
-    candidates.push({
-      kind, role, name, ...declared(element, name), place: number, frame: where.world.number, css: stableSelector(node),
+    candidates.splice(at, 0, {
+      kind, value, role, name, ...declared(element, name), place: number, frame: where.world.number, css: stableSelector(node),
       target: linkTarget(node), tag,
       disabled: element.matches(":disabled") || element.getAttribute("aria-disabled") === "true",
-      submits: button && element.form ? (element.getAttribute("formmethod") || formMethod.call(element.form)).toLowerCase() : "",
+      submits: button && element.form ? submission(element, where.world.handlers) : "",
       download: element.hasAttribute("download"),
       nth: 0,
       box: [
         Math.round(rect.left + origin.x), Math.round(rect.top + origin.y), Math.round(rect.width), Math.round(rect.height),
       ],
     });
-    elements.push(node);
+    elements.splice(at, 0, node);
   };
 
   const inlineOnly = (element) => {
@@ -110,7 +123,7 @@ const createLook = (options, alone = null) => {
       const child = plain(original);
       const tag = child.localName;
       if (NEVER.has(tag)) continue;
-      if (LEAVES.has(tag) || tag === "img" || tag === "iframe" || child.shadowRoot) return false;
+      if (LEAVES.has(tag) || tag === "img" || tag === "iframe" || shadowOf(child)) return false;
       const { display } = styleOf(original);
       const shown = display !== "none";
       if (shown && !display.startsWith("inline") && display !== "contents") return false;
@@ -126,7 +139,7 @@ const createLook = (options, alone = null) => {
       addSegment(nameOf(element, role), role, rect, origin);
       return true;
     }
-    if (!plain(element).shadowRoot && inlineOnly(element)) {
+    if (!shadowOf(element) && inlineOnly(element)) {
       addSegment(contentText(element), role || "text", rect, origin);
       return true;
     }
@@ -136,19 +149,45 @@ const createLook = (options, alone = null) => {
     return false;
   };
 
-  const act = (node, element, tag, role, style, where, number, rect) => {
-    if (options.hover && where.world.hovers.has(node)) addCandidate("hover", node, role, where, number, rect);
+  // Adds what can be done with an element; says whether its descendants are part of something that is clicked as a whole.
+  const act = (node, element, tag, role, style, where, below) => {
+    const { rect, place: number } = below;
+    const { handlers } = where.world;
+    if (alone && node !== shown) return false;
+    if (alone) {
+      addCandidate(options.kind, "", alone, roleOf(alone), where, number, rect);
+      return false;
+    }
+    const types = handlers.get(node) || NOTHING;
+    const listened = types.size > 0 && rect.width * rect.height <= MAX_AREA && tag !== "body" && tag !== "html";
+    const add = (kind, value) => addCandidate(kind, value, node, role, where, number, rect);
+    if (options.hover) {
+      if (where.world.hovers.has(node) || (listened && hasAny(types, HOVERS))) add("hover", "");
+      if (listened && hasAny(types, LEAVES_POINTER)) add("hover", "away");
+    }
     if (roles.has(role)) {
-      addCandidate("click", node, role, where, number, rect);
+      add("click", "");
+      if (listened) for (const [kind, value] of listenedActions(element, types, true)) add(kind, value);
       return true;
     }
-    if (FIELD_ROLES.has(role) || where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
+    if (FIELD_ROLES.has(role)) {
+      const around = heard || types.size ? typesAround(element, handlers) : types;
+      if (!element.matches(":disabled")) {
+        for (const [kind, value] of fieldActions(element, role, around, options)) add(kind, value);
+      }
+      return where.inside;
+    }
+    if (where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
+    let clicked = false;
     if (tag === "label" && element.control) {
       if (!standsForControl(element)) return true;
-    } else if (!element.hasAttribute("onclick") && typeof element.onclick !== "function") {
-      if (where.pointer || style.cursor !== "pointer") return false;
-    }
-    addCandidate("click", node, role, where, number, rect);
+      clicked = true;
+    } else if (element.hasAttribute("onclick") || typeof element.onclick === "function") clicked = true;
+    else if (style.cursor === "pointer" && !where.pointer) clicked = true;
+    else if (opensSomething(element) && element.tabIndex >= 0) clicked = true;
+    if (clicked) add("click", "");
+    else if (listened && hasAny(types, CLICKS)) below.maybe = candidates.length; // when nothing in it is clicked itself
+    if (listened) for (const [kind, value] of listenedActions(element, types, clicked || below.maybe >= 0)) add(kind, value);
     return false;
   };
 
@@ -169,21 +208,22 @@ const createLook = (options, alone = null) => {
     const { width, height } = rect;
     const isExposed =
       !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip, world.view) &&
-      (!where.drawing || tag === "a") && (world.modal === null || world.modal.contains(node));
+      (!where.drawing || tag === "a" || alone !== null || hasAny(world.handlers.get(node) || NOTHING, CLICKS)) &&
+      (world.modal === null || world.modal.contains(node));
     const below = {
       up: where, world, step, place: null, style, position, clip, rect,
       inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed,
-      drawing: where.drawing || tag === "svg", // in which nothing but links counts
+      drawing: where.drawing || tag === "svg", // in which only links and what is listened to count
     };
     if (isExposed) {
       exposed += 1;
       const role = roleOf(node);
       below.place = alone ? -1 : place(where, step);
-      below.inside = act(node, element, tag, role, style, where, below.place, rect);
+      below.inside = act(node, element, tag, role, style, where, below);
       below.pointer = style.cursor === "pointer";
       if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);
     }
-    if (LEAVES.has(tag) && !(tag === "svg" && element.querySelector("a"))) return null;
+    if (LEAVES.has(tag) && !(tag === "svg" && (alone || world.drawings.has(node)))) return null;
     if (!boxless) below.clip = clipBelow(element, style, rect, clip);
     return below;
   };
@@ -198,12 +238,13 @@ const createLook = (options, alone = null) => {
       return;
     }
     if (tag === "img" && element.useMap && below.exposed) visitAreas(element, below);
-    const { shadowRoot } = element;
-    if (shadowRoot) {
-      shadowHosts.add(node);
-      visitChildren(shadowRoot, below, " >>> /");
-    }
+    const before = clicks;
+    const shadow = shadowOf(node);
+    if (shadow) visitChildren(shadow, below, " >>> /");
     visitChildren(element, below, "/");
+    if (below.maybe >= 0 && clicks === before) {
+      addCandidate("click", "", node, roleOf(node), where, below.place, below.rect, below.maybe);
+    }
   };
 
   const visitChildren = (parent, below, separator) => {
@@ -226,7 +267,7 @@ const createLook = (options, alone = null) => {
       const rect = areaRect(area, image);
       if (roles.has(roleOf(area)) && !isEmpty(rect)) {
         const number = place({ place: -1 - world.number }, pathFromRoot(area));
-        addCandidate("click", area, "link", { world }, number, rect);
+        addCandidate("click", "", area, "link", { world }, number, rect);
       }
     }
   };
@@ -261,7 +302,16 @@ const createLook = (options, alone = null) => {
       },
       modal: modals.length ? modals[modals.length - 1] : null, // everything else is inert then
       hovers: options.hover ? hoverTargets(doc) : new Set(),
+      drawings: new Set(),
+      handlers: alone ? NO_HANDLERS : (win === window ? readHandlers : win[KEY]?.readHandlers ?? (() => NO_HANDLERS))(),
     };
+    for (const [element, types] of world.handlers) {
+      if (!hasAny(types, CLICKS)) continue;
+      for (let svg = element.ownerSVGElement; svg; svg = svg.ownerSVGElement) world.drawings.add(svg);
+    }
+    for (const link of doc.querySelectorAll("svg a")) {
+      for (let svg = link.ownerSVGElement; svg; svg = svg.ownerSVGElement) world.drawings.add(svg);
+    }
     return {
       up: null, world, step: "", place: -1 - number, style: null, clip: EVERYWHERE, rect: null,
       inside: false, pointer: false, spoken: alone !== null, exposed: true, drawing: false,
@@ -278,7 +328,7 @@ const createLook = (options, alone = null) => {
     visitDocument(document, [], pageOrigin());
     const counts = new Map();
     for (const candidate of candidates) {
-      const key = `${candidate.kind}\n${candidate.frame}\n${candidate.role}\n${candidate.name}`;
+      const key = `${candidate.kind} ${candidate.value}\n${candidate.frame}\n${candidate.role}\n${candidate.name}`;
       candidate.nth = counts.get(key) || 0;
       counts.set(key, candidate.nth + 1);
     }
@@ -296,7 +346,7 @@ const createLook = (options, alone = null) => {
   // What the whole look would say of `alone`: as candidates, none when it is not exposed.
   const ofAlone = () => {
     const line = []; // its ancestors and itself, outermost first
-    for (let node = alone; node; node = above(node)) line.unshift(node);
+    for (let node = shown; node; node = above(node)) line.unshift(node);
     let below = worldOf(document, [], pageOrigin());
     for (const node of line) {
       const doc = node.ownerDocument;

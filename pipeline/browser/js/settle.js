@@ -107,7 +107,7 @@ const rest = () => {
 const settle = async (options) => {
   horizonMs = options.timerHorizonMs;
   const start = now();
-  if (!options.hovering) normalise();
+  if (!options.hovering) withNatives(normalise);
   let capped = false;
   const quiet = () => withNatives(() => allQuiet(options.quietMs, start));
   while (!(capped || quiet())) {
@@ -115,12 +115,14 @@ const settle = async (options) => {
     capped = now() - start > options.capMs;
     if (!capped && !options.hovering && activity.observed > activity.swept && quiet()) await sweep();
   }
-  rest();
-  for (const inner of innerWaygraphs(window)) inner.rest();
-  for (const [link, target] of activity.retargeted.splice(0)) {
-    if (target === null) link.removeAttribute("target");
-    else link.setAttribute("target", target);
-  }
-  if (!options.hovering) normalise();
+  withNatives(() => {
+    rest();
+    for (const inner of innerWaygraphs(window)) inner.rest();
+    for (const [link, target] of activity.retargeted.splice(0)) {
+      if (target === null) link.removeAttribute("target");
+      else link.setAttribute("target", target);
+    }
+    if (!options.hovering) normalise();
+  });
   return { capped, ms: now() - start };
 };

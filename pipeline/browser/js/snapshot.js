@@ -32,7 +32,7 @@ const takeAllActivity = () => {
 
 // Places and candidates travel as flat lists: see `parse_snapshot` for what stands where.
 const flat = (c) => [
-  c.kind, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
+  c.kind, c.value, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
   c.icon, ...c.box,
 ];
 const snapshot = (options) => {

@@ -4,7 +4,7 @@ const MAX_TIMER_NESTING = 3; // a timer set by a timer set by a timer: a poller,
 const INTERVAL_ASIDE_MS = 1000; // intervals at least this long are clocks, carousels and pollers
 const POLLER_ASIDE_MS = 500; // so are shorter ones, once the page has settled, and chains of timeouts
 const NEVER_MS = 2 ** 31 - 1;
-const pollers = new Set(); // ids of intervals that end when the page has settled
+const pollers = lasting(new Set()); // ids of intervals that end when the page has settled
 
 // An id that is as good as any other, of a timer that is not run.
 const setAside = () => nativeSetTimeout(() => {}, NEVER_MS);

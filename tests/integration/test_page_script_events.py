@@ -1,0 +1,172 @@
+"""Which events are seen, and does each kind of action bring about what a person's would?"""
+
+import asyncio
+
+import pytest
+
+from tests.integration.test_page_script import act, guarded_page, look, names
+from tests.sites.server import FixtureServer
+
+SAY = "const say = what => { const p = document.createElement('p'); p.textContent = what; document.body.append(p); };"
+
+
+def kinds(snapshot):
+    """(kind, value, name) of all candidates."""
+    return [(c.action.kind, c.action.value, c.action.name) for c in snapshot.candidates]
+
+
+def outcome(html, *, lens=None):
+    """Each candidate of a page, with the texts that performing it in a fresh page adds."""
+
+    async def run(site):
+        async with guarded_page() as page:
+            first = (await page.view.goto(site.url)).snapshot
+            before = [s.text for s in first.segments]
+            led = {}
+            for candidate in first.candidates:
+                await page.view.goto(site.url)
+                action = candidate.action
+                seen = (await page.view.act(action)).snapshot
+                new = [s.text for s in seen.segments if s.text not in before]
+                led[action.kind, action.value, action.name] = new
+            return led
+
+    with FixtureServer({"/": html}) as site:
+        return asyncio.run(run(site))
+
+
+def test_every_kind_of_event_that_a_script_listens_to_can_be_caused():
+    events = {
+        "dblclick": ("<div id=ID>NAME</div>", ("dblclick", "")),
+        "contextmenu": ("<div id=ID>NAME</div>", ("contextmenu", "")),
+        "auxclick": ("<div id=ID>NAME</div>", ("contextmenu", "")),
+        "mousedown": ("<div id=ID>NAME</div>", ("click", "")),
+        "pointerup": ("<div id=ID>NAME</div>", ("click", "")),
+        "touchstart": ("<div id=ID>NAME</div>", ("click", "")),
+        "mouseover": ("<div id=ID>NAME</div>", ("hover", "")),
+        "pointerenter": ("<div id=ID>NAME</div>", ("hover", "")),
+        "mouseout": ("<div id=ID>NAME</div>", ("hover", "away")),
+        "focus": ("<div id=ID tabindex=0>NAME</div>", ("focus", "")),
+        "blur": ("<label>NAME <input id=ID></label>", ("focus", "away")),
+        "focusin": ("<label>NAME <input id=ID></label>", ("focus", "")),
+        "input": ("<label>NAME <input id=ID></label>", ("input", "a")),
+        "keyup": ("<label>NAME <input id=ID></label>", ("input", "a")),
+        "change": ("<label><input type=checkbox id=ID> NAME</label>", ("click", "")),
+    }
+    body, script, wanted = "", SAY, {}
+    for number, (event, (html, (kind, value))) in enumerate(events.items()):
+        name = f"n{number}"
+        body += html.replace("ID", name).replace("NAME", name) + "\n"
+        script += f"document.getElementById('{name}').addEventListener('{event}', () => say('{event} came'));"
+        wanted[kind, value, name] = [f"{event} came"]
+    led = outcome(f"{body}<script>{script}</script>")
+    assert led == wanted
+
+
+def test_keys_are_pressed_on_what_listens_to_them_and_is_no_field():
+    led = outcome(
+        f"""<div tabindex=0 id=d>Box</div><script>{SAY} d.addEventListener('keydown', e => say(e.key + ' came'))</script>"""
+    )
+    assert led == {
+        ("press", "Enter", "Box"): ["Enter came"],
+        ("press", "Space", "Box"): ["came"],
+        ("press", "ArrowDown", "Box"): ["ArrowDown came"],
+    }
+
+
+def test_the_next_option_of_a_select_that_is_listened_to_is_chosen():
+    led = outcome(
+        f"""<select aria-label=Sort id=s><option>New<option>Cheap<option>Good</select><select aria-label=Plain><option>1
+        <option>2</select><script>{SAY} s.onchange = () => say(s.value + ' first')</script>"""
+    )
+    assert led == {("select", "Cheap", "Sort"): ["Cheap first"]}
+
+
+def test_a_list_of_suggestions_that_goes_with_the_focus_is_looked_at_while_it_is_there():
+    led = outcome(
+        """<input role=combobox aria-label=City id=c><div id=l></div><script>
+        c.addEventListener('input', () => { l.innerHTML = '<div role=option>Aachen</div>' });
+        c.addEventListener('blur', () => { l.innerHTML = '' });</script>"""
+    )
+    assert led["input", "a", "City"] == ["Aachen"]
+
+
+def test_a_listener_further_up_gives_the_elements_that_it_names():
+    seen = look(
+        """<ul id=menu><li id=a>A<li id=b>B</ul><div id=named>Named</div><div class=card data-open=1>Card</div><p>Text</p>
+        <div id=box><a href=/x>Link</a><p>Text</p></div><script>
+        document.addEventListener('click', e => { if (e.target.id === 'named') n = 1; });
+        document.body.addEventListener('click', e => { if (e.target.closest('.card')) n = 2; });
+        menu.addEventListener('click', e => { n = e.target.id; });
+        box.addEventListener('click', () => {});</script>"""
+    )
+    assert names(seen) == ["A", "B", "Named", "Card", "Link"]
+
+
+def test_a_listener_that_is_gone_counts_no_more_and_an_ordinary_page_has_no_further_actions():
+    seen = look(
+        """<div id=d>Was</div><input><select><option>1<option>2</select><input type=checkbox>
+        <button>Go</button><div tabindex=0>Focusable</div><script>
+        const f = () => {}; d.addEventListener('click', f); d.removeEventListener('click', f);
+        document.addEventListener('keydown', () => {}); window.addEventListener('mousemove', () => {});</script>"""
+    )
+    assert kinds(seen) == [("click", "", "Go")]
+
+
+def test_closed_shadow_roots_are_seen_and_acted_in():
+    html = f"""<x-box></x-box><script>{SAY} customElements.define("x-box", class extends HTMLElement {{
+      connectedCallback() {{
+        const root = this.attachShadow({{mode: "closed"}});
+        root.innerHTML = "<button>Inside</button>";
+        root.firstChild.onclick = () => {{ root.append(document.createElement("hr")); say("Inside came"); }};
+      }} }})</script>"""
+    first, (acted,), _, _ = act(html, "Inside")
+    assert any(c.action.xpath.endswith("/x-box[1] >>> /button[1]") for c in first.candidates)
+    assert acted.rung == "exact"
+    assert "Inside came" in [s.text for s in acted.snapshot.segments]
+
+
+def test_shadow_roots_that_are_written_into_the_page_are_seen():
+    seen = look("<div><template shadowrootmode=open><button>Inside</button></template></div>")
+    assert names(seen) == ["Inside"]
+
+
+def test_what_a_script_listens_to_in_a_drawing_is_clicked():
+    led = outcome(
+        f"""<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar /><rect x=60 width=50 height=50 /></svg>
+        <script>{SAY} bar.addEventListener('click', () => say('bar came'))</script>"""
+    )
+    assert led == {("click", "", "Bar"): ["bar came"]}
+
+
+def test_react_handlers_are_read_from_what_react_keeps_on_elements():
+    seen = look(
+        """<div id=root><div id=d>Item</div><p>Text</p></div><script>
+        for (const type of ['click', 'dblclick', 'keydown', 'mouseover']) root.addEventListener(type, () => {});
+        root.__reactContainer$x = {}; d.__reactProps$x = { onClick: () => {}, onDoubleClick: () => {} };</script>"""
+    )
+    assert kinds(seen) == [("click", "", "Item"), ("dblclick", "", "Item")]
+
+
+@pytest.mark.parametrize(
+    ("break_it"),
+    [
+        "Map.prototype.get = Set.prototype.has = () => { throw 1 }; window.Map = window.Set = null",
+        "Array.prototype.map = Array.prototype.filter = Array.prototype.push = () => 'no'",
+        "Element.prototype.getAttribute = Element.prototype.checkVisibility = () => null",
+        "String.prototype.trim = String.prototype.split = () => { throw 1 }; RegExp.prototype.test = () => true",
+        "Object.keys = Object.entries = Array.from = Promise.race = Promise.prototype.then = null",
+        "JSON = null; window.Promise = null; window.requestAnimationFrame = null; document.querySelectorAll = () => []",
+    ],
+)
+def test_a_page_that_replaces_what_everyone_uses_is_looked_at_and_acted_on(break_it):
+    html = f"<button onclick='n = 1'>Go</button><p>Text</p><script>{break_it}</script>"
+    first, (acted,), _, _ = act(html, "Go")
+    assert names(first) == ["Go"]
+    assert acted.rung == "exact"
+
+
+def test_a_page_of_a_hundred_thousand_elements_is_cut_and_says_so():
+    seen = look("<main></main><script>document.querySelector('main').innerHTML = '<p>x</p>'.repeat(100000)</script>")
+    assert seen.cut
+    assert len(seen.structure) == 20_000
