@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
@@ -59,11 +61,34 @@ class Capture:
     aria: str
 
 
+class Turn(Protocol):
+    """The right to ask a host for one document."""
+
+    def over(self) -> None:
+        """The request has arrived."""
+        ...
+
+
+class Pacing(Protocol):
+    """Says when documents may be asked for."""
+
+    def turn(self, url: str) -> AbstractAsyncContextManager[Turn]:
+        """Wait for a turn at the host of `url`."""
+        ...
+
+
 class GuardedPage:
     """One page of our own, in a context of its own: looked at, acted on, guarded, captured. Close it when done."""
 
-    def __init__(self, context: BrowserContext, page: Page, view: PageView, guard: NetworkGuard) -> None:
+    def __init__(
+        self, context: BrowserContext, page: Page, view: PageView, guard: NetworkGuard, pace: Pacing | None = None
+    ) -> None:
         self._context = context
+        self._pace = pace
+        self._has_turn = False
+        if pace is not None:
+            view.turn = self._turn
+            guard.before_document = self._wait_for_turn
         self.page = page
         self.view = view
         self.guard = guard
@@ -82,8 +107,16 @@ class GuardedPage:
         policy: DocumentPolicy,
         guard_mode: GuardMode = "guard",
         guard_rules: GuardRules | None = None,
+        proxy: str = "",
+        pace: Pacing | None = None,
     ) -> GuardedPage:
-        """Open a context under the capture profile, with one page that the guard watches from its first request."""
+        """Open a context under the capture profile, with one page that the guard watches from its first request.
+
+        Parameters
+        ----------
+        proxy : URL of the egress proxy that everything goes through, loopback included.
+        pace : asked for a turn before each document of the main frame.
+        """
         context = await browser.new_context(
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
             device_scale_factor=profile.scale,
@@ -94,16 +127,36 @@ class GuardedPage:
             service_workers="block",
             accept_downloads=False,
             storage_state=storage_state,
+            proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
         guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules)
         await guard.prepare(context)
         page = await context.new_page()
-        opened = cls(context, page, PageView(page, lens, settings), guard)
+        opened = cls(context, page, PageView(page, lens, settings), guard, pace)
         opened.view.open_tab = opened._open_tab
         opened._sessions[page] = await guard.attach(page)
         page.on("popup", opened._guard_popup)
         return opened
+
+    @asynccontextmanager
+    async def _turn(self, url: str) -> AsyncIterator[Callable[[], None]]:
+        """A turn for a document that the view is about to load; the guard need not wait for it again."""
+        if self._pace is None or self.guard.hold:
+            yield lambda: None
+            return
+        async with self._pace.turn(url) as turn:
+            self._has_turn = True
+            try:
+                yield turn.over
+            finally:
+                self._has_turn = False
+
+    async def _wait_for_turn(self, url: str) -> None:
+        has_turn, self._has_turn = self._has_turn, False
+        if not has_turn and self._pace is not None:
+            async with self._pace.turn(url):
+                pass
 
     async def stored(self, snapshot: Snapshot) -> Stored:
         """Cookies (by value) and storage (by hash) as they are now; `snapshot` must be the latest one."""

@@ -91,6 +91,10 @@ class NetworkGuard:
         self._policy = policy
         self._judge = Judge(mode, rules or GuardRules())
         self.hold = False
+        self.before_document: Callable[[str], Awaitable[None]] | None = None
+        """Awaited before a document of the main frame is asked for: it may have to wait for its host's turn."""
+        self.requests = 0
+        """Requests of scripts (fetch, XMLHttpRequest) that were let through."""
         self._blocked: list[BlockedRequest] = []
         self._refused: list[tuple[str, str]] = []
         self._held: list[HeldNavigation] = []
@@ -202,6 +206,9 @@ class NetworkGuard:
             # Files and the browser's own pages are no part of any site.
             self._refused.append((url, "scheme"))
             stop = True
+        if not stop and leaves and self.before_document is not None:
+            await self.before_document(url)
+        self.requests += not stop and not document
         if stop:
             verdict = "Fetch.failRequest"
             # "Aborted" leaves the current document in place, any other reason replaces it with an error page.
