@@ -19,6 +19,8 @@ CameBy = Literal["load", "in_page"]
 MAX_VOLATILE = 4_000
 #: Two loads of URLs that differ in a volatile parameter alone show one page only when they are at least so similar.
 SAME_PAGE_SIMILARITY = 0.5
+#: A page that was not loaded anew shows a recorded state when it is at least so similar.
+STAND_IN_SIMILARITY = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Recogniser:
                 merge = self._same_content(seen)
             if merge is not None:
                 return Placement(merge.kept, merge)
-        if self.skeleton is not None and (merge := self.skeleton.place(seen)):
+        if self.skeleton is not None and (merge := self.skeleton.place(seen, source)):
             return Placement(merge.kept, merge)
         return Placement(seen.id)
 
@@ -157,6 +159,26 @@ class Recogniser:
                 self.parameters.same_content(known.url, seen.url)
                 return Merge(kept, seen.id, "same_content", seen.url)
         return None
+
+    def agrees(self, seen: Snapshot, node_id: str, *, came_by: CameBy) -> bool:
+        """Whether a page that should show a known state again does, noise aside. Learns nothing.
+
+        A state that was found in a page must show all texts and elements by which it differs from the page as loaded.
+        """
+        known = self._known[node_id]
+        if seen.id == node_id:
+            return True
+        if not self._tolerant or self.key(seen.url) != self.key(known.url):
+            return False
+        if node_id in self._changes:
+            _, changed = self._changes[node_id]
+            shown, wanted, noise = self._features(seen), self._features(known), self._noise_at(known.url).features
+            return bool(changed) and all(
+                shown[name] >= wanted[name] if count > 0 else shown[name] <= wanted[name]
+                for name, count in without(changed, noise).items()
+            )
+        least = SAME_PAGE_SIMILARITY if came_by == "load" else STAND_IN_SIMILARITY
+        return similarity(known.structure, seen.structure) >= least
 
     # ---- learning ------------------------------------------------------------------------------------------------
 

@@ -40,8 +40,14 @@ class Skeleton:
         self._agreed: dict[str, dict[str, int]] = {}
         self._offered: dict[str, str] = {}
 
-    def place(self, seen: Snapshot) -> Merge | None:
-        """The state that already stands for pages like `seen`."""
+    def place(self, seen: Snapshot, source: Snapshot | None) -> Merge | None:
+        """The state that already stands for pages like `seen`, which was found from `source`.
+
+        The next page of a list is kept as long as it lists what was not listed before: else what it lists would be
+        missing from the counts.
+        """
+        if source is not None and self._is_equivalent_url(source, seen.url) and self._lists_more(seen):
+            return None
         for template in _templates(seen.url):
             for kept in self._by_template.get(template, ()):
                 known = self._known[kept]
@@ -104,6 +110,11 @@ class Skeleton:
         if not words:
             return True
         return len(words) == 1 and self._is_listed_with(known, url)
+
+    def _lists_more(self, seen: Snapshot) -> bool:
+        own = set(_templates(seen.url))
+        links = {self._url(candidate.action.target) for _, candidate in link_places(seen)}
+        return any(short_hash(link) not in self._offered and not own & set(_templates(link)) for link in links)
 
     def _is_listed_with(self, known: Snapshot, url: str) -> bool:
         offer = self._offered.get(short_hash(url))

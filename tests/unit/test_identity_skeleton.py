@@ -1,0 +1,87 @@
+"""Skeleton mode: one page stands for all that are alike but for their content; nothing else is lost."""
+
+import json
+
+import pytest
+
+from index.graph import UrlPolicy
+from pipeline.explore.identity import Skeleton
+from tests.sites.noise import random_hex
+from tests.sites.still import BASE, Walk, look
+from tests.sites.traps import LARGE_CATALOGUE, LEGITIMATE, html, product_pages, trap_pages
+
+
+def test_five_hundred_products_become_one_that_counts_them_all():
+    found = Walk(trap_pages((LARGE_CATALOGUE,)), depth=12, is_skeleton=True).run()
+    assert found.paths("/products/") == ["/products/0"]
+    (product,) = (state for state in found.states.values() if state.url == f"{BASE}/products/0")
+    counts = found.recogniser.skeleton.counts()
+    assert counts == {product.id: 500}
+    assert len(found.paths("/products?")) == 9  # the listings that list them
+    assert found.loads < 20
+
+
+def test_full_mode_keeps_every_product():
+    found = Walk({**trap_pages((LARGE_CATALOGUE,)), **product_pages(60, 6)}, depth=14).run()
+    assert len(found.paths("/products/")) == 60
+
+
+def slugs(names):
+    items = "".join(f"<li><a href='/shop/{name}'>{name}</a>" for name in names)
+    item = html("An item", "<table><tr><td>Price</td><td>9</td></tr></table><p>Fine.</p><p>Really.</p>")
+    return {"/shop": html("Shop", f"<ul id=items>{items}</ul>")} | {
+        f"/shop/{name}": item.replace("An item", name) for name in names
+    }
+
+
+def test_words_in_the_same_place_of_one_list_vary_like_numbers():
+    names = ("lamp", "chair", "table", "shelf", "mirror", "carpet")
+    pages = {"/": html("Start", "<a href='/shop'>Shop</a>"), "/about": html("About", "<h2>Us</h2>"), **slugs(names)}
+    found = Walk(pages, is_skeleton=True).run()
+    assert found.paths("/shop") == ["/shop", "/shop/lamp"]
+    assert list(found.recogniser.skeleton.counts().values()) == [6]
+    assert any(why.startswith("skeleton") for why in found.refused.values())
+
+
+def test_pages_of_a_navigation_bar_are_never_taken_for_one_another():
+    names = ("first", "second", "third", "fourth", "fifth")
+    bar = "".join(f"<a href='/{name}'>{name}</a>" for name in names)
+    pages = {f"/{name}": f"<nav>{bar}</nav><h1>{name}</h1><p>Text of {name}.</p>" for name in names}
+    found = Walk({"/": f"<nav>{bar}</nav><h1>Home</h1><p>Text</p>", **pages}, is_skeleton=True).run()
+    assert len(found.states) == 6
+
+
+def test_rooms_behind_one_path_stay_while_their_orders_collapse():
+    router = next(area for area in LEGITIMATE if area.name == "router")
+    found = Walk(trap_pages((router,)), is_skeleton=True).run()
+    assert len([path for path in found.paths("/index.php") if "id=" not in path]) == 6
+    assert len([path for path in found.paths("/index.php") if "id=" in path]) == 1
+
+
+@pytest.mark.parametrize("identity", ["exact", "tolerant"])
+def test_pages_of_one_template_and_another_structure_are_kept(identity):
+    pages = {
+        "/": html("Start", "".join(f"<a href='/item/{i}'>{i}</a>" for i in range(6))),
+        **{f"/item/{i}": html("Text", "<p>x</p>" * 12) for i in range(0, 6, 2)},
+        **{
+            f"/item/{i}": html("Table", "<table><tr><td>x<td>y<td>z</table><form><input><input></form>" * 3)
+            for i in (1, 3, 5)
+        },
+    }
+    found = Walk(pages, is_skeleton=True, identity=identity).run()
+    assert len(found.paths("/item/")) == 2
+
+
+def test_what_was_counted_can_be_recalled():
+    one = Skeleton(UrlPolicy())
+    first = look("<h1>1</h1>", f"{BASE}/p/1")
+    one.add(look("<a href='/p/1'>1</a><a href='/p/2'>2</a>", f"{BASE}/"))
+    one.add(first)
+    for n in (2, 3):
+        assert one.place(look(f"<h1>{n}</h1>", f"{BASE}/p/{n}"), None).kept == first.id
+    assert one.refuse_link(f"{BASE}/p/4").detail == first.id
+    other = Skeleton(UrlPolicy())
+    other.recall(json.loads(json.dumps(one.remember())), {**one._known})
+    assert other.remember() == one.remember()
+    assert other.counts() == one.counts() == {first.id: 4}
+    assert other.refuse_link(f"{BASE}/p/{random_hex(1)}") is None or other.counts()[first.id] == 5

@@ -1,0 +1,236 @@
+"""Where does a site only repeat itself? Traps cost a few states each; what is no trap is found completely."""
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.explore.identity import Traps
+from pipeline.explore.identity.gain import Group, Sketch, pack, unpack
+from pipeline.explore.identity.traps import group_of
+from tests.sites.still import BASE, Walk, look
+from tests.sites.traps import (
+    ENDLESS,
+    LARGE_CATALOGUE,
+    LEGITIMATE,
+    NUMBERED_CATALOGUE,
+    REST,
+    Area,
+    html,
+    trap_pages,
+    trap_truth,
+)
+
+
+def judged(areas, **options):
+    """The walk, the true states that were not found, and how many states it found that are no true ones."""
+    found = Walk(trap_pages(areas), **options).run()
+    truth = trap_truth(areas, scripts=False)
+    names = Counter()
+    for state in found.states.values():
+        said = " | ".join((state.title, *(segment.text for segment in state.segments)))
+        target = state.url.removeprefix(BASE)
+        names[next((name for name, shown in truth.states.items() if shown.is_like(target, said)), None)] += 1
+    return (
+        found,
+        sorted(truth.states.keys() - names.keys()),
+        names[None] + sum(n - 1 for key, n in names.items() if key),
+    )
+
+
+@pytest.mark.parametrize("area", ENDLESS, ids=lambda area: area.name)
+def test_a_trap_costs_at_most_ten_states_and_the_rest_is_found(area):
+    _, missing, extra = judged((area,), depth=20)
+    assert missing == []
+    assert extra + 1 <= 10
+
+
+def test_all_traps_and_all_that_only_looks_so_on_one_site():
+    _, missing, extra = judged((*ENDLESS, *LEGITIMATE), depth=14)
+    assert missing == []
+    assert extra <= 9 * len(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    "area", [*LEGITIMATE, LARGE_CATALOGUE, NUMBERED_CATALOGUE], ids=lambda area: f"{area.name} {len(area.real)}"
+)
+def test_what_only_looks_like_a_trap_is_found_completely(area):
+    found, missing, extra = judged((area,), depth=area.depth)
+    assert (missing, extra) == ([], 0)
+    assert found.refused == {}
+
+
+def test_without_traps_in_mind_a_calendar_has_no_end():
+    calendar = next(area for area in ENDLESS if area.name == "calendar")
+    assert len(Walk(trap_pages((calendar,)), depth=6, budget=0).run().states) > 100
+
+
+def test_a_refusal_names_the_group_and_why():
+    calendar = next(area for area in ENDLESS if area.name == "calendar")
+    refused = Walk(trap_pages((calendar,)), depth=6).run().refused
+    assert any(
+        "http://still.example/calendar/#" in why and "nothing but more of themselves" in why for why in refused.values()
+    )
+
+
+def test_links_back_from_a_log_in_page_do_not_keep_a_calendar_going():
+    calendar = next(area for area in ENDLESS if area.name == "calendar").pages()["*"]
+
+    def with_log_in(request):
+        page = calendar(request)
+        return (
+            page.replace("</nav>", f"<a href='/login?next={request.target}'>Log in</a></nav>")
+            if isinstance(page, str)
+            else page
+        )
+
+    area = Area("calendar", "/calendar", lambda: {"/login": html("Log in", "<p>Please do.</p>"), "*": with_log_in}, {})
+    found = Walk(trap_pages((area,)), depth=14).run()
+    assert len(found.paths("/calendar")) <= 10
+
+
+def test_goods_that_carry_the_filters_in_their_addresses_do_not_keep_the_filters_going():
+    shelf = dict(next(area for area in ENDLESS if area.name == "facets").pages())
+    plain = shelf["/shelf"]
+
+    def carrying(request):
+        query = request.target.partition("?")[2]
+        page = plain(request)
+        for good in [path for path in shelf if path != "/shelf"] if query else ():
+            page = page.replace(f"'{good}'", f"'{good}?{query}'")
+        return page
+
+    area = Area("facets", "/shelf", lambda: {**shelf, "/shelf": carrying}, {})
+    found = Walk(trap_pages((area,)), depth=8).run()
+    assert len(found.paths("/shelf")) <= 10
+    assert len(found.paths("/goods/")) == 10
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/a/a/a", "/a comes 3 times in a row"),
+        ("/x/a/b/a/b/a/b", "/a/b comes 3 times in a row"),
+        (f"/{'a' * 2_000}", "characters"),
+    ],
+)
+def test_absurd_urls_are_refused_before_anything_was_visited(path, rule):
+    assert rule in Traps(5, str).refuse_link(BASE + path).detail
+
+
+@pytest.mark.parametrize("path", ["/a/b/a/b", "/11/11/11", "/a/x/a/y/a/z"])
+def test_ordinary_urls_are_not(path):
+    assert Traps(5, str).refuse_link(BASE + path) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/p/1", "/p/2"), ("/p", "/p?sort=name"), ("/c/2024/05", "/c/2024/05/12"), ("/a/b/a/b", "/a/b"),
+        ("/item-17.html", "/item-8.html"), ("/p?page=2", "/p?page=3"), ("/#/n/5", "/#/n/6"),
+    ],
+)  # fmt: skip
+def test_pages_of_one_group(one, other):
+    assert group_of(BASE + one) == group_of(BASE + other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("/p/1", "/q/1"), ("/user/1", "/user/1/orders"), ("/i?page=a", "/i?page=b")]
+)
+def test_pages_of_two_groups(one, other):
+    assert group_of(BASE + one) != group_of(BASE + other)
+
+
+def counter(n, url=f"{BASE}/count"):
+    return look(f"<h1>Count</h1><p>{n}</p>{'<b>|</b>' * n}<button>Count to {n + 1}</button>", url)
+
+
+def test_a_counter_that_stays_at_its_url_is_no_longer_acted_on():
+    traps = Traps(5, str)
+    states = [counter(n) for n in range(30)]
+    traps.visited(states[0], None, "load")
+    for last, state in pairwise(states):
+        traps.visited(state, last, "in_page")
+        assert traps.refuse_seen(state, last, "in_page") is None
+        if traps.refuse_state(state.id):
+            break
+    assert traps.refuse_state(states[0].id) is None
+    assert states.index(state) <= 8
+
+
+def test_a_counter_in_the_fragment_is_no_longer_followed():
+    traps = Traps(5, str)
+    last = None
+    for n in range(30):
+        state = counter(n, f"{BASE}/numbers#/n/{n}")
+        if traps.refuse_seen(state, last, "in_page"):
+            break
+        traps.visited(state, last, "in_page")
+        last = state
+    assert n <= 8
+
+
+def test_dialogs_of_one_page_are_all_acted_on():
+    traps = Traps(5, str)
+    page = look("<h1>List</h1>" + "".join(f"<button>Row {n}</button>" for n in range(30)), BASE)
+    traps.visited(page, None, "load")
+    for n in range(30):
+        dialog = look(f"<h1>List</h1>{'<p></p>' * n}<dialog><p>Sure?</p><button>Yes {n}</button></dialog>", BASE)
+        traps.visited(dialog, page, "in_page")
+        assert traps.refuse_state(dialog.id) is None
+
+
+def test_states_are_found_in_the_same_order_when_the_run_is_stopped_and_resumed_after_each():
+    areas = (*ENDLESS, *LEGITIMATE[1:3])
+    one, other = (Walk(trap_pages(areas), depth=6, resumes=resumes).run() for resumes in (False, True))
+    assert list(one.states) == list(other.states)
+    assert one.refused == other.refused
+    assert one.merges == other.merges
+
+
+def test_what_is_remembered_is_plain_json_and_small():
+    found = Walk(trap_pages((LARGE_CATALOGUE,)), depth=12).run()
+    size = len(json.dumps([found.recogniser.remember(), found.traps.remember()]))
+    assert size / len(found.states) < 400
+
+
+def test_the_rest_of_the_site_has_edges_that_are_its_own():
+    assert {source for source, _, _ in REST.edges} <= REST.states.keys()
+
+
+# ---- properties ----------------------------------------------------------------------------------------------------
+
+
+@given(st.sets(st.integers(0, 2**32 - 1)))
+def test_packed_numbers_come_back(numbers):
+    assert unpack(pack(numbers)) == sorted(numbers)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 6))
+def test_an_exhausted_group_stays_so(pages, budget):
+    traps = Traps(budget, str)
+    was = False
+    for n in pages:
+        page = look(f"<h1>Page</h1><a href='/p/{n + 1}'>Next</a>", f"{BASE}/p/{n}")
+        traps.visited(page, None, "load")
+        now = traps.refuse_link(f"{BASE}/p/1000") is not None
+        assert now >= was
+        was = now
+
+
+def test_sketches_tell_structures_of_one_kind_from_others():
+    rows = [Sketch.of(look(f"<table>{'<tr><td>x</td></tr>' * n}</table>", BASE)) for n in (30, 40, 300)]
+    text = Sketch.of(look("<p>x</p>" * 40, BASE))
+    assert rows[0].is_like(rows[1])
+    assert rows[0].is_like(rows[2])
+    assert not rows[0].is_like(text)
+
+
+def test_groups_come_back_from_json():
+    group = Group(5, 3)
+    group.shows(look("<p>Some words here</p>", BASE))
+    assert Group.from_json(json.loads(json.dumps(group.to_json()))) == group
