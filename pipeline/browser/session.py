@@ -13,6 +13,7 @@ from typing import Protocol
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
 
+from pipeline.browser.credentials import NOBODY, Credentials
 from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
@@ -76,6 +77,10 @@ class Pacing(Protocol):
         """Wait for a turn at the host of `url`."""
         ...
 
+    def used(self, url: str) -> None:
+        """A document was asked for at the host of `url`."""
+        ...
+
 
 class GuardedPage:
     """One page of our own, in a context of its own: looked at, acted on, guarded, captured. Close it when done."""
@@ -87,7 +92,7 @@ class GuardedPage:
         self._pace = pace
         self._has_turn = False
         if pace is not None:
-            view.turn = self._turn
+            view.turn, view.leave = self._turn, self._leave
             guard.before_document = self._wait_for_turn
         self.page = page
         self.view = view
@@ -109,6 +114,7 @@ class GuardedPage:
         guard_rules: GuardRules | None = None,
         proxy: str = "",
         pace: Pacing | None = None,
+        credentials: Credentials = NOBODY,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request.
 
@@ -116,6 +122,7 @@ class GuardedPage:
         ----------
         proxy : URL of the egress proxy that everything goes through, loopback included.
         pace : asked for a turn before each document of the main frame.
+        credentials : what the site gets to know about who we are.
         """
         context = await browser.new_context(
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
@@ -127,10 +134,11 @@ class GuardedPage:
             service_workers="block",
             accept_downloads=False,
             storage_state=storage_state,
+            http_credentials=credentials.for_context,
             proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
-        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules)
+        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, credentials=credentials)
         await guard.prepare(context)
         page = await context.new_page()
         opened = cls(context, page, PageView(page, lens, settings), guard, pace)
@@ -152,11 +160,21 @@ class GuardedPage:
             finally:
                 self._has_turn = False
 
-    async def _wait_for_turn(self, url: str) -> None:
-        has_turn, self._has_turn = self._has_turn, False
-        if not has_turn and self._pace is not None:
+    async def _leave(self, url: str) -> None:
+        """A turn for a document that an action is about to ask for."""
+        if self._pace is not None and not self.guard.hold:
             async with self._pace.turn(url):
-                pass
+                self._has_turn = True
+
+    async def _wait_for_turn(self, url: str) -> None:
+        if self._pace is None:
+            return
+        has_turn, self._has_turn = self._has_turn, False
+        if has_turn:
+            self._pace.used(url)
+            return
+        async with self._pace.turn(url):
+            pass
 
     async def stored(self, snapshot: Snapshot) -> Stored:
         """Cookies (by value) and storage (by hash) as they are now; `snapshot` must be the latest one."""

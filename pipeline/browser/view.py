@@ -6,7 +6,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -69,6 +70,14 @@ class Acted:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """A server's answer to a navigation: seconds until it began, and its `Retry-After` header."""
+
+    seconds: float
+    retry_after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Performed:
     """An action that was performed.
 
@@ -121,6 +130,12 @@ class PageView:
         self._answers: set[asyncio.Task[None]] = set()
         self._own = own
         self._devtools: CDPSession | None = None
+        self.turn: Callable[[str], AbstractAsyncContextManager[Callable[[], None]]] = _at_once
+        """Entered before a document is asked for; what it gives is called when the answer has begun."""
+        self.leave: Callable[[str], Awaitable[None]] | None = None
+        """Awaited before an action on a link: what it leads to may have to wait for its host's turn."""
+        self.answer = Answer(0.0, "")
+        """How the server answered when the last document was loaded."""
         self.open_tab: Callable[[], Awaitable[Page]] | None = None
         """Opens the tabs that the page asks for; set where the page itself may not."""
         page.on("popup", self._popups.put_nowait)
@@ -193,16 +208,20 @@ class PageView:
         try:
             if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
                 await self.within(self.page.goto("about:blank"))
-            await self.within(
-                self.page.goto(
-                    url,
-                    wait_until="commit",
-                    timeout=self._settings.navigation_timeout_ms,
-                    **({"referer": referrer} if referrer else {}),
+            async with self.turn(url) as over:
+                start = time.monotonic()
+                answer = await self.within(
+                    self.page.goto(
+                        url,
+                        wait_until="commit",
+                        timeout=self._settings.navigation_timeout_ms,
+                        **({"referer": referrer} if referrer else {}),
+                    )
                 )
-            )
+                over()
         except PlaywrightError as error:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
+        self.answer = Answer(time.monotonic() - start, answer.headers.get("retry-after", "") if answer else "")
         snapshot, banners = await self._past_banners(await self.observe())
         return Acted("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start), banners=banners)
 
@@ -269,6 +288,8 @@ class PageView:
         self._forget()
         try:
             found = await self._find(action)
+            if self.leave is not None and action.target.startswith(("http:", "https:")):
+                await self.leave(action.target)
             self._hovering = holds(action)
             await self.within(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
             if action.kind == "input":
@@ -425,6 +446,11 @@ class PageView:
         task = asyncio.ensure_future(run())
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
+
+
+@asynccontextmanager
+async def _at_once(_: str) -> AsyncIterator[Callable[[], None]]:
+    yield lambda: None
 
 
 def _ms_since(start: float) -> float:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from pipeline.browser.launch import launch
 from pipeline.browser.snapshot import page_script
+from pipeline.browser.supervise import BrowserPool
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
 from pipeline.explore.journal import Journal
+from pipeline.explore.pace import Pace
+from pipeline.explore.pacing import Pacer
+from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start, prepare
 from pipeline.explore.walls import walls
 from waygraph.settings import Settings
@@ -30,8 +35,11 @@ async def explore_site(
     on_progress: Callable[[ExploreProgress], None] | None = None,
     stop: asyncio.Event | None = None,
     journal: Path | None = None,
+    pool: BrowserPool | None = None,
+    pacer: Pacer | None = None,
+    slots: Slots | None = None,
 ) -> SiteCapture:
-    """Explore one site in a browser of its own and return its map.
+    """Explore one site and return its map.
 
     Parameters
     ----------
@@ -42,6 +50,8 @@ async def explore_site(
     journal : file that what is found is written down in as it is found. An unfinished run of the same site under the
         same settings is gone on with. It is left behind for the caller to remove (`pipeline.explore.journal_file`)
         when the map is published. Empty: nothing is left behind.
+    pool, pacer, slots : browsers, turns at hosts and slots for busy pages, shared with other explorations in the same
+        event loop. Left out: this one has its own.
 
     Raises
     ------
@@ -50,24 +60,32 @@ async def explore_site(
     BrowserMissing, BrowserFailure
         When there is no browser, or it was lost.
     """
-    with TemporaryDirectory(prefix="waygraph-") as scratch:
-        async with (
-            walls(start_url, settings) as around,
-            launch(settings.browser, guarded=True, proxy=around.proxy.url) as browser,
-        ):
-            start = await prepare(browser, start_url, settings, around)
-            path = journal or Path(scratch) / "journal.sqlite"
-            with closing(Journal.open(path, terms(start, settings), resume=settings.explore.resume)) as notes:
-                explorer = Explorer(
-                    browser,
-                    start,
-                    journal=notes,
-                    settings=settings,
-                    blobs=blobs,
-                    on_progress=on_progress or (lambda _: None),
-                    stop=stop or asyncio.Event(),
-                )
-                return await explorer.run()
+    explore = settings.explore
+    pacer = pacer or Pacer(delay_seconds=explore.delay_seconds, max_delay_seconds=explore.max_delay_seconds)
+    slots = slots or Slots()
+    async with AsyncExitStack() as stack:
+        around = await stack.enter_async_context(walls(start_url, settings))
+        if pool is None:
+            pool = await stack.enter_async_context(BrowserPool(partial(launch, settings.browser, guarded=True)))
+        browsers = await stack.enter_async_context(pool.lease())
+        pace = Pace(pacer, slots, item_seconds=explore.page_seconds)
+        start = await prepare(browsers.browser, start_url, settings, around, pacer=pacer, pace=pace)
+        if journal is None:
+            journal = Path(stack.enter_context(TemporaryDirectory(prefix="waygraph-"))) / "journal.sqlite"
+        notes = await asyncio.to_thread(Journal.open, journal, terms(start, settings), resume=explore.resume)
+        stack.enter_context(closing(notes))
+        explorer = Explorer(
+            browsers,
+            start,
+            pacer=pacer,
+            slots=slots,
+            journal=notes,
+            settings=settings,
+            blobs=blobs,
+            on_progress=on_progress or (lambda _: None),
+            stop=stop or asyncio.Event(),
+        )
+        return await explorer.run()
 
 
 #: Settings that shape neither graph nor looks, or must not be written down.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import asdict
 
-from playwright.async_api import Browser
+from playwright.async_api import Error as PlaywrightError
 
 from index.graph import PathStep, similarity
 from index.store.fates import fates_table
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens, Snapshot
+from pipeline.browser.supervise import BrowserLease
 from pipeline.explore.account import Account
 from pipeline.explore.assemble import build_graph, build_observations
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
@@ -25,13 +26,17 @@ from pipeline.explore.journal import Journal
 from pipeline.explore.journal_records import Checkpoint
 from pipeline.explore.level import Item, Level
 from pipeline.explore.loads import Loads, TakeCapture
+from pipeline.explore.login import LoginWatch
 from pipeline.explore.looks import Looks
+from pipeline.explore.pace import Pace
+from pipeline.explore.pacing import Pacer
+from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start
 from pipeline.explore.state import State
 from pipeline.explore.undo import Undo
 from pipeline.explore.ways import Ways
 from pipeline.explore.worker import Outcome, Worker
-from waygraph.errors import BrowserFailure
+from waygraph.errors import BrowserFailure, WaygraphError
 from waygraph.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -43,21 +48,29 @@ STAND_IN_SIMILARITY = 0.9
 _COMMITS_PER_CHECKPOINT = 500
 
 
+class NoBrowserError(Exception):
+    """No page can be opened any more: not the failure of a work item, but the end of the run."""
+
+
 class Explorer:
-    """Explores one site in one browser. Create it, `run` it once.
+    """Explores one site in one browser at a time. Create it, `run` it once.
 
     Parameters
     ----------
+    browsers : the browser that is used, and how to get another one when it is lost.
     start : the prepared start page: session, scope, policies.
+    pacer, slots : when hosts may be asked, and how many pages may be busy; shared with other explorations.
     journal : holds what an earlier process found, and takes down what this one finds.
     stop : set it to end the run early; what was found until then is returned, marked partial.
     """
 
     def __init__(
         self,
-        browser: Browser,
+        browsers: BrowserLease,
         start: Start,
         *,
+        pacer: Pacer,
+        slots: Slots,
         journal: Journal,
         settings: Settings,
         blobs: BlobSink,
@@ -65,8 +78,10 @@ class Explorer:
         stop: asyncio.Event,
     ) -> None:
         explore = settings.explore
-        self._browser = browser
+        self._browsers = browsers
         self._start = start
+        self._pacer = pacer
+        self._slots = slots
         self._journal = journal
         self._settings = settings
         self._on_progress = on_progress
@@ -89,6 +104,7 @@ class Explorer:
         )
         self._loads = Loads(explore.url_policy, journal.record_load)
         self._undo = Undo(counters)
+        self._watch = LoginWatch(start.site, start.logged_in)
         self._kept_states = self._kept_edges = 0
         """So many of the states and edges are in the journal's last checkpoint."""
 
@@ -109,9 +125,13 @@ class Explorer:
             else:
                 await self._first_state(workers[0])
             while level < explore.depth and not self.account.stopped_by and (states := self._at_depth(level)):
+                if self._browsers.is_stale:
+                    await asyncio.gather(*(worker.close() for worker in workers))
                 await self._expand(states, level, workers)
                 level += 1
             await self._unless_stopped(self._probe_all(self._at_depth(level), workers))
+        except NoBrowserError as error:
+            raise BrowserFailure(f"The browser was lost while exploring {self._start.site}: {error}") from error
         finally:
             await asyncio.gather(*(worker.close() for worker in workers))
         return await self._result()
@@ -144,6 +164,8 @@ class Explorer:
         """The level's work: planned now and written down, or what an earlier process left of it."""
         resumed, self._resumed = self._resumed, None
         if resumed is None:
+            if self._start.robots is not None:
+                await self._start.robots.prefetch(self._links(states))
             items = self._frontier.items(states)
             planned = [(item.state_id, item.candidate) for item in items]
             await self._journal.begin_level(depth, planned, self._checkpoint())
@@ -172,14 +194,19 @@ class Explorer:
                 if refusal is not None
                 else await worker.perform(state, item.candidate, way)
             )
-            if not self._browser.is_connected():
-                raise BrowserFailure(f"The browser died while exploring {self._start.site}.")
             await self._journal.record(depth, item.index, outcome)
             committed = level.committed
             level.done(item, outcome)
             if level.committed // _COMMITS_PER_CHECKPOINT != committed // _COMMITS_PER_CHECKPOINT:
                 await self._journal.save(depth, level.committed, self._checkpoint())
             self._report_progress(depth, level.pending)
+
+    def _links(self, states: Iterable[State]) -> Iterator[str]:
+        """Where links of these states lead within the scope."""
+        for state in states:
+            for candidate in self._looks.get(state.id).candidates:
+                if self._start.scope.refuse_url(candidate.action.target) is None:
+                    yield candidate.action.target
 
     # ---- reaching states -----------------------------------------------------------------------------------------
 
@@ -191,7 +218,9 @@ class Explorer:
         expected = step.expected_node_id
         if seen.id == expected or self._growth.canonical(seen.id) == expected:
             return True
-        alike = similarity(seen.structure, self._looks.get(expected).structure) >= STAND_IN_SIMILARITY
+        recorded = self._looks.get(expected)
+        self._watch.check(recorded, seen)
+        alike = similarity(seen.structure, recorded.structure) >= STAND_IN_SIMILARITY
         self.account.counters["reach/stand_ins"] += int(alike and seen.url == step.expected_url)
         return alike and seen.url == step.expected_url
 
@@ -265,8 +294,19 @@ class Explorer:
     # ---- the run as a whole --------------------------------------------------------------------------------------
 
     def _worker(self) -> Worker:
+        explore = self._settings.explore
+        pace = Pace(self._pacer, self._slots, item_seconds=explore.page_seconds)
+
         async def open_page() -> GuardedPage:
-            return await self._start.open_page(self._browser, self._lens, self._settings)
+            try:
+                browser = await self._browsers.renew()
+                try:
+                    return await self._start.open_page(browser, self._lens, self._settings, pace)
+                except PlaywrightError:
+                    browser = await self._browsers.renew(suspect=True)
+                    return await self._start.open_page(browser, self._lens, self._settings, pace)
+            except (WaygraphError, PlaywrightError) as error:
+                raise NoBrowserError(str(error)) from error
 
         return Worker(
             open_page,
@@ -276,7 +316,8 @@ class Explorer:
             counters=self.account.counters,
             see=self._see,
             agrees=self._agrees,
-            item_seconds=self._settings.explore.page_seconds,
+            pace=pace,
+            item_seconds=explore.page_seconds,
         )
 
     def _must_stop(self) -> bool:
@@ -284,6 +325,8 @@ class Explorer:
             self.account.interrupt("interrupted")
         elif self.account.seconds > self._settings.explore.max_seconds:
             self.account.interrupt("max_seconds")
+        elif self._start.walls.bytes_received > self._settings.explore.max_bytes:
+            self.account.interrupt("max_bytes")
         return self.account.partial
 
     async def _unless_stopped(self, work: Awaitable[None]) -> None:

@@ -12,15 +12,25 @@ from playwright.async_api import Error as PlaywrightError
 from index.graph import UrlPolicy, normalize_url
 from pipeline.browser.session import Capture, GuardedPage
 from pipeline.browser.snapshot import Snapshot
+from pipeline.explore.blockpage import detect
+from pipeline.explore.pace import Pace
 from pipeline.explore.state import Load
-from waygraph.errors import BrowserFailure
+from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
 
 #: A page that gave no answer is tried once more, in a fresh context.
 _TRIES = 2
+#: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
+_VISITS = 3
+#: From this HTTP status on, or with so few elements, a page may be one that keeps us out.
+_REFUSING, _LITTLE = 400, 10
 
 TakeCapture = Callable[[], Awaitable[Capture]]
+
+
+class TurnedAway(WaygraphError):
+    """The host asks to come again later, or shows a block page or a CAPTCHA."""
 
 
 class Loader:
@@ -29,6 +39,7 @@ class Loader:
     Parameters
     ----------
     open_page : opens a fresh page in the prepared session.
+    is_changed : whether what a page did changed the session.
     see : is told every look and how to capture it, while the page still shows it.
     """
 
@@ -36,6 +47,8 @@ class Loader:
         self,
         open_page: Callable[[], Awaitable[GuardedPage]],
         is_changed: Callable[[GuardedPage, Snapshot], Awaitable[bool]],
+        *,
+        pace: Pace,
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
     ) -> None:
@@ -44,48 +57,73 @@ class Loader:
         self._counters = counters
         self._see = see
         self._page: GuardedPage | None = None
+        self.pace = pace
 
     async def load(self, url: str, referrer: str = "") -> Load:
         """Load `url` and look at it."""
-        for attempt in range(_TRIES):
-            if self._page is None:
-                self._page = await self._open_page()
-                self._counters["browser/contexts"] += 1
-            page = self._page
-            try:
-                return await self._load(page, url, referrer)
-            except (BrowserFailure, PlaywrightError) as error:
-                stopped = page.take_stopped()
-                problem = getattr(error, "message", None) or str(error).splitlines()[0]
-                # The browser may give up the navigation before it tells of the download.
-                downloads = page.view.downloads or ((url,) if "Download is starting" in problem else ())
-                if stopped.refused or downloads:
-                    return Load("", 0.0, problem, stopped.refused, downloads, stopped.blocked)
-                log.info("reach/not_loaded %s: %s", url, problem)
-                await self.close()
-                if "net::" in problem or attempt == _TRIES - 1:
-                    return Load(problem=problem)
-                self._counters["explore/retries"] += 1
-        raise AssertionError("every attempt returns")
+        failed = turned_away = 0
+        while True:
+            async with self.pace.busy():
+                page = await self._fresh_page()
+                try:
+                    return await self._load(page, url, referrer)
+                except TurnedAway as error:
+                    turned_away += 1
+                    if turned_away == _VISITS:
+                        return Load(problem=error.message)
+                except (BrowserFailure, PlaywrightError) as error:
+                    stopped = page.take_stopped()
+                    problem = getattr(error, "message", None) or str(error).splitlines()[0]
+                    # The browser may give up the navigation before it tells of the download.
+                    downloads = page.view.downloads or ((url,) if "Download is starting" in problem else ())
+                    if stopped.refused or downloads:
+                        return Load("", 0.0, problem, stopped.refused, downloads, stopped.blocked)
+                    log.info("reach/not_loaded %s: %s", url, problem)
+                    await self.close()
+                    failed += 1
+                    if "net::" in problem or failed == _TRIES:
+                        return Load(problem=problem)
+                    self._counters["explore/retries"] += 1
 
     async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
         page.take_stopped()
         acted = await page.view.goto(url, referrer=referrer)
-        seen = acted.snapshot
+        seen, answer = acted.snapshot, page.view.answer
         stopped = page.take_stopped()
         self._counters["browser/loads"] += 1
         self._counters["settle/capped"] += int(seen.capped)
+        again = self.pace.answered(url, seconds=answer.seconds, status=seen.status, retry_after=answer.retry_after)
+        if blocker := await _blocker(page, seen):
+            self._counters["block/pages"] += 1
+            self.pace.blocked(url, blocker)
+            raise TurnedAway(f"{url} shows a block page ({blocker}).")
+        if again:
+            raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
         await self._see(seen, lambda: page.capture(acted))
         if await self._is_changed(page, seen):
             self._counters["session/renewals"] += 1
             await self.close()
         return Load(seen.id, acted.ms, refused=stopped.refused, downloads=acted.downloads, blocked=stopped.blocked)
 
+    async def _fresh_page(self) -> GuardedPage:
+        if self._page is None:
+            self._page = await self._open_page()
+            self._counters["browser/contexts"] += 1
+        return self._page
+
     async def close(self) -> None:
         """Give the page back."""
         page, self._page = self._page, None
         if page is not None:
             await page.close()
+
+
+async def _blocker(page: GuardedPage, seen: Snapshot) -> str | None:
+    """Who keeps us out, if anybody does. Only pages with little on them are worth a look at their source."""
+    if seen.status < _REFUSING and len(seen.candidates) > _LITTLE:
+        return None
+    frames = [frame.url for frame in page.page.frames[1:]]
+    return detect(seen, html=await page.view.within(page.page.content()), frames=frames)
 
 
 class Loads:
@@ -106,8 +144,11 @@ class Loads:
         """What loading `url` shows; `loader` does it when nobody has."""
         key = normalize_url(url, self._policy)
         while (known := self._loads.get(key)) is not None:
+            if known.done() and not known.cancelled():
+                return known.result()
             try:
-                return await asyncio.shield(known)
+                async with loader.pace.idle():
+                    return await asyncio.shield(known)
             except asyncio.CancelledError:
                 # Whoever was at it gave up; when it is we who are cancelled, that goes on.
                 if not known.cancelled():

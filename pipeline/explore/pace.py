@@ -25,17 +25,35 @@ class Pace:
         if self._lease is not None:
             yield
             return
-        async with self._slots.lease(limit_seconds=self._item_seconds) as self._lease:
+        async with self._slots.lease(limit_seconds=self._item_seconds) as lease:
+            self._lease = lease
             try:
                 yield
             finally:
                 self._lease = None
 
     @asynccontextmanager
+    async def idle(self) -> AsyncIterator[None]:
+        """Let others have the slot while something is waited for that somebody else is at."""
+        lease = self._lease
+        if lease is None:
+            yield
+            return
+        lease.give_back()
+        try:
+            yield
+        finally:
+            await lease.take()
+
+    @asynccontextmanager
     async def turn(self, url: str) -> AsyncIterator[Turn]:
         """Wait until a document may be asked for at the host of `url`."""
         async with self._pacer.turn(site_key(url), self._lease) as turn:
             yield turn
+
+    def used(self, url: str) -> None:
+        """A document was asked for at the host of `url`, under a turn that was over by then."""
+        self._pacer.used(site_key(url))
 
     async def before_action(self, url: str) -> None:
         """Wait before an action on a page of `url`, if such actions make requests."""

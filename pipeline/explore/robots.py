@@ -148,6 +148,10 @@ class RobotsByHost:
         stale = {host: url for host, url in wanted.items() if not self._is_fresh(host)}
         await asyncio.gather(*(self._load(host, url) for host, url in stale.items()))
 
+    def has_read(self, url: str) -> bool:
+        """Whether the file of the host of `url` was read."""
+        return site_key(url) in self._known
+
     def refuse_url(self, url: str) -> Refusal | None:
         """Why a document must not be loaded."""
         host = site_key(url)

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from urllib.parse import urlsplit
 
 from playwright.async_api import Browser
 
 from index.graph import parse_start_url, site_key
-from pipeline.browser.session import GuardedPage, PreparedSession, compare_loads
+from pipeline.browser.credentials import Credentials
+from pipeline.browser.session import GuardedPage, Pacing, PreparedSession, compare_loads
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.explore.blocklist import BlockList
 from pipeline.explore.hazard import Disabled, Forms, Hazards
+from pipeline.explore.login import check_start
+from pipeline.explore.pacing import Pacer
 from pipeline.explore.policy import Policy, Refusal
-from pipeline.explore.robots import Robots
+from pipeline.explore.robots import RobotsByHost
 from pipeline.explore.scope import Scope
+from pipeline.explore.secrets import Redactor
 from pipeline.explore.storage import read_storage_state
 from pipeline.explore.walls import Walls
 from waygraph.errors import BrowserFailure, RobotsForbidden, SiteUnreachable
-from waygraph.settings import Settings
+from waygraph.settings import ExploreSettings, Settings
 
 DocumentCheck = Callable[[str], Refusal | None]
 
@@ -51,11 +56,16 @@ class Start:
     site: str
     user_agent: str
     session: PreparedSession
+    looks: tuple[Snapshot, Snapshot]
+    """The start page, loaded twice: what differs changes by itself."""
     scope: Scope
-    robots: Robots | None
+    robots: RobotsByHost | None
     policies: tuple[Policy, ...]
     hazards: Hazards
     walls: Walls
+    credentials: Credentials
+    logged_in: bool
+    redactor: Redactor
 
     def refuse_url(self, url: str) -> str | None:
         """Why the guard must not let a document through; a script may go where no link leads."""
@@ -66,8 +76,8 @@ class Start:
         )
         return refusal.reason if refusal else None
 
-    async def open_page(self, browser: Browser, lens: Lens, settings: Settings) -> GuardedPage:
-        """A fresh page in the prepared session, guarded."""
+    async def open_page(self, browser: Browser, lens: Lens, settings: Settings, pace: Pacing) -> GuardedPage:
+        """A fresh page in the prepared session, guarded, that asks for documents when it is its turn."""
         return await GuardedPage.open(
             browser,
             lens=lens,
@@ -78,10 +88,15 @@ class Start:
             policy=self.refuse_url,
             guard_mode=settings.explore.guard,
             guard_rules=self.walls.rules,
+            proxy=self.walls.proxy.url,
+            pace=pace,
+            credentials=self.credentials,
         )
 
 
-async def prepare(browser: Browser, start_url: str, settings: Settings, walls: Walls) -> Start:
+async def prepare(
+    browser: Browser, start_url: str, settings: Settings, walls: Walls, *, pacer: Pacer, pace: Pacing
+) -> Start:
     """Check the start page and load it twice: what differs between the loads changes by itself.
 
     When it redirects to another host, that host is the site.
@@ -96,23 +111,28 @@ async def prepare(browser: Browser, start_url: str, settings: Settings, walls: W
         When robots.txt asks not to visit it.
     """
     url = parse_start_url(start_url)
-    user_agent = settings.capture.user_agent or await _honest_user_agent(browser)
-    robots = await _robots_for(url, user_agent, settings)
-    initial = read_storage_state(settings.explore.storage_state, site_key(url))
-    lens = Lens.of(settings.browser, settings.explore)
+    explore = settings.explore
+    user_agent = settings.capture.user_agent or await _honest_user_agent(browser, explore.contact)
+    robots = RobotsByHost(user_agent=user_agent, proxy=walls.proxy.url, pacer=pacer) if explore.robots else None
+    await _ask_robots(robots, url)
+    initial = read_storage_state(explore.storage_state, site_key(url))
     page = await GuardedPage.open(
         browser,
-        lens=lens,
+        lens=Lens.of(settings.browser, explore),
         settings=settings.browser,
         profile=settings.capture,
         user_agent=user_agent,
         storage_state=initial,
-        policy=lambda target: _refuse_start(target, site_key(url), robots),
-        guard_mode=settings.explore.guard,
+        policy=lambda target: _refuse_start(target, robots),
+        guard_mode=explore.guard,
         guard_rules=walls.rules,
+        proxy=walls.proxy.url,
+        pace=pace,
+        credentials=_credentials(url, explore, Scope.of(site_key(url), explore)),
     )
     try:
         first = await _load_start(page, url, walls)
+        check_start(first, logged_in=initial is not None)
         stored_first = await page.stored(first)
         second = await _load_start(page, url, walls)
         stored_second = await page.stored(second)
@@ -125,14 +145,37 @@ async def prepare(browser: Browser, start_url: str, settings: Settings, walls: W
         await page.close()
     site = site_key(second.raw_url)
     if site != site_key(url):
-        robots = await _robots_for(second.raw_url, user_agent, settings)
+        await _ask_robots(robots, second.raw_url)
         walls.follow(site, settings)
-    scope = Scope.of(site, settings.explore, start=site_key(url))
-    rules = BlockList.read(settings.explore.rules, site)
+    scope = Scope.of(site, explore, start=site_key(url))
+    rules = BlockList.read(explore.rules, site)
     hazards = Hazards(rules)
     asked = (robots,) if robots else ()
-    policies: tuple[Policy, ...] = (Disabled(), scope, *asked, rules, Forms(rules), hazards)
-    return Start(second.raw_url, site, user_agent, session, scope, robots, policies, hazards, walls)
+    return Start(
+        url=second.raw_url,
+        site=site,
+        user_agent=user_agent,
+        session=session,
+        looks=(first, second),
+        scope=scope,
+        robots=robots,
+        policies=(Disabled(), scope, *asked, rules, Forms(rules), hazards),
+        hazards=hazards,
+        walls=walls,
+        credentials=_credentials(second.raw_url, explore, scope),
+        logged_in=initial is not None,
+        redactor=Redactor.of(explore, initial),
+    )
+
+
+def _credentials(url: str, explore: ExploreSettings, scope: Scope) -> Credentials:
+    user, _, password = explore.basic_auth.get_secret_value().partition(":")
+    parts = urlsplit(url)
+    return Credentials(
+        headers={name: value.get_secret_value() for name, value in explore.headers.items()},
+        may_get_headers=lambda target: scope.refuse_url(target) is None,
+        basic=(user, password, f"{parts.scheme}://{parts.netloc}") if user else None,
+    )
 
 
 async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:
@@ -164,13 +207,12 @@ async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:
     return seen
 
 
-async def _robots_for(url: str, user_agent: str, settings: Settings) -> Robots | None:
-    if not settings.explore.robots:
-        return None
-    robots = await Robots.fetch(url, user_agent=user_agent)
+async def _ask_robots(robots: RobotsByHost | None, url: str) -> None:
+    if robots is None:
+        return
+    await robots.start(url)
     if robots.refuse_url(url):
         raise _forbidden(url)
-    return robots
 
 
 def _forbidden(url: str) -> RobotsForbidden:
@@ -180,16 +222,17 @@ def _forbidden(url: str) -> RobotsForbidden:
     )
 
 
-def _refuse_start(url: str, site: str, robots: Robots | None) -> str | None:
+def _refuse_start(url: str, robots: RobotsByHost | None) -> str | None:
     """The start page may redirect to another host, which then is the site, but not to what robots.txt forbids."""
     if not url.startswith(("http:", "https:")):
         return "scheme"
-    refusal = robots.refuse_url(url) if robots and site_key(url) == site else None
+    # What the robots.txt of another host says is asked when the site has moved there.
+    refusal = robots.refuse_url(url) if robots is not None and robots.has_read(url) else None
     return refusal.reason if refusal else None
 
 
-async def _honest_user_agent(browser: Browser) -> str:
-    """The browser's own user agent, saying that it is a robot and which."""
+async def _honest_user_agent(browser: Browser, contact: str) -> str:
+    """The browser's own user agent, saying that it is a robot, which, and where its owner can be reached."""
     page = await browser.new_page()
     try:
         own: str = await page.evaluate("() => navigator.userAgent")
@@ -199,4 +242,4 @@ async def _honest_user_agent(browser: Browser) -> str:
         release = version("waygraph")
     except PackageNotFoundError:
         release = "0"
-    return f"{own} waygraph/{release}"
+    return f"{own} waygraph/{release}" + (f" (+{contact})" if contact else "")

@@ -17,6 +17,7 @@ from pipeline.browser.session import GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.loads import Loader, Loads, TakeCapture
+from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
@@ -87,6 +88,7 @@ class Worker:
     see : is told every look at something new, and how to capture it while a page shows it.
     loads : what URLs show, shared by all workers.
     undo : ways to take in-page changes back, shared by all workers.
+    pace : this worker's slot, and its turns at hosts.
     agrees : whether what is seen on the way to a state is what the map expects there.
     """
 
@@ -100,6 +102,7 @@ class Worker:
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
         agrees: Agreement,
+        pace: Pace,
         item_seconds: float,
     ) -> None:
         self._open_page = open_page
@@ -112,7 +115,8 @@ class Worker:
         self._item_seconds = item_seconds
         self._page: GuardedPage | None = None
         self._stage: _Stage | None = None
-        self.loader = Loader(open_page, self._is_changed, counters, see)
+        self._pace = pace
+        self.loader = Loader(open_page, self._is_changed, pace=pace, counters=counters, see=see)
 
     async def close(self) -> None:
         """Give both pages back."""
@@ -126,6 +130,10 @@ class Worker:
 
     async def perform(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
         """Reach `state`, act on `candidate`, say what happened. Tried once more in a fresh session when it fails."""
+        async with self._pace.busy():
+            return await self._perform(state, candidate, way)
+
+    async def _perform(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
         problem = ""
         for attempt in range(2):
             if attempt:
@@ -170,8 +178,11 @@ class Worker:
         page, stage.used = stage.page, True
         page.take_stopped()
         page.guard.hold = hold
+        await self._pace.before_action(stage.state.url)
+        requests = page.guard.requests
         performed = await page.view.perform(candidate.action)
         quiet = await page.view.settle_digest()
+        self._pace.after_action(stage.state.url, requested=page.guard.requests > requests)
         self._counters["explore/activations"] += 1
         self._counters["settle/capped"] += int(quiet.capped)
         return _Happened(performed, quiet, page.take_stopped())

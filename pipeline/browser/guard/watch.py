@@ -16,6 +16,7 @@ from playwright.async_api import BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest
+from pipeline.browser.credentials import NOBODY, Credentials
 from pipeline.browser.guard.children import ChildSession, Session, TargetTree
 from pipeline.browser.guard.judge import GuardMode, Judge
 from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent
@@ -85,10 +86,19 @@ class NetworkGuard:
     ----------
     policy : which documents the main frame may load.
     rules : what only reads although its method says otherwise; those that come with waygraph when left out.
+    credentials : headers that requests to the site get.
     """
 
-    def __init__(self, policy: DocumentPolicy, *, mode: GuardMode = "guard", rules: GuardRules | None = None) -> None:
+    def __init__(
+        self,
+        policy: DocumentPolicy,
+        *,
+        mode: GuardMode = "guard",
+        rules: GuardRules | None = None,
+        credentials: Credentials = NOBODY,
+    ) -> None:
         self._policy = policy
+        self._credentials = credentials
         self._judge = Judge(mode, rules or GuardRules())
         self.hold = False
         self.before_document: Callable[[str], Awaitable[None]] | None = None
@@ -213,6 +223,8 @@ class NetworkGuard:
             verdict = "Fetch.failRequest"
             # "Aborted" leaves the current document in place, any other reason replaces it with an error page.
             details["errorReason"] = "Aborted" if document else "BlockedByClient"
+        elif (headers := self._credentials.headers_for(url, request["headers"])) is not None:
+            details["headers"] = headers
         try:
             await session.send(verdict, details)
         except PlaywrightError as error:
