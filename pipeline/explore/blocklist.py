@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
@@ -80,6 +81,8 @@ class _Site(BaseModel):
     host: str
     block: tuple[ElementRule, ...] = ()
     allow: tuple[ElementRule, ...] = ()
+    reads: tuple[Any, ...] = ()
+    """Requests that only read: the guard's to check."""
 
 
 class _RulesFile(BaseModel):

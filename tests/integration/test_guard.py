@@ -120,7 +120,7 @@ def test_a_page_that_reads_by_post_shows_what_it_read_unless_the_guard_is_strict
         assert [b.method for b in stopped.blocked] == ["POST"]
         assert told is not None
         assert "/graphql" in told
-        assert "allow:" in told
+        assert "reads:" in told
     else:
         assert stopped.blocked == ()
         assert told is None

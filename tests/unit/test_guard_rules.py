@@ -184,7 +184,7 @@ def test_the_users_rules_hold_for_their_site_and_for_forms_as_well(tmp_path):
     text = """sites:
       - host: "*.example"
         block: [{name: x, text: y}]
-        allow:
+        reads:
           - {name: prices, url: "/api/prices$", body: '"list"'}
           - {url: "/filter$"}
           - {method: SEND, url: "^wss://", body: "^watch "}
@@ -214,10 +214,10 @@ def test_the_users_rules_hold_for_their_site_and_for_forms_as_well(tmp_path):
 )  # fmt: skip
 def test_rules_that_make_no_sense_are_one_clear_message(tmp_path, allow):
     with pytest.raises(InvalidInput) as raised:
-        rules_of(tmp_path, f'sites: [{{host: "*", allow: [{allow}]}}]')
+        rules_of(tmp_path, f'sites: [{{host: "*", reads: [{allow}]}}]')
     assert "rules.yaml" in raised.value.message
 
 
 def test_an_expression_that_backtracks_elsewhere_takes_no_time_here(tmp_path):
-    rules = rules_of(tmp_path, 'sites: [{host: "*", allow: [{url: "(a+)+$", body: "^(([a-z])+.)+[A-Z]([a-z])+$"}]}]')
+    rules = rules_of(tmp_path, 'sites: [{host: "*", reads: [{url: "(a+)+$", body: "^(([a-z])+.)+[A-Z]([a-z])+$"}]}]')
     assert rules.why_read(Sent("POST", "https://x.example/" + "a" * 50_000 + "!", {}, "a" * 100_000)) is None

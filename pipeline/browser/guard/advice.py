@@ -43,7 +43,7 @@ def advice(blocked: Sequence[BlockedRequest], before: Snapshot | None, after: Sn
     return (
         f"{after.url} {what} after the guard stopped {request.method} {request.url}{more}. "
         f"If that request only reads, allow it in the rules file:\n"
-        f"sites:\n  - host: {host}\n    allow:\n"
+        f"sites:\n  - host: {host}\n    reads:\n"
         f"      - {{name: a read, method: {request.method}, url: {url}}}"
     )
 

@@ -2,7 +2,7 @@ r"""Which state-changing methods only read? Rules as data: ours in `guard_rules.
 
     sites:
       - host: "shop.example"              # glob over the site key
-        allow:
+        reads:
           - name: price list
             method: POST                  # default; SEND for WebSocket messages
             url: "^https://shop\\.example/api/prices$"
@@ -22,10 +22,10 @@ from typing import Annotated, Any, Literal
 
 import re2
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent, calls_only, only_queries, subscribes
-from waygraph.errors import InvalidInput
+from waygraph.rules_file import read_rules
 
 _MAX_PATTERN_CHARS = 2_000
 
@@ -102,7 +102,7 @@ class _Site(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     host: str
-    allow: tuple[ReadRule, ...] = ()
+    reads: tuple[ReadRule, ...] = ()
 
 
 class _RulesFile(BaseModel):
@@ -137,20 +137,8 @@ class GuardRules:
         """
         if path is None:
             return cls()
-        try:
-            parsed = _RulesFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
-        except OSError as error:
-            raise InvalidInput(f"The rules file '{path}' cannot be read: {error.strerror}.") from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InvalidInput(f"The rules file '{path}' is not YAML: {error}.") from error
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise InvalidInput(
-                f"The rules file '{path}' is wrong at {where or 'its top'}: {first['msg']}.",
-                hint="See docs/explorer.md for the format.",
-            ) from error
-        return cls(tuple(rule for entry in parsed.sites if fnmatchcase(site, entry.host) for rule in entry.allow))
+        parsed = read_rules(path, _RulesFile, what="rules file", hint="See docs/explorer.md for the format.")
+        return cls(tuple(rule for entry in parsed.sites if fnmatchcase(site, entry.host) for rule in entry.reads))
 
     def changes(self, method: str, url: str, headers: Mapping[str, str]) -> bool:
         """Whether a request could change something, going by method, address and headers (names in lower case)."""
