@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,15 @@ class Placement:
     merge: Merge | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What must be at hand of every known state: URL, number of elements, and what it shows (`content_key`)."""
+
+    url: str
+    size: int
+    content: str | None
+
+
 @dataclass(slots=True)
 class _Noise:
     """What is known to change by itself at one URL: element hashes (first 12 characters) and features."""
@@ -46,19 +55,26 @@ class Recogniser:
     ----------
     mode : `exact` by node id alone; `tolerant` also merges looks that differ in noise only.
     url_policy : which parts of a URL name a page.
+    look : the canonical look of a known state, by id. They are not kept here: a site may have many.
     skeleton : collapses functionally equivalent pages; nothing keeps them all.
     """
 
     def __init__(
-        self, mode: Literal["exact", "tolerant"], url_policy: UrlPolicy, *, skeleton: Skeleton | None = None
+        self,
+        mode: Literal["exact", "tolerant"],
+        url_policy: UrlPolicy,
+        look: Callable[[str], Snapshot],
+        *,
+        skeleton: Skeleton | None = None,
     ) -> None:
         self._tolerant = mode == "tolerant"
         self._url_policy = url_policy
+        self._look = look
         self.skeleton = skeleton
         """What collapses functionally equivalent pages, when they are to be collapsed."""
         self.parameters = VolatileParameters(enabled=self._tolerant)
         """Which parts of URLs are left out of comparisons."""
-        self._known: dict[str, Snapshot] = {}
+        self._known: dict[str, _Known] = {}
         self._at: dict[str, list[str]] = {}
         self._loaded: dict[str, str] = {}
         self._contents: dict[tuple[str, str], list[str]] = {}
@@ -100,7 +116,7 @@ class Recogniser:
         kept = self._loaded.get(self.key(seen.url))
         if kept is None:
             return None
-        known = self._known[kept]
+        known = self._look(kept)
         if known.url == seen.url:
             self.learn(known, seen)
             return Merge(kept, seen.id, "reload", seen.url)
@@ -117,11 +133,10 @@ class Recogniser:
         self._placing = None
         if source is None or self.key(source.url) != key:
             for kept in self._at.get(key, ()):
-                known = self._known[kept]
-                if self._only_noise(seen, known, noise) and not without(
-                    change(self._features(known), own), noise.features
+                if self._only_noise(seen, kept, noise) and not without(
+                    change(self._features(self._look(kept)), own), noise.features
                 ):
-                    reason = "volatile" if known.url == seen.url else "volatile_parameters"
+                    reason = "volatile" if self._known[kept].url == seen.url else "volatile_parameters"
                     return Merge(kept, seen.id, reason, seen.url)
             return None
         anchor, so_far = self._changes.get(source.id, (source.id, Features()))
@@ -131,32 +146,32 @@ class Recogniser:
         self._placing = (seen.id, anchor, changed)
         if noise.elements:
             for kept in (source.id, *self._at.get(key, ())):
-                if kept not in self._known:
-                    continue
-                known = self._known[kept]
                 its_anchor, its_change = self._changes.get(kept, (kept, Features()))
                 if its_anchor != anchor or without(its_change, noise.features) != changed:
                     continue
-                if self._only_noise(seen, known, noise):
+                if self._only_noise(seen, kept, noise):
                     return Merge(kept, seen.id, "volatile", seen.url)
-                shift = abs(len(seen.structure) - len(known.structure))
-                if changed and shift <= len(noise.elements):
+                if changed and self._is_of_size(seen, kept, noise):
                     return Merge(kept, seen.id, "same_change", seen.url)
         return None
 
-    def _only_noise(self, seen: Snapshot, known: Snapshot, noise: _Noise) -> bool:
-        if abs(len(seen.structure) - len(known.structure)) > len(noise.elements):
+    def _is_of_size(self, seen: Snapshot, kept: str, noise: _Noise) -> bool:
+        return abs(len(seen.structure) - self._known[kept].size) <= len(noise.elements)
+
+    def _only_noise(self, seen: Snapshot, kept: str, noise: _Noise) -> bool:
+        if not self._is_of_size(seen, kept, noise):
             return False
-        return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(known.structure))
+        structure = self._look(kept).structure
+        return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(structure))
 
     def _same_content(self, seen: Snapshot) -> Merge | None:
         content = content_key(seen)
         if content is None:
             return None
         for kept in self._contents.get((content_template(seen.url), content), ()):
-            known = self._known[kept]
-            if known.url != seen.url and same_links(known, seen, self.parameters.strip):
-                self.parameters.same_content(known.url, seen.url)
+            url = self._known[kept].url
+            if url != seen.url and same_links(self._look(kept), seen, self.parameters.strip):
+                self.parameters.same_content(url, seen.url)
                 return Merge(kept, seen.id, "same_content", seen.url)
         return None
 
@@ -165,9 +180,9 @@ class Recogniser:
 
         A state that was found in a page must show all texts and elements by which it differs from the page as loaded.
         """
-        known = self._known[node_id]
         if seen.id == node_id:
             return True
+        known = self._look(node_id)
         if not self._tolerant or self.key(seen.url) != self.key(known.url):
             return False
         if node_id in self._changes:
@@ -186,7 +201,8 @@ class Recogniser:
         """Take a look that `place` gave its own id into the known states. Known ids are left as they are."""
         if seen.id in self._known:
             return
-        self._known[seen.id] = seen
+        content = content_key(seen) if self._tolerant else None
+        self._known[seen.id] = _Known(seen.url, len(seen.structure), content)
         if self._tolerant:
             self.parameters.meet(seen)
             key = self.key(seen.url)
@@ -195,10 +211,14 @@ class Recogniser:
                 self._loaded.setdefault(key, seen.id)
             if self._placing is not None and self._placing[0] == seen.id:
                 self._changes[seen.id] = self._placing[1:]
-            if content := content_key(seen):
-                self._contents.setdefault((content_template(seen.url), content), []).append(seen.id)
+            self._note_content(seen.id)
         if self.skeleton is not None:
             self.skeleton.add(seen)
+
+    def _note_content(self, node_id: str) -> None:
+        known = self._known[node_id]
+        if known.content is not None:
+            self._contents.setdefault((content_template(known.url), known.content), []).append(node_id)
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
         """Compare two looks at the same state: what differs is noise of its URL, in elements, texts and links."""
@@ -229,10 +249,10 @@ class Recogniser:
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def remember(self) -> dict[str, Any]:
-        """Everything that cannot be told from the known states themselves, as plain JSON."""
+        """Everything that is known, the looks themselves left out, as plain JSON."""
         return {
             "loaded": self._loaded,
-            "known": list(self._known),
+            "known": [[node_id, known.url, known.size, known.content] for node_id, known in self._known.items()],
             "noise": {
                 key: {"elements": sorted(noise.elements), "features": sorted(noise.features)}
                 for key, noise in self._noise.items()
@@ -244,9 +264,9 @@ class Recogniser:
             "skeleton": self.skeleton.remember() if self.skeleton is not None else None,
         }
 
-    def recall(self, memory: Mapping[str, Any], snapshots: Mapping[str, Snapshot]) -> None:
-        """Take over what `remember` gave; `snapshots` are the canonical looks of the states known then, by id."""
-        self._known = {node_id: snapshots[node_id] for node_id in memory["known"]}
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take over what `remember` gave."""
+        self._known = {node_id: _Known(*known) for node_id, *known in memory["known"]}
         self._loaded = dict(memory["loaded"])
         self._at = {key: list(ids) for key, ids in memory["at"].items()}
         self._noise = {
@@ -256,10 +276,8 @@ class Recogniser:
             node_id: (anchor, Features(changed)) for node_id, (anchor, changed) in memory["changes"].items()
         }
         self.parameters.recall(memory["parameters"])
-        if self._tolerant:
-            self._contents = {}
-            for node_id, seen in self._known.items():
-                if content := content_key(seen):
-                    self._contents.setdefault((content_template(seen.url), content), []).append(node_id)
+        self._contents = {}
+        for node_id in self._known:
+            self._note_content(node_id)
         if self.skeleton is not None:
-            self.skeleton.recall(memory["skeleton"], snapshots)
+            self.skeleton.recall(memory["skeleton"])
