@@ -108,9 +108,13 @@ class Growth:
 
     def _place(self, seen: Snapshot, source: str, outcome: Outcome) -> str:
         """The state that `seen` is: a known one, or its own."""
-        if outcome.noise:
-            self._recogniser.note_volatile(self.states[source].url, outcome.noise)
-        placement = self._recogniser.place(seen, source=self._look(source), came_by=_came_by(outcome))
+        self._recogniser.note_noise(self.states[source].url, outcome.noise)
+        placement = self._recogniser.place(
+            seen,
+            source=self._look(source),
+            came_by=_came_by(outcome),
+            changed=dict(outcome.changed) if outcome.noise else None,
+        )
         if placement.merge is not None:
             self.merges[seen.id] = placement.merge
             self._account.counters[f"merge/{placement.merge.reason}"] += 1

@@ -10,6 +10,7 @@ from index.graph import Merge, UrlPolicy, normalize_url, similarity
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.identity.features import Features, change, content_key, features, same_links, without
 from pipeline.explore.identity.parameters import VolatileParameters
+from pipeline.explore.identity.rebase import Noise
 from pipeline.explore.identity.skeleton import Skeleton
 from pipeline.explore.identity.templates import content_template
 
@@ -89,7 +90,12 @@ class Recogniser:
     # ---- placing -------------------------------------------------------------------------------------------------
 
     def place(
-        self, seen: Snapshot, *, source: Snapshot | None, came_by: CameBy, before: Snapshot | None = None
+        self,
+        seen: Snapshot,
+        *,
+        source: Snapshot | None,
+        came_by: CameBy,
+        changed: Mapping[str, int] | None = None,
     ) -> Placement:
         """Say which state `seen` is.
 
@@ -97,13 +103,13 @@ class Recogniser:
         ----------
         source : canonical look of the state that was acted on; nothing for the start page.
         came_by : `load` when a document was loaded in the prepared session, `in_page` when the document stayed.
-        before : the same document's look before the action, when there is one: what it shares with `seen` is no
-            consequence of the action. Without it `source` is compared.
+        changed : `features.change` between the looks at this very document before and after the action, when they are
+            not those of `source` and `seen`: what both share is no consequence of the action.
         """
         if seen.id in self._known:
             return Placement(seen.id)
         if self._tolerant:
-            merge = self._loaded_again(seen) if came_by == "load" else self._same_in_page(seen, source, before)
+            merge = self._loaded_again(seen) if came_by == "load" else self._same_in_page(seen, source, changed)
             if merge is None:
                 merge = self._same_content(seen)
             if merge is not None:
@@ -126,32 +132,31 @@ class Recogniser:
         self.learn(known, seen)
         return Merge(kept, seen.id, "volatile_parameters", seen.url)
 
-    def _same_in_page(self, seen: Snapshot, source: Snapshot | None, before: Snapshot | None) -> Merge | None:
+    def _same_in_page(self, seen: Snapshot, source: Snapshot | None, changed: Mapping[str, int] | None) -> Merge | None:
         key = self.key(seen.url)
         noise = self._noise.get(key) or _Noise(set(), set())
-        own = self._features(seen)
         self._placing = None
         if source is None or self.key(source.url) != key:
             for kept in self._at.get(key, ()):
                 if self._only_noise(seen, kept, noise) and not without(
-                    change(self._features(self._look(kept)), own), noise.features
+                    change(features(self._look(kept)), features(seen)), noise.features
                 ):
                     reason = "volatile" if self._known[kept].url == seen.url else "volatile_parameters"
                     return Merge(kept, seen.id, reason, seen.url)
             return None
         anchor, so_far = self._changes.get(source.id, (source.id, Features()))
-        changed = Features(so_far)
-        changed.update(change(self._features(before or source), own))
-        changed = without(Features({k: n for k, n in changed.items() if n}), noise.features)
-        self._placing = (seen.id, anchor, changed)
+        total = Features(so_far)
+        total.update(change(features(source), features(seen)) if changed is None else changed)
+        total = without(Features({feature: count for feature, count in total.items() if count}), noise.features)
+        self._placing = (seen.id, anchor, total)
         if noise.elements:
             for kept in (source.id, *self._at.get(key, ())):
                 its_anchor, its_change = self._changes.get(kept, (kept, Features()))
-                if its_anchor != anchor or without(its_change, noise.features) != changed:
+                if its_anchor != anchor or without(its_change, noise.features) != total:
                     continue
                 if self._only_noise(seen, kept, noise):
                     return Merge(kept, seen.id, "volatile", seen.url)
-                if changed and self._is_of_size(seen, kept, noise):
+                if total and self._is_of_size(seen, kept, noise):
                     return Merge(kept, seen.id, "same_change", seen.url)
         return None
 
@@ -187,11 +192,13 @@ class Recogniser:
             return False
         if node_id in self._changes:
             _, changed = self._changes[node_id]
-            shown, wanted, noise = self._features(seen), self._features(known), self._noise_at(known.url).features
+            shown, wanted, noise = features(seen), features(known), self._noise_at(known.url).features
             return bool(changed) and all(
                 shown[name] >= wanted[name] if count > 0 else shown[name] <= wanted[name]
                 for name, count in without(changed, noise).items()
             )
+        if came_by == "load" and seen.url == known.url and self._loaded.get(self.key(seen.url)) == node_id:
+            return True
         least = SAME_PAGE_SIMILARITY if came_by == "load" else STAND_IN_SIMILARITY
         return similarity(known.structure, seen.structure) >= least
 
@@ -224,15 +231,15 @@ class Recogniser:
         """Compare two looks at the same state: what differs is noise of its URL, in elements, texts and links."""
         if not self._tolerant:
             return
-        noise = self._noise_at(first.url)
-        self._note(noise.elements, set(first.structure) ^ set(again.structure))
-        self._note(noise.features, set(change(self._features(first), self._features(again))))
+        self.note_noise(first.url, Noise.between(first, again))
         self.parameters.learn(first, again)
 
-    def note_volatile(self, url: str, hashes: Iterable[str]) -> None:
-        """Take note of elements (their hashes) that came or went at `url` although nothing was done."""
-        if self._tolerant:
-            self._note(self._noise_at(url).elements, hashes)
+    def note_noise(self, url: str, noise: Noise) -> None:
+        """Take note of what came or went at `url` although nothing was done."""
+        if self._tolerant and noise:
+            known = self._noise_at(url)
+            self._note(known.elements, noise.elements)
+            self._note(known.features, noise.features)
 
     def _noise_at(self, url: str) -> _Noise:
         return self._noise.setdefault(self.key(url), _Noise(set(), set()))
@@ -242,9 +249,6 @@ class Recogniser:
             if len(noise) >= MAX_VOLATILE:
                 break
             noise.add(name[:12])
-
-    def _features(self, seen: Snapshot) -> Features:
-        return features(seen, self.parameters.strip)
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
