@@ -143,6 +143,7 @@ class Lens:
     timer_horizon_ms: int
     cap_ms: int
     banners: bool = True
+    submit_search: bool = False
     """Close cookie banners when a page was loaded."""
 
     @classmethod
@@ -155,6 +156,7 @@ class Lens:
             quiet_ms=browser.quiet_ms,
             timer_horizon_ms=browser.timer_horizon_ms,
             cap_ms=browser.settle_cap_ms,
+            submit_search=explore.submit_search,
             banners=explore.cookie_banners,
         )
 
@@ -168,6 +170,7 @@ class Lens:
             "quietMs": self.quiet_ms,
             "timerHorizonMs": self.timer_horizon_ms,
             "capMs": self.cap_ms,
+            "submitSearch": self.submit_search,
         }
 
 

@@ -39,6 +39,10 @@ class NotActionable(WaygraphError):
     exit_code, http_status, slug, title = 1, 409, "not-actionable", "Element not actionable"
 
 
+class NoAnswer(BrowserFailure):
+    """The page did not answer in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Acted:
     """What performing an action brought about.
@@ -181,9 +185,13 @@ class PageView:
     async def _ask_until(self, question: str, options: Mapping[str, Any] | None) -> str:
         """Ask the in-page script, and whatever document takes the place of one that goes away meanwhile."""
         deadline = time.monotonic() + self._patience_s
+        # An answer can get lost with the document that it was asked of: ask again before giving up.
+        patience_s = (self._settings.settle_cap_ms + self._settings.action_timeout_ms) / 1000
         while True:
             try:
-                answer: str | None = await self._ask(f"o => {_WAYGRAPH}?.{question}(o) ?? null", options)
+                answer: str | None = await self._ask(
+                    f"o => {_WAYGRAPH}?.{question}(o) ?? null", options, patience_s=patience_s
+                )
                 if answer is not None:
                     return answer
                 await self._ask(f"() => {page_script()}", None)
@@ -191,6 +199,12 @@ class PageView:
                 # The document was replaced while it was being looked at: look at its successor.
                 if not any(phrase in str(error) for phrase in _NAVIGATED):
                     raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
+            except NoAnswer:
+                left_s = deadline - time.monotonic()
+                if patience_s >= left_s:
+                    raise
+                log.info("view/asked_again %s", self.page.url)
+                patience_s = left_s
             if time.monotonic() > deadline:
                 raise BrowserFailure(f"{self.page.url} does not stay long enough to be looked at.")
 
@@ -231,8 +245,7 @@ class PageView:
         while seen.banner and self._lens.banners and len(closed) < _MAX_BANNERS:
             try:
                 found = await self._find(seen.banner.action)
-                await self.within(self.page.mouse.click(found["x"], found["y"]))
-                await self.within(self.page.mouse.move(*PARKED))
+                await self._gesture(make_gesture(self.page, seen.banner.action, found["x"], found["y"]))
             except NotActionable as error:
                 log.info("view/banner_stays %s", error.message)
                 break
@@ -291,7 +304,7 @@ class PageView:
             if self.leave is not None and action.target.startswith(("http:", "https:")):
                 await self.leave(action.target)
             self._hovering = holds(action)
-            await self.within(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
+            await self._gesture(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
             if action.kind == "input":
                 await self._ask(f"() => {_WAYGRAPH}?.changed()", None)
         except PlaywrightError as error:
@@ -395,11 +408,11 @@ class PageView:
     def _patience_s(self) -> float:
         return (self._settings.navigation_timeout_ms + self._settings.settle_cap_ms) / 1000
 
-    async def _ask(self, expression: str, argument: object) -> Any:  # noqa: ANN401 - whatever the page returns
+    async def _ask(self, expression: str, argument: object, *, patience_s: float = 0.0) -> Any:  # noqa: ANN401
         """What a function expression, called with `argument` in the page, returns: plain JSON."""
         if not self._own:
-            return await self.within(self.page.evaluate(expression, argument))
-        return await self.within(self._evaluate(f"({expression})({json.dumps(argument)})"))
+            return await self.within(self.page.evaluate(expression, argument), patience_s)
+        return await self.within(self._evaluate(f"({expression})({json.dumps(argument)})"), patience_s)
 
     async def _evaluate(self, code: str) -> Any:  # noqa: ANN401 - whatever the page returns
         # Playwright's own way needs functions of the page, which a page may have replaced.
@@ -414,12 +427,23 @@ class PageView:
             raise BrowserFailure(f"{self.page.url}: {problem.get('exception', {}).get('description', problem['text'])}")
         return answer["result"].get("value")
 
-    async def within(self, call: Awaitable[T]) -> T:
-        """Await a browser call, but not for ever: a page in an endless loop answers nothing (BrowserFailure)."""
+    async def _gesture(self, gesture: Awaitable[None]) -> None:
+        """Make a gesture, and go on when the browser does not say that it arrived.
+
+        It does not when the document goes away under it. Whether the page still answers is found out by looking.
+        """
         try:
-            return await asyncio.wait_for(call, self._patience_s)
+            await asyncio.wait_for(gesture, self._settings.action_timeout_ms / 1000)
+        except TimeoutError:
+            log.info("view/gesture_unanswered %s", self.page.url)
+
+    async def within(self, call: Awaitable[T], patience_s: float = 0.0) -> T:
+        """Await a browser call, but not for ever: a page in an endless loop answers nothing (NoAnswer)."""
+        patience_s = patience_s or self._patience_s
+        try:
+            return await asyncio.wait_for(call, patience_s)
         except TimeoutError as error:
-            raise BrowserFailure(f"{self.page.url} gave no answer for {self._patience_s:.0f} s.") from error
+            raise NoAnswer(f"{self.page.url} gave no answer for {patience_s:.0f} s.") from error
 
     def _on_download(self, download: Download) -> None:
         self._downloads.append(download.url)

@@ -17,7 +17,7 @@ def difference_key(candidate: Candidate, mode: Mode) -> Hashable:
     one's content would never be explored. `element` also compares role, name and link target.
     """
     action = candidate.action
-    place = (action.kind, action.frame, action.xpath)
+    place = (action.kind, action.value, action.frame, action.xpath)
     return place if mode == "paper" else (*place, action.role, action.name, action.target)
 
 

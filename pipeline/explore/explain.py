@@ -30,7 +30,7 @@ _REMEDIES = {
 }
 #: Reasons that an `allow` rule lifts.
 _ALLOWABLE = frozenset({"hazard", "form_get"})
-_ELEMENT = re.compile(r'^(?P<kind>\w+) (?P<role>\S*) "(?P<name>.*)"$', re.DOTALL)
+_ELEMENT = re.compile(r'^(?P<kind>\w+) (?P<role>\S*) "(?P<name>.*)"(?: \(.*\))?$', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ class Explorer:
         self.account = Account(start_url=start.url)
         counters = self.account.counters
         self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {})
-        skeleton = Skeleton(explore.url_policy) if explore.mode == "skeleton" else None
-        recogniser = Recogniser(explore.identity, explore.url_policy, skeleton=skeleton)
+        skeleton = Skeleton(explore.url_policy, self._looks.get) if explore.mode == "skeleton" else None
+        recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
         traps = Traps(explore.trap_budget, recogniser.key)
         self._skeleton = skeleton
         self._growth = Growth(
@@ -169,11 +169,11 @@ class Explorer:
             items = self._frontier.items(states)
             planned = [(item.state_id, item.candidate) for item in items]
             await self._journal.begin_level(depth, planned, self._checkpoint())
-            return Level(items, lambda item, outcome: self._growth.commit(item, outcome, depth + 1))
+            return Level(items, lambda item, outcome: self._commit(item, outcome, depth + 1))
         items = [Item(i, state_id, candidate) for i, (state_id, candidate) in enumerate(resumed.items)]
         level = Level(
             items,
-            lambda item, outcome: self._growth.commit(item, outcome, depth + 1),
+            lambda item, outcome: self._commit(item, outcome, depth + 1),
             committed=resumed.committed,
             done=resumed.outcomes.keys(),
         )
@@ -201,6 +201,13 @@ class Explorer:
                 await self._journal.save(depth, level.committed, self._checkpoint())
             self._report_progress(depth, level.pending)
 
+    def _commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
+        # What was found out while the item was under way decides here, where the order is canonical. Refusals are never
+        # taken back, so that what a worker left alone for one is refused here too.
+        if refusal := self._frontier.refuse_now(item):
+            outcome = Outcome(left_out=(refusal.reason, refusal.detail))
+        return self._growth.commit(item, outcome, depth)
+
     def _links(self, states: Iterable[State]) -> Iterator[str]:
         """Where links of these states lead within the scope."""
         for state in states:
@@ -220,9 +227,12 @@ class Explorer:
             return True
         recorded = self._looks.get(expected)
         self._watch.check(recorded, seen)
-        alike = similarity(seen.structure, recorded.structure) >= STAND_IN_SIMILARITY
-        self.account.counters["reach/stand_ins"] += int(alike and seen.url == step.expected_url)
-        return alike and seen.url == step.expected_url
+        alike = self._growth.agrees(seen, expected, "load" if step.action.kind == "goto" else "in_page") or (
+            seen.url == step.expected_url
+            and similarity(seen.structure, recorded.structure) >= STAND_IN_SIMILARITY
+        )
+        self.account.counters["reach/stand_ins"] += int(alike)
+        return alike
 
     async def _probe_all(self, states: Sequence[State], workers: Sequence[Worker]) -> None:
         """Find out which states their URLs reproduce."""
@@ -284,8 +294,7 @@ class Explorer:
             raise ValueError("there is nothing to resume")
         for url, load in resumed.loads.items():
             self._loads.know(url, load)
-        looks = {state.id: self._looks.get(state.id) for state in resumed.states}
-        self._growth.recall(resumed.memories["growth"], resumed.states, resumed.edges, looks)
+        self._growth.recall(resumed.memories["growth"], resumed.states, resumed.edges)
         self.account.recall(resumed.memories["account"], resumed.counters)
         self._kept_states, self._kept_edges = len(resumed.states), len(resumed.edges)
         log.info("explore/resumed %s: %d states, depth %d", self._start.site, len(resumed.states), resumed.depth)

@@ -59,6 +59,10 @@ class Growth:
         merge = self.merges.get(node_id)
         return merge.kept if merge is not None else node_id
 
+    def agrees(self, seen: Snapshot, node_id: str, came_by: CameBy) -> bool:
+        """Whether a page that should show a state does, noise aside."""
+        return node_id in self.states and self._recogniser.agrees(seen, node_id, came_by=came_by)
+
     def commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
         """Take one outcome into the graph; False ends the level, at a cap."""
         source, action, account = item.state_id, item.candidate.action, self._account
@@ -104,9 +108,13 @@ class Growth:
 
     def _place(self, seen: Snapshot, source: str, outcome: Outcome) -> str:
         """The state that `seen` is: a known one, or its own."""
-        if outcome.noise:
-            self._recogniser.note_volatile(self.states[source].url, outcome.noise)
-        placement = self._recogniser.place(seen, source=self._look(source), came_by=_came_by(outcome))
+        self._recogniser.note_noise(self.states[source].url, outcome.noise)
+        placement = self._recogniser.place(
+            seen,
+            source=self._look(source),
+            came_by=_came_by(outcome),
+            changed=dict(outcome.changed) if outcome.noise else None,
+        )
         if placement.merge is not None:
             self.merges[seen.id] = placement.merge
             self._account.counters[f"merge/{placement.merge.reason}"] += 1
@@ -158,14 +166,12 @@ class Growth:
             "traps": self._traps.remember(),
         }
 
-    def recall(
-        self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge], looks: Mapping[str, Snapshot]
-    ) -> None:
-        """Take over what `remember` gave; `looks` are the first looks at the states, by id."""
+    def recall(self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge]) -> None:
+        """Take over what `remember` gave."""
         self.states.update((state.id, state) for state in states)
         self.edges.extend(edges)
         self.merges.update((merged, Merge(kept, merged, reason, url)) for kept, merged, reason, url in memory["merges"])
-        self._recogniser.recall(memory["recogniser"], looks)
+        self._recogniser.recall(memory["recogniser"])
         self._traps.recall(memory["traps"])
 
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import BlockedRequest, PathStep, node_id
+from index.graph import BlockedRequest, PathStep
 from pipeline.browser.guard import Stopped
 from pipeline.browser.replay import Agreement, replay
 from pipeline.browser.session import GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
+from pipeline.explore.identity import NO_NOISE, Noise, change, features, rebase
 from pipeline.explore.loads import Loader, Loads, TakeCapture
 from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back
@@ -39,7 +40,8 @@ class Outcome:
     refused : documents that policy kept the action from loading, with the reason.
     problem : why the item failed; empty when it did not.
     left_out : why it was not tried after all, and what decided that; found out while its level was worked on.
-    noise : element hashes in which the page that was acted on differed from the recorded look of its state.
+    noise : in what the page that was acted on differed from the recorded look of its state.
+    changed : what the action changed in that page (`identity.change`), when there was noise.
     """
 
     node_id: str = ""
@@ -52,7 +54,8 @@ class Outcome:
     dialogs: tuple[str, ...] = ()
     downloads: tuple[str, ...] = ()
     other_tabs: tuple[str, ...] = ()
-    noise: tuple[str, ...] = ()
+    noise: Noise = NO_NOISE
+    changed: tuple[tuple[str, int], ...] = ()
     left_out: tuple[str, str] = ("", "")
 
 
@@ -63,6 +66,7 @@ class _Stage:
     page: GuardedPage
     state: Snapshot
     look: Snapshot
+    noise: Noise
     hovered: bool
     """The pointer holds it open: acting on it ends it, and nothing in the document says so."""
     used: bool = False
@@ -165,13 +169,12 @@ class Worker:
         outcome = None
         for hold in (True, False):
             stage = await self._reach(state, way)
-            noise = tuple(sorted({*stage.look.structure} ^ {*state.structure})) if stage.look.id != state.id else ()
             began = asyncio.get_running_loop().time()
             happened = await self._act(stage, candidate, hold=hold)
             ms = (asyncio.get_running_loop().time() - began) * 1000
             outcome = await self._follow(stage, candidate, happened)
             if outcome is not None:
-                return replace(outcome, ms=round(outcome.ms + ms, 1), noise=noise)
+                return replace(outcome, ms=round(outcome.ms + ms, 1), noise=stage.noise)
         raise AssertionError("what is not held back has an outcome")
 
     async def _act(self, stage: _Stage, candidate: Candidate, *, hold: bool) -> _Happened:
@@ -212,8 +215,9 @@ class Worker:
         elif seen.id == before.id:
             outcome = replace(outcome, node_id=stage.state.id)
         else:
-            shown = _rebased(seen, before, stage.state)
-            outcome = replace(outcome, node_id=shown.id)
+            shown = rebase(seen, before, stage.state)
+            changed_features = change(features(before), features(seen)) if stage.noise else {}
+            outcome = replace(outcome, node_id=shown.id, changed=tuple(sorted(changed_features.items())))
             await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
         if changed:
             self._counters["session/renewals"] += 1
@@ -273,7 +277,8 @@ class Worker:
         seen = replayed.snapshot
         if seen is None or not replayed.complete:
             raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
-        self._stage = _Stage(self._page, state, seen, hovered=self._page.view.hovering)
+        noise = Noise.between(state, seen) if seen is not state else NO_NOISE
+        self._stage = _Stage(self._page, state, seen, noise, hovered=self._page.view.hovering)
         return self._stage
 
     async def _is_changed(self, page: GuardedPage, seen: Snapshot) -> bool:
@@ -284,15 +289,3 @@ class Worker:
         page, self._page, self._stage = self._page, None, None
         if page is not None:
             await page.close()
-
-
-def _rebased(seen: Snapshot, before: Snapshot, state: Snapshot) -> Snapshot:
-    """What the action led to, seen from the recorded look of its state rather than from this very document's.
-
-    A page that happens to show an advertisement more does not make the menu that is opened on it another state.
-    """
-    if before.id == state.id or seen.url != state.url:
-        return seen
-    added, removed = {*seen.structure} - {*before.structure}, {*before.structure} - {*seen.structure}
-    structure = tuple(sorted(({*state.structure} - removed) | added))
-    return replace(seen, id=node_id(structure, seen.url), structure=structure)

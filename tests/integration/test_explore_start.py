@@ -85,7 +85,7 @@ def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
 def test_a_run_that_is_out_of_time_keeps_what_it_found_and_says_so():
     links = "".join(f"<a href=/{i}>Page {i}</a>" for i in range(200))
     with FixtureServer({"/": links, **{f"/{i}": f"<h1>Page {i}</h1>{'<p>x</p>' * i}" for i in range(200)}}) as site:
-        capture = explore(site.url, depth=1, max_seconds=2)
+        capture = explore(site.url, depth=1, max_seconds=4)
     assert capture.report.partial
     assert capture.report.stopped_by == "max_seconds"
     assert 1 < len(capture.graph) < 201

@@ -18,11 +18,11 @@ from waygraph.settings import CaptureProfile, ExploreSettings
 
 
 @asynccontextmanager
-async def guarded_page(policy=lambda _: None):
+async def guarded_page(policy=lambda _: None, **explore):
     async with launch(LOOPBACK_ONLY) as browser:
         page = await GuardedPage.open(
             browser,
-            lens=Lens.of(LOOPBACK_ONLY, ExploreSettings()),
+            lens=Lens.of(LOOPBACK_ONLY, ExploreSettings(**explore)),
             settings=LOOPBACK_ONLY,
             profile=CaptureProfile(),
             user_agent="waygraph-test",

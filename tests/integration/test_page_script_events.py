@@ -74,12 +74,12 @@ def test_keys_are_pressed_on_what_listens_to_them_and_is_no_field():
     }
 
 
-def test_the_next_option_of_a_select_that_is_listened_to_is_chosen():
+def test_every_other_option_of_a_select_that_is_listened_to_is_chosen():
     led = outcome(
         f"""<select aria-label=Sort id=s><option>New<option>Cheap<option>Good</select><select aria-label=Plain><option>1
         <option>2</select><script>{SAY} s.onchange = () => say(s.value + ' first')</script>"""
     )
-    assert led == {("select", "Cheap", "Sort"): ["Cheap first"]}
+    assert led == {("select", "Cheap", "Sort"): ["Cheap first"], ("select", "Good", "Sort"): ["Good first"]}
 
 
 def test_a_list_of_suggestions_that_goes_with_the_focus_is_looked_at_while_it_is_there():
@@ -170,3 +170,29 @@ def test_a_page_of_a_hundred_thousand_elements_is_cut_and_says_so():
     seen = look("<main></main><script>document.querySelector('main').innerHTML = '<p>x</p>'.repeat(100000)</script>")
     assert seen.cut
     assert len(seen.structure) == 20_000
+
+
+def test_a_search_form_is_submitted_only_when_that_is_asked_for():
+    html = "<title>Tiny shop</title><form action=/find><input type=search name=q aria-label=Find></form>"
+
+    async def run(site, **settings):
+        async with guarded_page(**settings) as page:
+            seen = (await page.view.goto(site.url)).snapshot
+            return kinds(seen), [(await page.view.act(c.action)).snapshot.raw_url for c in seen.candidates]
+
+    with FixtureServer({"/": html, "/find": "<p>Found</p>"}) as site:
+        assert asyncio.run(run(site)) == ([], [])
+        asked, urls = asyncio.run(run(site, submit_search=True))
+    assert asked == [("submit", "tiny", "Find")]
+    assert urls == [f"{site.url}find?q=tiny"]
+
+
+def test_a_list_that_grows_when_its_end_is_seen_grows_twice_at_most():
+    seen = look(
+        """<ul id=l></ul><script>const more = () => { for (let i = 0; i < 30; i++) {
+          const li = document.createElement('li'); li.textContent = 'row'; li.style.height = '100px'; l.append(li); }
+          new IntersectionObserver((all, o) => { if (all[0].isIntersecting) { o.disconnect(); more(); } })
+            .observe(l.lastChild); }; more();</script>"""
+    )
+    assert not seen.capped
+    assert 60 <= sum(s.text == "row" for s in seen.segments) <= 120

@@ -183,6 +183,8 @@ class HostileSite:
         self.site = FixtureServer({})
         self.other = FixtureServer(SHARED_PAGES)
         self.sink = SocketSink()
+        self.socket_url = ""
+        """Where pages find the WebSocket server, when not at its own address."""
 
     def __enter__(self) -> Self:
         for server in (self.site, self.other, self.sink):
@@ -221,4 +223,4 @@ class HostileSite:
         senders = ",".join(f"'{name}': (T, S) => {{ {SENDERS[name]} }}" for name in names)
         return f"""<!doctype html><title>Hostile</title><body><h1>{len(names)} ways to change something</h1>
         <script>const O = '{other}', SENDERS = {{{senders}}};
-        const run = (name) => SENDERS[name](location.origin + '/change/' + name, '{self.sink.url}change/' + name);</script>{buttons}"""
+        const run = (name) => SENDERS[name](location.origin + '/change/' + name, '{self.socket_url or self.sink.url}change/' + name);</script>{buttons}"""

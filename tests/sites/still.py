@@ -146,7 +146,9 @@ class Walk:
 
     def _renew(self) -> None:
         policy = UrlPolicy()
-        self.recogniser = Recogniser(self.identity, policy, skeleton=Skeleton(policy) if self.is_skeleton else None)
+        look = self.states.__getitem__
+        skeleton = Skeleton(policy, look) if self.is_skeleton else None
+        self.recogniser = Recogniser(self.identity, policy, look, skeleton=skeleton)
         self.traps = Traps(self.budget or 1_000_000, self.recogniser.key)
 
     def paths(self, under: str = "/") -> list[str]:
@@ -205,12 +207,12 @@ class Walk:
         if no := self.traps.refuse_seen(seen, source, "load"):
             self.refused[seen.url] = f"{no.reason} {no.detail}"
             return False
+        self.states[seen.id] = seen
         self.recogniser.add(seen, "load")
         self.traps.visited(seen, source, "load")
-        self.states[seen.id] = seen
         if self.resumes:
             memory = json.loads(json.dumps([self.recogniser.remember(), self.traps.remember()]))
             self._renew()
-            self.recogniser.recall(memory[0], self.states)
+            self.recogniser.recall(memory[0])
             self.traps.recall(memory[1])
         return True

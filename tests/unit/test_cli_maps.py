@@ -52,7 +52,13 @@ def make_draft(encoder):
         "depths": [{"depth": 1, "states": 3, "activations": 4, "seconds": 1.5}],
         "counters": {"explore/states": 4},
         "skips": [
-            {"node_id": "x", "reason": "hazard", "element": "Delete", "detail": ""},
+            {
+                "node_id": identity("returns"),
+                "reason": "hazard",
+                "element": 'click button "Delete it"',
+                "detail": "delete",
+                "rule": "hazards.yaml: delete (en)",
+            },
             {"node_id": "x", "reason": "hazard", "element": "Buy", "detail": ""},
             {"node_id": "x", "reason": "out_of_scope", "element": "Blog", "detail": ""},
         ],
@@ -300,3 +306,33 @@ def test_doctor_fails_with_a_fix_when_something_needed_is_missing(capsys, monkey
     assert "browser          missing" in out
     assert "playwright install" in out
     assert "Missing: browser" in err
+
+
+def test_what_was_left_alone_is_listed_with_the_rule_and_what_to_do_about_it(ask, ask_json):
+    code, out, _ = ask("show", SITE, "--skipped")
+    assert code == 0
+    assert "3 skipped, by reason:" in out
+    assert "decided by hazards.yaml: delete (en)" in out
+    assert "To act on it: allow: [{name: 'Delete it', text: '^Delete\\ it$'}]" in out
+    assert "on https://shop.example/help/returns" in out
+    _, answer = ask_json("show", SITE, "--skipped", "--reason", "hazard", "--limit", "1", "--offset", "1")
+    assert answer["total"] == 2
+    assert [row["element"] for row in answer["outcomes"]] == ["Buy"]
+    assert answer["reasons"] == {"hazard": 2, "out_of_scope": 1}
+
+
+def test_what_was_left_alone_is_listed_by_state_and_page(ask, ask_json):
+    _, answer = ask_json("show", SITE, "https://shop.example/help/returns", "--skipped")
+    assert [row["reason"] for row in answer["outcomes"]] == ["hazard"]
+    _, out, _ = ask("show", SITE, "--skipped", "--limit", "1")
+    assert "2 more: --offset 1" in out
+    assert ask_json("show", SITE, "--failed")[1]["total"] == 0
+    assert ask_json("show", SITE, "--pending")[1]["total"] == 0
+
+
+def test_a_reason_that_nothing_has_names_those_that_there_are(ask, capsys):
+    code, _, err = ask("show", SITE, "--skipped", "--reason", "hazzard")
+    assert code == 2
+    assert "hazard (2)" in err
+    assert main(["show", SITE, "--skipped", "--url", "http://127.0.0.1:9"]) in {2, 9}
+    capsys.readouterr()

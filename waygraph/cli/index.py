@@ -5,25 +5,42 @@ from __future__ import annotations
 import os
 import re
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from waygraph.cli.index_options import (
+    BannersOption,
+    BasicAuthFileOption,
+    BasicAuthOption,
+    ContactOption,
+    DelayOption,
+    Diff,
+    GuardOption,
+    HeaderOption,
+    IdentityOption,
+    MaxBytesOption,
+    ModeOption,
+    ProxyOption,
+    ResumeOption,
+    ScopeHostOption,
+    ScopeOption,
+    SearchOption,
+    check_scope,
+    existing,
+    parse_basic_auth,
+    parse_headers,
+    parse_scope_hosts,
+    parse_size,
+)
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
+from waygraph.cli.output import warn
+from waygraph.cli.skips import explain_sites
 from waygraph.errors import InvalidInput
 
 if TYPE_CHECKING:
     from waygraph.settings import Settings
-
-
-class Diff(StrEnum):
-    """What counts as a new element."""
-
-    ELEMENT = "element"
-    PAPER = "paper"
-    OFF = "off"
 
 
 def index_command(
@@ -61,7 +78,8 @@ def index_command(
     ] = None,
     store: StoreOption = None,
     rules: Annotated[
-        Path | None, typer.Option("--rules", metavar="FILE", help="YAML with elements of sites never to be activated.")
+        Path | None,
+        typer.Option("--rules", metavar="FILE", help="YAML with elements of sites to leave alone, or not to."),
     ] = None,
     robots: Annotated[
         bool | None, typer.Option("--robots/--no-robots", help="Honour robots.txt.", show_default="yes")
@@ -78,10 +96,25 @@ def index_command(
             show_default="element",
         ),
     ] = None,
+    guard: GuardOption = None,
+    scope: ScopeOption = None,
+    scope_host: ScopeHostOption = None,
+    identity: IdentityOption = None,
+    mode: ModeOption = None,
     storage_state: Annotated[
         Path | None,
-        typer.Option("--storage-state", metavar="FILE", help="Cookies and storage to start with, saved by Playwright."),
+        typer.Option("--storage-state", metavar="FILE", help="Session to start with, saved by `waygraph login`."),
     ] = None,
+    basic_auth: BasicAuthOption = None,
+    basic_auth_file: BasicAuthFileOption = None,
+    header: HeaderOption = None,
+    proxy: ProxyOption = None,
+    contact: ContactOption = None,
+    delay: DelayOption = None,
+    cookie_banners: BannersOption = None,
+    submit_search: SearchOption = None,
+    max_bytes: MaxBytesOption = None,
+    resume: ResumeOption = None,
     user_agent: Annotated[
         str | None, typer.Option("--user-agent", metavar="TEXT", help="Who to say we are.", show_default="the browser")
     ] = None,
@@ -91,6 +124,10 @@ def index_command(
     encoder: Annotated[
         str | None, typer.Option("--encoder", metavar="NAME", help="What makes states searchable.", show_default="text")
     ] = None,
+    explain_skips: Annotated[
+        bool,
+        typer.Option("--explain-skips", help="Also print every element that was left alone, the rule, and its remedy."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Explore websites and publish a map of each as soon as it is finished.
@@ -103,6 +140,10 @@ def index_command(
       waygraph index https://example.org --depth 2
       waygraph index example.org shop.example.org --max-states 200 --store maps
       waygraph index --sites sites.csv --sites-at-once 4 --json > report.json
+      waygraph index https://app.example.org --storage-state app.json --explain-skips
+    Passwords: others on this machine can see --basic-auth, --header and --proxy while it runs. Files
+    and the environment are better: --basic-auth-file FILE, --header @FILE, and the variables
+    WAYGRAPH_EXPLORE__BASIC_AUTH, WAYGRAPH_EXPLORE__HEADERS (JSON), WAYGRAPH_EXPLORE__PROXY.
     Exit codes: 0 all published, 5 some failed, 130 interrupted; if all failed, what they failed of
     (4 unreachable or forbidden, 6 no browser or weights, 7 store).
     """  # noqa: D301 - \b keeps the lines of an example together
@@ -114,39 +155,71 @@ def index_command(
                 "max_states": max_states,
                 "max_seconds": max_seconds,
                 "workers": workers,
-                "rules": _existing(rules, "--rules"),
+                "rules": existing(rules, "--rules"),
                 "robots": robots,
                 "hover": hover,
                 "diff": diff.value if diff else None,
-                "storage_state": _existing(storage_state, "--storage-state"),
+                "storage_state": existing(storage_state, "--storage-state"),
+                "guard": guard.value if guard else None,
+                "scope": scope.value if scope else None,
+                "scope_hosts": parse_scope_hosts(scope_host),
+                "identity": identity.value if identity else None,
+                "mode": mode.value if mode else None,
+                "basic_auth": parse_basic_auth(basic_auth, basic_auth_file),
+                "headers": parse_headers(header),
+                "proxy": proxy,
+                "contact": contact,
+                "delay_seconds": delay,
+                "cookie_banners": cookie_banners,
+                "submit_search": submit_search,
+                "max_bytes": parse_size(max_bytes, "--max-bytes"),
+                "resume": resume,
             },
             "capture": {"user_agent": user_agent, **_viewport(viewport)},
             "encode": {"encoder": encoder},
             "jobs": {"sites_at_once": sites_at_once},
         }
     )
-    raise typer.Exit(index_sites(urls or [], sites, settings, as_json=as_json))
+    raise typer.Exit(index_sites(urls or [], sites, settings, as_json=as_json, explain_skips=explain_skips))
 
 
-def index_sites(urls: list[str], sites: Path | None, settings: Settings, *, as_json: bool) -> int:
+def index_sites(
+    urls: list[str], sites: Path | None, settings: Settings, *, as_json: bool, explain_skips: bool = False
+) -> int:
     """Map the named sites, show how it goes on stderr and the result on stdout; returns the exit code."""
     from pipeline.jobs import run_index
     from pipeline.jobs.sites import plan_sites, read_sites
 
     wanted = [*urls, *(read_sites(sites) if sites else [])]
-    plan_sites(wanted)  # says what is wrong with the URLs before anything slow starts
+    # Says what is wrong with URLs, scope, rules and session before anything slow starts.
+    _check([task.site for task in plan_sites(wanted).tasks], settings)
     if not os.environ.get("RAY_ADDRESS"):
         from pipeline.browser.find import find_browser
 
         find_browser(settings.browser.executable)
+    if settings.explore.guard == "observe":
+        warn("--guard observe: nothing is stopped. What a click sends is sent; use it on sites of your own alone.")
 
     from waygraph.cli.index_progress import progress_display
     from waygraph.cli.index_summary import print_summary
 
     with progress_display(sys.stderr) as display:
         report = run_index(wanted, settings=settings, on_event=display)
-    print_summary(report, as_json=as_json)
+    explained = explain_sites(report, settings.store) if explain_skips else None
+    print_summary(report, as_json=as_json, explained=explained)
     return report.exit_code
+
+
+def _check(sites: list[str], settings: Settings) -> None:
+    from pipeline.explore.blocklist import BlockList
+    from pipeline.explore.storage import read_storage_state
+
+    check_scope(sites, settings.explore)
+    for site in sites[:1]:
+        BlockList.read(settings.explore.rules, site)
+    if len(sites) == 1:
+        # Of several, one that the session does not belong to fails alone.
+        read_storage_state(settings.explore.storage_state, sites[0])
 
 
 def _viewport(text: str | None) -> dict[str, Any]:
@@ -156,12 +229,6 @@ def _viewport(text: str | None) -> dict[str, Any]:
     if match is None:
         raise InvalidInput(f"'{text}' is not a window size.", hint="Example: --viewport 1280x800")
     return {"viewport_width": int(match[1]), "viewport_height": int(match[2])}
-
-
-def _existing(path: Path | None, option: str) -> Path | None:
-    if path is not None and not path.is_file():
-        raise InvalidInput(f"{option}: there is no file '{path}'.", hint="Check the path.")
-    return path.absolute() if path else None
 
 
 def register(app: typer.Typer) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waygraph.cli.index_progress import outcome_text
 from waygraph.cli.output import print_json, print_table, say
+from waygraph.cli.skips import print_outcomes
 
 if TYPE_CHECKING:
+    from pipeline.explore.explain import Outcome
     from pipeline.jobs.report import Exploration, RunReport, SiteOutcome
 
 #: A run of more sites is shown as one table; the details are in its report.
@@ -17,11 +20,20 @@ _SITES_IN_DETAIL = 5
 _SHOWN_FAILURES = 3
 
 
-def print_summary(report: RunReport, *, as_json: bool) -> None:
-    """Print the report of a run on stdout."""
+def print_summary(
+    report: RunReport, *, as_json: bool, explained: Mapping[str, Sequence[Outcome]] | None = None
+) -> None:
+    """Print the report of a run on stdout, with what was left alone on each site when that was asked for."""
     if as_json:
-        print_json(report)
+        document = report.model_dump(mode="json", by_alias=True)
+        if explained is not None:
+            document["skipped"] = {site: [row.to_json() for row in rows] for site, rows in explained.items()}
+        print_json(document)
         return
+    for site, rows in (explained or {}).items():
+        say(f"{site}: {len(rows)} left alone")
+        print_outcomes(rows)
+        say()
     if len(report.sites) <= _SITES_IN_DETAIL:
         for outcome in report.sites:
             _print_site(outcome)

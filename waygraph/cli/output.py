@@ -42,6 +42,11 @@ def say(text: object = "") -> None:
     sys.stdout.write(f"{clean(text)}\n")
 
 
+def warn(text: object) -> None:
+    """Print a warning for people on stderr."""
+    sys.stderr.write(f"warning: {clean(text)}\n")
+
+
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
     """Print rows under headers in aligned columns, each cell one line of cleaned text; `right` names numeric columns.
 

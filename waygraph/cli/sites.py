@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from waygraph.cli.ask import STATE_HELP, describe_step
-from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption
+from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption, load_settings
 from waygraph.cli.output import clean, print_json, print_table, say
+from waygraph.cli.skips import DEFAULT_LIMIT, show_outcomes, stored_outcomes
 from waygraph.cli.source import open_source, resolve_site, resolve_state
+from waygraph.errors import InvalidInput
 from waygraph.schemas import NodeAnswer, SiteDetail
+
+if TYPE_CHECKING:
+    from pipeline.explore.explain import Kind
 
 TEXTS_SHOWN = 20
 
@@ -48,6 +53,14 @@ def show(
         str | None, typer.Argument(metavar="STATE", help=f"{STATE_HELP} Without it, the site is shown.")
     ] = None,
     *,
+    skipped: Annotated[bool, typer.Option("--skipped", help="List what was left alone, and why.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="List what was tried and did not work.")] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="List what a stopped run did not come to.")] = False,
+    reason: Annotated[
+        list[str] | None, typer.Option("--reason", metavar="R", help="Only these reasons; repeatable.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="How many to list.", min=1)] = DEFAULT_LIMIT,
+    offset: Annotated[int, typer.Option("--offset", metavar="N", help="How many to leave out first.", min=0)] = 0,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -55,22 +68,40 @@ def show(
 ) -> None:
     """Show a site's map (size, the run's account of itself) or one of its states (texts, ways out).
 
+    With --skipped, --failed or --pending: the elements that are not in the map, of the site or of the
+    state, with the reason, the rule that decided, and what to do if that is not wanted.
+
     \b
     Examples:
       waygraph show example.org
       waygraph show example.org https://example.org/contact
       waygraph show example.org 3f2a9c81 --json
+      waygraph show example.org --skipped --reason hazard
     """  # noqa: D301
+    kinds = _kinds(skipped=skipped, failed=failed, pending=pending)
     answer: SiteDetail | NodeAnswer
     with open_source(store, url, api_key) as source:
         key = resolve_site(source, site)
-        answer = source.site(key) if state is None else source.node(key, resolve_state(source, key, state))
+        node_id = None if state is None else resolve_state(source, key, state)
+        if kinds or reason:
+            if url is not None:
+                raise InvalidInput("A service does not keep what is not in its maps.", hint="Use --store, not --url.")
+            rows = stored_outcomes(load_settings({"store": store}).store, key)
+            rows = [row for row in rows if node_id is None or row.node_id == node_id]
+            show_outcomes(rows, kinds=kinds, reasons=reason or (), limit=limit, offset=offset, as_json=as_json)
+            return
+        answer = source.site(key) if node_id is None else source.node(key, node_id)
     if as_json:
         print_json(answer)
     elif isinstance(answer, SiteDetail):
         _print_site(answer)
     else:
         _print_state(answer)
+
+
+def _kinds(*, skipped: bool, failed: bool, pending: bool) -> list[Kind]:
+    asked: tuple[tuple[Kind, bool], ...] = (("skipped", skipped), ("failed", failed), ("pending", pending))
+    return [kind for kind, wanted in asked if wanted]
 
 
 def _print_site(detail: SiteDetail) -> None:

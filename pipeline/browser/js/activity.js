@@ -13,6 +13,7 @@ const activity = {
   timers: lasting(new Map()), // timer id -> due time
   observed: 0, // elements that wait to come into view (IntersectionObserver)
   swept: 0, // how many of them there were when the page was last scrolled through
+  sweeps: 0, // how often that was since the last action
   finishes: 0, // how often animations were put to their end
   nesting: 0, // how many timers set one another until the one that runs now
   since: 0, // when the current action (or the load) began; timers due within the horizon after it count
@@ -33,6 +34,7 @@ const ofTop = (name) => {
 const acted = () => {
   activity.since = activity.owed = now();
   activity.settled = false;
+  activity.sweeps = 0;
   ofTop("acted")?.();
 };
 const owedMs = () => Math.min(now() - activity.owed, ofTop("owedMs")?.() ?? Infinity);

@@ -2,6 +2,10 @@
 
 const masked = (text) => text.replace(/\d+/g, "#");
 const sameTarget = (action, candidate) => !action.target || candidate.target === action.target;
+// Session ids and tokens are drawn anew by every load; they do not say which element it is.
+const DRAWN = /(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{12,}[\w.~%-]*|\d{9,}/gi;
+const sameButDrawn = (action, candidate) =>
+  sameTarget(action, candidate) || candidate.target.replace(DRAWN, "*") === action.target.replace(DRAWN, "*");
 
 // The recorded element when it still is what and where it was; most often it is, and nothing else need be looked at.
 const inPlace = (action, options) => {
@@ -18,7 +22,7 @@ const inPlace = (action, options) => {
   if (!element) return null;
   const alone = createLook({ ...options, hover: false, kind: action.kind }, element).ofAlone();
   const same = alone.some((c) =>
-    c.role === action.role && c.name === action.name && sameTarget(action, c));
+    c.role === action.role && c.name === action.name && sameButDrawn(action, c));
   return same ? [element, "exact"] : null;
 };
 
@@ -29,7 +33,9 @@ const ladder = (action, options) => {
   const here = seen.candidates
     .map((candidate, i) => [candidate, seen.elements[i]])
     .filter(([c]) => c.kind === action.kind && c.value === action.value && frames[c.frame] === frame && c.role === action.role);
-  const alike = here.filter(([c]) => c.name === action.name && sameTarget(action, c));
+  const named = here.filter(([c]) => c.name === action.name && sameButDrawn(action, c));
+  const exact = named.filter(([c]) => sameTarget(action, c));
+  const alike = exact.length ? exact : named;
   if (alike.length === 1) return [alike[0][1], "role"];
   const nth = alike.find(([c]) => c.nth === action.nth);
   if (nth) return [nth[1], "role"];

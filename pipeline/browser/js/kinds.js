@@ -25,11 +25,12 @@ const typesAround = (element, handlers) => {
   return types;
 };
 
-const nextOption = (select) => {
-  const options = Array.from(select.options);
-  const free = options.filter((option) => !option.disabled && !option.parentElement.disabled);
-  return free.find((option) => option.index > select.selectedIndex) ?? free.find((option) => !option.selected);
-};
+// Where choosing does something, every choice may do another thing; of a long list, the first ones stand for all.
+const MAX_CHOICES = 6;
+const otherOptions = (select) =>
+  Array.from(select.options)
+    .filter((option) => !option.selected && !option.disabled && !option.parentElement.disabled && option.label.trim())
+    .slice(0, MAX_CHOICES);
 
 const isSearchField = (element) =>
   element.form && formMethod.call(element.form) === "get" && isTextField(element) &&
@@ -41,14 +42,16 @@ const fieldActions = (element, role, types, options) => {
   const actions = [];
   const tag = element.localName;
   if (tag === "select") {
-    const option = hasAny(types, ["change", "input"]) && !element.multiple ? nextOption(element) : null;
-    return option ? [["select", squeeze(option.label)]] : [];
+    if (element.multiple || !hasAny(types, ["change", "input"])) return [];
+    return otherOptions(element).map((option) => ["select", squeeze(option.label)]);
   }
   if (role === "checkbox" || role === "radio") return hasAny(types, [...CLICKS, "change", "input"]) ? [["click", ""]] : [];
   if (hasAny(types, CLICKS)) actions.push(["click", ""]);
   if (isTextField(element)) {
     if (options.submitSearch && isSearchField(element)) actions.push(["submit", searchWord()]);
     const suggests = role === "combobox" || element.hasAttribute("aria-autocomplete") || opensSomething(element);
+    // The key that opens a combobox by the ARIA practices.
+    if (suggests && hasAny(types, KEYS)) actions.push(["press", "ArrowDown"]);
     if (suggests || hasAny(types, TYPING)) actions.push(["input", PROBES[element.type] || "a"]);
     else if (hasAny(types, FOCUSING)) actions.push(["focus", ""]);
     if (hasAny(types, LEAVES_FOCUS)) actions.push(["focus", "away"]);

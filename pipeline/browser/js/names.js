@@ -14,14 +14,15 @@ const FIELD_ROLES = new Set([
 ]);
 const roleOf = (node) => {
   const element = plain(node);
-  const explicit = element.getAttribute("role")?.trim().split(/\s+/)[0];
+  let explicit = element.getAttribute("role");
+  if (explicit) [explicit] = explicit.trim().split(/\s+/);
   if (explicit && explicit !== "none" && explicit !== "presentation") return explicit;
   const tag = element.localName;
   if (tag === "a" || tag === "area") return element.hasAttribute("href") || element.hasAttribute("xlink:href") ? "link" : "";
   if (tag === "input") return INPUT_ROLES[element.type] || (element.type === "hidden" ? "" : "textbox");
   if (tag === "select") return element.multiple || element.size > 1 ? "listbox" : "combobox";
   if (tag === "th") return element.scope === "row" ? "rowheader" : "columnheader";
-  if (element.isContentEditable && !element.parentElement?.isContentEditable) return "textbox";
+  if (editable !== false && element.isContentEditable && !element.parentElement?.isContentEditable) return "textbox";
   return TAG_ROLES[tag] || "";
 };
 
@@ -49,6 +50,7 @@ const documentTitle = Object.getOwnPropertyDescriptor(Document.prototype, "title
 // Computed styles and names are read once per look; null when none is under way.
 let styles = null;
 let names = null;
+let editable = null; // whether anything in the page is, as far as that is known
 const styleOf = (element) => {
   if (!styles) return getComputedStyle(element);
   let style = styles.get(element);
@@ -71,11 +73,13 @@ const contentText = (node) => {
   if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element)) return squeeze(only.data);
   let text = "";
   const walk = (parent) => {
-    for (const original of parent.childNodes) {
+    for (let original = parent.firstChild; original; original = original.nextSibling) {
       if (text.length > MAX_TEXT) return;
-      if (original.nodeType === 3) text += original.data;
+      const { nodeType } = original;
+      if (nodeType === 3) text += original.data;
+      if (nodeType !== 1) continue;
       const child = plain(original);
-      if (child.nodeType !== 1 || UNTEXTUAL.has(child.localName)) continue;
+      if (UNTEXTUAL.has(child.localName)) continue;
       if (child.getAttribute("aria-hidden") === "true") continue;
       const { display } = styleOf(original);
       if (display !== "contents" && !child.checkVisibility({ visibilityProperty: true })) continue;

@@ -30,6 +30,7 @@ const standsForControl = (element) => {
 };
 
 const NOTHING = new Set();
+const DISABLEABLE = new Set(["button", "input", "select", "textarea", "option", "fieldset"]);
 const NO_HANDLERS = new Map();
 
 // How a button sends its form; in no way when a script takes what would be a question.
@@ -102,7 +103,7 @@ const createLook = (options, alone = null) => {
     candidates.splice(at, 0, {
       kind, value, role, name, ...declared(element, name), place: number, frame: where.world.number, css: stableSelector(node),
       target: linkTarget(node), tag,
-      disabled: element.matches(":disabled") || element.getAttribute("aria-disabled") === "true",
+      disabled: (DISABLEABLE.has(tag) && element.matches(":disabled")) || element.getAttribute("aria-disabled") === "true",
       submits: button && element.form ? submission(element, where.world.handlers) : "",
       download: element.hasAttribute("download"),
       nth: 0,
@@ -158,11 +159,11 @@ const createLook = (options, alone = null) => {
       addCandidate(options.kind, "", alone, roleOf(alone), where, number, rect);
       return false;
     }
-    const types = handlers.get(node) || NOTHING;
+    const types = (handlers.size && handlers.get(node)) || NOTHING;
     const listened = types.size > 0 && rect.width * rect.height <= MAX_AREA && tag !== "body" && tag !== "html";
     const add = (kind, value) => addCandidate(kind, value, node, role, where, number, rect);
     if (options.hover) {
-      if (where.world.hovers.has(node) || (listened && hasAny(types, HOVERS))) add("hover", "");
+      if ((where.world.hovers.size && where.world.hovers.has(node)) || (listened && hasAny(types, HOVERS))) add("hover", "");
       if (listened && hasAny(types, LEAVES_POINTER)) add("hover", "away");
     }
     if (roles.has(role)) {
@@ -364,10 +365,11 @@ const createLook = (options, alone = null) => {
   const within = (work) => () => {
     styles = new Map();
     names = new Map();
+    editable = innerWaygraphs(window).next().done ? document.querySelector("[contenteditable]") !== null : null;
     try {
       return work();
     } finally {
-      styles = names = null;
+      styles = names = editable = null;
     }
   };
   return { whole: within(whole), ofAlone: within(ofAlone) };

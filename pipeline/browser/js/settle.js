@@ -73,6 +73,7 @@ const normalise = () => {
 // Content that a page builds when it comes into view is there or not depending on how its first layout happened to
 // run. Scrolling through once makes it be there always. Bounded, so that endless lists grow by a step at most.
 const MAX_SCREENS = 20;
+const MAX_SWEEPS = 2; // after each action or load: a list that grows when its end is seen grows once more
 const frame = () => Promise.race([new Promise(nativeFrame), new Promise((r) => nativeSetTimeout(r, 40))]);
 const scroller = () => {
   const page = document.scrollingElement;
@@ -85,6 +86,7 @@ const scroller = () => {
 };
 const sweep = async () => {
   activity.swept = activity.observed;
+  activity.sweeps += 1;
   activity.owed = now();
   const box = scroller();
   const end = Math.min(box ? box.scrollHeight : 0, window.innerHeight * MAX_SCREENS);
@@ -113,7 +115,8 @@ const settle = async (options) => {
   while (!(capped || quiet())) {
     await new Promise((resolve) => nativeSetTimeout(resolve, 8));
     capped = now() - start > options.capMs;
-    if (!capped && !options.hovering && activity.observed > activity.swept && quiet()) await sweep();
+    const unseen = activity.observed > activity.swept && activity.sweeps < MAX_SWEEPS;
+    if (!capped && !options.hovering && unseen && quiet()) await sweep();
   }
   withNatives(() => {
     rest();

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from pipeline.browser.snapshot import MAX_SEGMENTS, Snapshot
-from pipeline.explore.identity.templates import difference, is_token
+from pipeline.explore.identity.templates import difference, is_token, untokened
 
 Features = Counter[str]
 
@@ -20,12 +20,15 @@ def short_hash(*parts: str) -> str:
     return hashlib.md5("\0".join(parts).encode(errors="replace")).hexdigest()[:12]
 
 
-def features(seen: Snapshot, strip: Callable[[str], str]) -> Features:
-    """Texts (with numbers masked: clocks and counters show the same) and elements of a look, each with its count."""
+def features(seen: Snapshot) -> Features:
+    """Texts and elements of a look, each with its count.
+
+    Numbers in texts and names are masked, as clocks and counters show them, and what looks drawn at random in links.
+    """
     found: Features = Counter(short_hash("t", s.role, _NUMBER.sub("#", s.text)) for s in seen.segments)
     for candidate in seen.candidates:
         action = candidate.action
-        found[short_hash("c", action.kind, action.role, _NUMBER.sub("#", action.name), strip(action.target))] += 1
+        found[short_hash("c", action.kind, action.role, _NUMBER.sub("#", action.name), untokened(action.target))] += 1
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from index.graph import Merge, UrlPolicy, normalize_url, similarity
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.identity.features import Features, change, content_key, features, same_links, without
 from pipeline.explore.identity.parameters import VolatileParameters
+from pipeline.explore.identity.rebase import Noise
 from pipeline.explore.identity.skeleton import Skeleton
 from pipeline.explore.identity.templates import content_template
 
@@ -31,6 +32,15 @@ class Placement:
     merge: Merge | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What must be at hand of every known state: URL, number of elements, and what it shows (`content_key`)."""
+
+    url: str
+    size: int
+    content: str | None
+
+
 @dataclass(slots=True)
 class _Noise:
     """What is known to change by itself at one URL: element hashes (first 12 characters) and features."""
@@ -46,19 +56,26 @@ class Recogniser:
     ----------
     mode : `exact` by node id alone; `tolerant` also merges looks that differ in noise only.
     url_policy : which parts of a URL name a page.
+    look : the canonical look of a known state, by id. They are not kept here: a site may have many.
     skeleton : collapses functionally equivalent pages; nothing keeps them all.
     """
 
     def __init__(
-        self, mode: Literal["exact", "tolerant"], url_policy: UrlPolicy, *, skeleton: Skeleton | None = None
+        self,
+        mode: Literal["exact", "tolerant"],
+        url_policy: UrlPolicy,
+        look: Callable[[str], Snapshot],
+        *,
+        skeleton: Skeleton | None = None,
     ) -> None:
         self._tolerant = mode == "tolerant"
         self._url_policy = url_policy
+        self._look = look
         self.skeleton = skeleton
         """What collapses functionally equivalent pages, when they are to be collapsed."""
         self.parameters = VolatileParameters(enabled=self._tolerant)
         """Which parts of URLs are left out of comparisons."""
-        self._known: dict[str, Snapshot] = {}
+        self._known: dict[str, _Known] = {}
         self._at: dict[str, list[str]] = {}
         self._loaded: dict[str, str] = {}
         self._contents: dict[tuple[str, str], list[str]] = {}
@@ -73,7 +90,12 @@ class Recogniser:
     # ---- placing -------------------------------------------------------------------------------------------------
 
     def place(
-        self, seen: Snapshot, *, source: Snapshot | None, came_by: CameBy, before: Snapshot | None = None
+        self,
+        seen: Snapshot,
+        *,
+        source: Snapshot | None,
+        came_by: CameBy,
+        changed: Mapping[str, int] | None = None,
     ) -> Placement:
         """Say which state `seen` is.
 
@@ -81,13 +103,13 @@ class Recogniser:
         ----------
         source : canonical look of the state that was acted on; nothing for the start page.
         came_by : `load` when a document was loaded in the prepared session, `in_page` when the document stayed.
-        before : the same document's look before the action, when there is one: what it shares with `seen` is no
-            consequence of the action. Without it `source` is compared.
+        changed : `features.change` between the looks at this very document before and after the action, when they are
+            not those of `source` and `seen`: what both share is no consequence of the action.
         """
         if seen.id in self._known:
             return Placement(seen.id)
         if self._tolerant:
-            merge = self._loaded_again(seen) if came_by == "load" else self._same_in_page(seen, source, before)
+            merge = self._loaded_again(seen) if came_by == "load" else self._same_in_page(seen, source, changed)
             if merge is None:
                 merge = self._same_content(seen)
             if merge is not None:
@@ -100,7 +122,7 @@ class Recogniser:
         kept = self._loaded.get(self.key(seen.url))
         if kept is None:
             return None
-        known = self._known[kept]
+        known = self._look(kept)
         if known.url == seen.url:
             self.learn(known, seen)
             return Merge(kept, seen.id, "reload", seen.url)
@@ -110,53 +132,51 @@ class Recogniser:
         self.learn(known, seen)
         return Merge(kept, seen.id, "volatile_parameters", seen.url)
 
-    def _same_in_page(self, seen: Snapshot, source: Snapshot | None, before: Snapshot | None) -> Merge | None:
+    def _same_in_page(self, seen: Snapshot, source: Snapshot | None, changed: Mapping[str, int] | None) -> Merge | None:
         key = self.key(seen.url)
         noise = self._noise.get(key) or _Noise(set(), set())
-        own = self._features(seen)
         self._placing = None
         if source is None or self.key(source.url) != key:
             for kept in self._at.get(key, ()):
-                known = self._known[kept]
-                if self._only_noise(seen, known, noise) and not without(
-                    change(self._features(known), own), noise.features
+                if self._only_noise(seen, kept, noise) and not without(
+                    change(features(self._look(kept)), features(seen)), noise.features
                 ):
-                    reason = "volatile" if known.url == seen.url else "volatile_parameters"
+                    reason = "volatile" if self._known[kept].url == seen.url else "volatile_parameters"
                     return Merge(kept, seen.id, reason, seen.url)
             return None
         anchor, so_far = self._changes.get(source.id, (source.id, Features()))
-        changed = Features(so_far)
-        changed.update(change(self._features(before or source), own))
-        changed = without(Features({k: n for k, n in changed.items() if n}), noise.features)
-        self._placing = (seen.id, anchor, changed)
+        total = Features(so_far)
+        total.update(change(features(source), features(seen)) if changed is None else changed)
+        total = without(Features({feature: count for feature, count in total.items() if count}), noise.features)
+        self._placing = (seen.id, anchor, total)
         if noise.elements:
             for kept in (source.id, *self._at.get(key, ())):
-                if kept not in self._known:
-                    continue
-                known = self._known[kept]
                 its_anchor, its_change = self._changes.get(kept, (kept, Features()))
-                if its_anchor != anchor or without(its_change, noise.features) != changed:
+                if its_anchor != anchor or without(its_change, noise.features) != total:
                     continue
-                if self._only_noise(seen, known, noise):
+                if self._only_noise(seen, kept, noise):
                     return Merge(kept, seen.id, "volatile", seen.url)
-                shift = abs(len(seen.structure) - len(known.structure))
-                if changed and shift <= len(noise.elements):
+                if total and self._is_of_size(seen, kept, noise):
                     return Merge(kept, seen.id, "same_change", seen.url)
         return None
 
-    def _only_noise(self, seen: Snapshot, known: Snapshot, noise: _Noise) -> bool:
-        if abs(len(seen.structure) - len(known.structure)) > len(noise.elements):
+    def _is_of_size(self, seen: Snapshot, kept: str, noise: _Noise) -> bool:
+        return abs(len(seen.structure) - self._known[kept].size) <= len(noise.elements)
+
+    def _only_noise(self, seen: Snapshot, kept: str, noise: _Noise) -> bool:
+        if not self._is_of_size(seen, kept, noise):
             return False
-        return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(known.structure))
+        structure = self._look(kept).structure
+        return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(structure))
 
     def _same_content(self, seen: Snapshot) -> Merge | None:
         content = content_key(seen)
         if content is None:
             return None
         for kept in self._contents.get((content_template(seen.url), content), ()):
-            known = self._known[kept]
-            if known.url != seen.url and same_links(known, seen, self.parameters.strip):
-                self.parameters.same_content(known.url, seen.url)
+            url = self._known[kept].url
+            if url != seen.url and same_links(self._look(kept), seen, self.parameters.strip):
+                self.parameters.same_content(url, seen.url)
                 return Merge(kept, seen.id, "same_content", seen.url)
         return None
 
@@ -165,18 +185,20 @@ class Recogniser:
 
         A state that was found in a page must show all texts and elements by which it differs from the page as loaded.
         """
-        known = self._known[node_id]
         if seen.id == node_id:
             return True
+        known = self._look(node_id)
         if not self._tolerant or self.key(seen.url) != self.key(known.url):
             return False
         if node_id in self._changes:
             _, changed = self._changes[node_id]
-            shown, wanted, noise = self._features(seen), self._features(known), self._noise_at(known.url).features
+            shown, wanted, noise = features(seen), features(known), self._noise_at(known.url).features
             return bool(changed) and all(
                 shown[name] >= wanted[name] if count > 0 else shown[name] <= wanted[name]
                 for name, count in without(changed, noise).items()
             )
+        if came_by == "load" and seen.url == known.url and self._loaded.get(self.key(seen.url)) == node_id:
+            return True
         least = SAME_PAGE_SIMILARITY if came_by == "load" else STAND_IN_SIMILARITY
         return similarity(known.structure, seen.structure) >= least
 
@@ -186,7 +208,8 @@ class Recogniser:
         """Take a look that `place` gave its own id into the known states. Known ids are left as they are."""
         if seen.id in self._known:
             return
-        self._known[seen.id] = seen
+        content = content_key(seen) if self._tolerant else None
+        self._known[seen.id] = _Known(seen.url, len(seen.structure), content)
         if self._tolerant:
             self.parameters.meet(seen)
             key = self.key(seen.url)
@@ -195,24 +218,28 @@ class Recogniser:
                 self._loaded.setdefault(key, seen.id)
             if self._placing is not None and self._placing[0] == seen.id:
                 self._changes[seen.id] = self._placing[1:]
-            if content := content_key(seen):
-                self._contents.setdefault((content_template(seen.url), content), []).append(seen.id)
+            self._note_content(seen.id)
         if self.skeleton is not None:
             self.skeleton.add(seen)
+
+    def _note_content(self, node_id: str) -> None:
+        known = self._known[node_id]
+        if known.content is not None:
+            self._contents.setdefault((content_template(known.url), known.content), []).append(node_id)
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
         """Compare two looks at the same state: what differs is noise of its URL, in elements, texts and links."""
         if not self._tolerant:
             return
-        noise = self._noise_at(first.url)
-        self._note(noise.elements, set(first.structure) ^ set(again.structure))
-        self._note(noise.features, set(change(self._features(first), self._features(again))))
+        self.note_noise(first.url, Noise.between(first, again))
         self.parameters.learn(first, again)
 
-    def note_volatile(self, url: str, hashes: Iterable[str]) -> None:
-        """Take note of elements (their hashes) that came or went at `url` although nothing was done."""
-        if self._tolerant:
-            self._note(self._noise_at(url).elements, hashes)
+    def note_noise(self, url: str, noise: Noise) -> None:
+        """Take note of what came or went at `url` although nothing was done."""
+        if self._tolerant and noise:
+            known = self._noise_at(url)
+            self._note(known.elements, noise.elements)
+            self._note(known.features, noise.features)
 
     def _noise_at(self, url: str) -> _Noise:
         return self._noise.setdefault(self.key(url), _Noise(set(), set()))
@@ -223,16 +250,13 @@ class Recogniser:
                 break
             noise.add(name[:12])
 
-    def _features(self, seen: Snapshot) -> Features:
-        return features(seen, self.parameters.strip)
-
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
     def remember(self) -> dict[str, Any]:
-        """Everything that cannot be told from the known states themselves, as plain JSON."""
+        """Everything that is known, the looks themselves left out, as plain JSON."""
         return {
             "loaded": self._loaded,
-            "known": list(self._known),
+            "known": [[node_id, known.url, known.size, known.content] for node_id, known in self._known.items()],
             "noise": {
                 key: {"elements": sorted(noise.elements), "features": sorted(noise.features)}
                 for key, noise in self._noise.items()
@@ -244,9 +268,9 @@ class Recogniser:
             "skeleton": self.skeleton.remember() if self.skeleton is not None else None,
         }
 
-    def recall(self, memory: Mapping[str, Any], snapshots: Mapping[str, Snapshot]) -> None:
-        """Take over what `remember` gave; `snapshots` are the canonical looks of the states known then, by id."""
-        self._known = {node_id: snapshots[node_id] for node_id in memory["known"]}
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take over what `remember` gave."""
+        self._known = {node_id: _Known(*known) for node_id, *known in memory["known"]}
         self._loaded = dict(memory["loaded"])
         self._at = {key: list(ids) for key, ids in memory["at"].items()}
         self._noise = {
@@ -256,10 +280,8 @@ class Recogniser:
             node_id: (anchor, Features(changed)) for node_id, (anchor, changed) in memory["changes"].items()
         }
         self.parameters.recall(memory["parameters"])
-        if self._tolerant:
-            self._contents = {}
-            for node_id, seen in self._known.items():
-                if content := content_key(seen):
-                    self._contents.setdefault((content_template(seen.url), content), []).append(node_id)
+        self._contents = {}
+        for node_id in self._known:
+            self._note_content(node_id)
         if self.skeleton is not None:
-            self.skeleton.recall(memory["skeleton"], snapshots)
+            self.skeleton.recall(memory["skeleton"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from index.graph import Merge, UrlPolicy, normalize_url
@@ -29,16 +29,23 @@ class Skeleton:
     What varies in a template is learned from the site. Numbers, dates and tokens vary by their nature. A *word* (the
     slug of an article) varies when both URLs were first offered side by side in one list of one page, and the page
     that stands for them does not offer that list itself: a navigation bar is on every page it leads to.
+
+    Parameters
+    ----------
+    url_policy : which parts of a URL name a page.
+    look : the canonical look of a known state, by id.
     """
 
-    def __init__(self, url_policy: UrlPolicy) -> None:
+    def __init__(self, url_policy: UrlPolicy, look: Callable[[str], Snapshot]) -> None:
         self._url_policy = url_policy
-        self._known: dict[str, Snapshot] = {}
+        self._look = look
+        self._urls: dict[str, str] = {}
         self._by_template: dict[str, list[str]] = {}
         self._visited: dict[str, set[str]] = {}
         self._unvisited: dict[str, set[str]] = {}
         self._agreed: dict[str, dict[str, int]] = {}
         self._offered: dict[str, str] = {}
+        self._stands_for: dict[str, str] = {}
 
     def place(self, seen: Snapshot, source: Snapshot | None) -> Merge | None:
         """The state that already stands for pages like `seen`, which was found from `source`.
@@ -46,23 +53,30 @@ class Skeleton:
         The next page of a list is kept as long as it lists what was not listed before: else what it lists would be
         missing from the counts.
         """
-        if source is not None and self._is_equivalent_url(source, seen.url) and self._lists_more(seen):
+        if source is not None and self._is_equivalent_url(source.id, seen.url) and self._lists_more(seen):
             return None
         for template in _templates(seen.url):
             for kept in self._by_template.get(template, ()):
-                known = self._known[kept]
-                if self._is_equivalent_url(known, seen.url) and _is_similar(known, seen):
-                    members = self._visited.setdefault(kept, set())
-                    if short_hash(seen.url) not in members:
-                        members.add(short_hash(seen.url))
-                        votes = self._agreed.setdefault(template, {})
-                        votes[kept] = votes.get(kept, 0) + 1
+                if self._is_equivalent_url(kept, seen.url) and _is_similar(self._look(kept), seen):
+                    self._count(kept, template, seen.url)
                     return Merge(kept, seen.id, "equivalent", seen.url)
         return None
 
+    def _count(self, kept: str, template: str, url: str) -> None:
+        members = self._visited.setdefault(kept, set())
+        if short_hash(url) in members:
+            return
+        members.add(short_hash(url))
+        votes = self._agreed.setdefault(template, {})
+        votes[kept] = votes.get(kept, 0) + 1
+        others = {self._urls[other] for other in self._by_template[template]} - {self._urls[kept]}
+        if 1 + votes[kept] >= AGREED + len(others):
+            # Never taken back: what was refused once is refused whenever it is asked again.
+            self._stands_for.setdefault(template, kept)
+
     def add(self, seen: Snapshot) -> None:
         """Take a new state, which may come to stand for others, and the lists that it offers."""
-        self._known[seen.id] = seen
+        self._urls[seen.id] = seen.url
         for template in _templates(seen.url):
             representatives = self._by_template.setdefault(template, [])
             if len(representatives) < MAX_REPRESENTATIVES:
@@ -76,15 +90,12 @@ class Skeleton:
         """Why a link need not be followed: enough pages like its target were visited, and all were alike."""
         url = self._url(url)
         for template in _templates(url):
-            votes = self._agreed.get(template)
-            if not votes:
+            kept = self._stands_for.get(template)
+            if kept is None or not self._is_equivalent_url(kept, url):
                 continue
-            kept = max(votes, key=lambda node_id: votes[node_id])
-            known = self._known[kept]
-            others = {self._known[other].url for other in self._by_template[template]} - {known.url}
-            if 1 + votes[kept] < AGREED + len(others) or not self._is_equivalent_url(known, url):
-                continue
-            if url in others or short_hash(url) in self._visited[kept]:
+            if short_hash(url) in self._visited[kept] or any(
+                self._urls[other] == url for other in self._by_template[template]
+            ):
                 return None
             self._unvisited.setdefault(kept, set()).add(short_hash(url))
             return Refusal("skeleton", kept)
@@ -93,7 +104,7 @@ class Skeleton:
     def counts(self) -> dict[str, int]:
         """How many pages each state stands for, itself included; states that stand for themselves are left out."""
         stands_for = {}
-        for node_id in self._known:
+        for node_id in self._urls:
             visited = self._visited.get(node_id, set())
             if members := visited | self._unvisited.get(node_id, set()):
                 stands_for[node_id] = 1 + len(members)
@@ -102,31 +113,32 @@ class Skeleton:
     def _url(self, url: str) -> str:
         return normalize_url(url, self._url_policy)
 
-    def _is_equivalent_url(self, known: Snapshot, url: str) -> bool:
-        where = difference(known.url, url)
+    def _is_equivalent_url(self, kept: str, url: str) -> bool:
+        where = difference(self._urls[kept], url)
         if where is None or not where.values:
             return False
         words = [pair for pair in where.values if not (is_identifier(pair[0]) and is_identifier(pair[1]))]
         if not words:
             return True
-        return len(words) == 1 and self._is_listed_with(known, url)
+        return len(words) == 1 and self._is_listed_with(kept, url)
 
     def _lists_more(self, seen: Snapshot) -> bool:
         own = set(_templates(seen.url))
         links = {self._url(candidate.action.target) for _, candidate in link_places(seen)}
         return any(short_hash(link) not in self._offered and not own & set(_templates(link)) for link in links)
 
-    def _is_listed_with(self, known: Snapshot, url: str) -> bool:
+    def _is_listed_with(self, kept: str, url: str) -> bool:
         offer = self._offered.get(short_hash(url))
-        if offer is None or offer != self._offered.get(short_hash(known.url)):
+        if offer is None or offer != self._offered.get(short_hash(self._urls[kept])):
             return False
-        own = (c.action for _, c in link_places(known))
+        own = (c.action for _, c in link_places(self._look(kept)))
         return not any(self._url(a.target) == url and offer.endswith(_list_place(a.xpath)) for a in own)
 
     def remember(self) -> dict[str, Any]:
         """What was counted, as plain JSON."""
         return {
-            "known": list(self._known),
+            "urls": self._urls,
+            "stands_for": self._stands_for,
             "by_template": self._by_template,
             "visited": {kept: sorted(urls) for kept, urls in self._visited.items()},
             "unvisited": {kept: sorted(urls) for kept, urls in self._unvisited.items()},
@@ -134,9 +146,10 @@ class Skeleton:
             "offered": self._offered,
         }
 
-    def recall(self, memory: Mapping[str, Any], snapshots: Mapping[str, Snapshot]) -> None:
-        """Take over what `remember` gave; `snapshots` are the canonical looks of the states known then, by id."""
-        self._known = {node_id: snapshots[node_id] for node_id in memory["known"]}
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take over what `remember` gave."""
+        self._urls = dict(memory["urls"])
+        self._stands_for = dict(memory["stands_for"])
         self._by_template = {template: list(ids) for template, ids in memory["by_template"].items()}
         self._visited = {kept: set(urls) for kept, urls in memory["visited"].items()}
         self._unvisited = {kept: set(urls) for kept, urls in memory["unvisited"].items()}

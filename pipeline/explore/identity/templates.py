@@ -94,6 +94,20 @@ def mask(text: str) -> str:
     return "*" if is_token(text) else re.sub(r"\d+", "#", text)
 
 
+def untokened(url: str) -> str:
+    """A URL with all that looks drawn at random masked: what two links with session ids of their own share.
+
+    >>> untokened("http://x/a?id=17&zx=9f86d081884c7d65")
+    'http://x/a?id=17&zx=*'
+    """
+    if not url:
+        return url
+    shape = shape_of(url)
+    path = "/".join("*" if is_token(segment) else segment for segment in shape.segments)
+    query = "&".join(f"{key}={'*' if is_token(value) else value}" for key, value in shape.query)
+    return f"{shape.host}/{path}{'?' if query else ''}{query}"
+
+
 def content_template(url: str) -> str:
     """What URLs of equal content must share to be one page: all but tokens, and query values that number nothing.
 

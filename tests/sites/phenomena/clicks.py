@@ -14,7 +14,7 @@ LISTENER_ONLY = Area(
     (
         shows("by-listener", by="Plain box with a listener"),
         shows("by-property", by="Paragraph with a property"),
-        states("/listener-only", 4),
+        states("/listener-only", 3),
     ),
 )
 

@@ -1,0 +1,193 @@
+"""What does the read-only guard cost, and the egress proxy? CPU of the same actions with and without them.
+
+Explores the bundled demo shop once, then walks what was found again, edge by edge (load the source, act, look, capture
+the states not captured yet), under each configuration in turns. CPU is that of the whole process tree: this process
+with the proxy in it, Playwright's driver, the browser. The shop is served by a process of its own.
+
+    python -m bench.guard [--runs 3] [--edges 60] [--save]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime as dt
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from index.graph import Action
+from pipeline.browser import session
+from pipeline.browser.find import find_browser
+from pipeline.browser.guard import NetworkGuard
+from pipeline.browser.launch import launch
+from pipeline.browser.session import GuardedPage
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import NotActionable
+from pipeline.explore import explore_site
+from pipeline.explore.walls import walls
+from waygraph.errors import BrowserFailure
+from waygraph.settings import Settings
+
+TARGET_SHARE = 0.10
+
+#: Serves the shop, says where, ends with its standard input.
+_SERVER = """
+import sys
+from waygraph.demo_site import DemoSite
+with DemoSite() as site:
+    print(site.url, flush=True)
+    sys.stdin.read()
+"""
+
+
+class _Blobs(dict[str, bytes]):
+    def put(self, content: bytes) -> str:
+        return str(len(content))
+
+
+class _NoGuard(NetworkGuard):
+    """Lets everything pass, without looking at it."""
+
+    async def prepare(self, context):
+        pass
+
+    async def attach(self, page):
+        return await page.context.new_cdp_session(page)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One walk along the trace."""
+
+    what: str
+    steps: int
+    seconds: float
+    cpu_seconds: float
+
+
+def cpu_seconds() -> float:
+    """Of this process and the children that have ended."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+async def trace_of(url: str, edges: int) -> list[tuple[str, Action]]:
+    """What was done to explore the site: (URL of an addressable state, action)."""
+    capture = await explore_site(url, settings=Settings(), blobs=_Blobs())
+    nodes = capture.graph.nodes
+    walked = [(e.source, e.action) for e in capture.graph.edges if not e.inherited]
+    steps = [(nodes[source].url, action) for source, action in walked if nodes[source].addressable]
+    # Evenly from all depths, in canonical order.
+    every = max(1, len(steps) // edges)
+    return steps[::every][:edges]
+
+
+async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
+    """Do everything of the trace in a fresh browser."""
+    settings = Settings()
+    began = time.perf_counter(), cpu_seconds()
+    async with AsyncExitStack() as stack:
+        proxy, rules = "", None
+        if what == "guard and proxy":
+            around = await stack.enter_async_context(walls(url, settings))
+            proxy, rules = around.proxy.url, around.rules
+        browser = await stack.enter_async_context(launch(settings.browser, guarded=what != "nothing", proxy=proxy))
+        if what == "nothing":
+            stack.enter_context(patch.object(session, "NetworkGuard", _NoGuard))
+        page = await GuardedPage.open(
+            browser,
+            lens=Lens.of(settings.browser, settings.explore),
+            settings=settings.browser,
+            profile=settings.capture,
+            user_agent="waygraph-bench",
+            storage_state=None,
+            policy=lambda _: None,
+            guard_rules=rules,
+        )
+        captured: set[str] = set()
+        steps = 0
+        for source, action in trace:
+            try:
+                loaded = await page.view.goto(source)
+                if loaded.snapshot.id not in captured:
+                    captured.add(loaded.snapshot.id)
+                    await page.capture(loaded)
+                acted = await page.view.act(action)
+                if acted.snapshot.id not in captured:
+                    captured.add(acted.snapshot.id)
+                    await page.capture(acted)
+                if acted.popup is not None:
+                    await acted.popup.page.close()
+            except (NotActionable, BrowserFailure):
+                continue  # the page differs with what was stopped; all configurations are measured on the same trace
+            steps += 1
+        await page.close()
+    return Run(what, steps, time.perf_counter() - began[0], cpu_seconds() - began[1])
+
+
+CONFIGURATIONS = ("nothing", "guard", "guard and proxy")
+
+
+async def bench(url: str, runs: int, edges: int) -> list[Run]:
+    trace = await trace_of(url, edges)
+    await walk("guard and proxy", url, trace[:3])  # warm-up: code, disk caches
+    results = []
+    for run in range(runs):
+        order = CONFIGURATIONS[run % 3 :] + CONFIGURATIONS[: run % 3]
+        results += [await walk(what, url, trace) for what in order]
+    return results
+
+
+def per_step(results: Sequence[Run], what: str) -> float:
+    """Median CPU seconds per step (load, act, look, capture what is new)."""
+    return statistics.median(r.cpu_seconds / r.steps for r in results if r.what == what)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--edges", type=int, default=60)
+    parser.add_argument("--save", action="store_true", help="write the result to bench/results/")
+    options = parser.parse_args()
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+        results = asyncio.run(bench(server.stdout.readline().strip(), options.runs, options.edges))
+        server.stdin.close()
+    bare = per_step(results, "nothing")
+    shares = {what: per_step(results, what) / bare - 1 for what in CONFIGURATIONS}
+    print(f"{'':20}{'steps':>7}{'s':>8}{'CPU s':>8}{'CPU ms/step':>13}")
+    for run in results:
+        per = run.cpu_seconds / run.steps * 1000
+        print(f"{run.what:20}{run.steps:7}{run.seconds:8.1f}{run.cpu_seconds:8.1f}{per:13.1f}")
+    for what in CONFIGURATIONS[1:]:
+        print(f"{what}: {shares[what]:+.1%} CPU (target: at most {TARGET_SHARE:.0%})")
+    if options.save:
+        document = {
+            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+            "browser": find_browser().path.name,
+            "runs": [asdict(run) for run in results],
+            "cpu_ms_per_step": {what: round(per_step(results, what) * 1000, 2) for what in CONFIGURATIONS},
+            "share_over_nothing": {what: round(share, 4) for what, share in shares.items()},
+        }
+        path = Path(__file__).parent / "results" / "guard.json"
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        print(f"saved to {path}")
+
+
+if __name__ == "__main__":
+    main()

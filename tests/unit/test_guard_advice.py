@@ -1,0 +1,57 @@
+"""When stopping a request broke a page, the report says which request and what rule to write."""
+
+from dataclasses import replace
+
+import yaml
+
+from index.graph import BlockedRequest, Segment
+from pipeline.browser.guard import GuardRules, Sent, advice
+from pipeline.browser.snapshot import Snapshot
+
+PAGE = Snapshot(
+    id="a",
+    url="https://shop.example/list",
+    raw_url="https://shop.example/list",
+    title="List",
+    content_type="text/html",
+    status=200,
+    structure=tuple(str(i) for i in range(100)),
+    candidates=(),
+    segments=tuple(Segment("text", f"Line {i}", None) for i in range(20)),
+    capped=False,
+    opened=0,
+)
+READ = BlockedRequest("POST", "https://shop.example/api/items?page=1", "xhr")
+
+
+def test_a_page_that_shows_next_to_nothing_names_the_request_and_a_rule_that_lets_it_pass(tmp_path):
+    told = advice([READ], None, replace(PAGE, structure=("1",), segments=()))
+    assert "POST https://shop.example/api/items?page=1" in told
+    rule = told[told.index("sites:") :]
+    assert yaml.safe_load(rule)["sites"][0]["host"] == "shop.example"
+    file = tmp_path / "rules.yaml"
+    file.write_text(rule)
+    assert GuardRules.read(file, "shop.example").why_read(Sent(READ.method, READ.url, {}, "")) is not None
+
+
+def test_a_page_that_lost_most_of_what_it_showed_or_asks_for_a_password_is_told():
+    lost = replace(PAGE, id="b", structure=("1", "2"), segments=PAGE.segments[:2])
+    assert "empty" in advice([READ], PAGE, lost)
+    assert "logged out" in advice([READ], PAGE, replace(PAGE, id="b", password=True))
+    assert "logged out" in advice([READ], PAGE, replace(PAGE, id="b", url="https://shop.example/login"))
+
+
+def test_pages_that_look_well_and_pings_are_not_worth_a_word():
+    assert advice([READ], PAGE, replace(PAGE, id="b")) is None
+    assert advice([READ], PAGE, PAGE) is None
+    assert (
+        advice([BlockedRequest("POST", "https://shop.example/seen", "ping")], None, replace(PAGE, segments=())) is None
+    )
+    assert advice([], None, replace(PAGE, segments=())) is None
+
+
+def test_an_address_cannot_break_out_of_the_rule():
+    evil = BlockedRequest("POST", 'https://shop.example/a"}\n- x: [', "xhr")
+    told = advice([evil], None, replace(PAGE, structure=(), segments=()))
+    (site,) = yaml.safe_load(told[told.index("\nsites:") :])["sites"]
+    assert set(site) == {"host", "reads"}
