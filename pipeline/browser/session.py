@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
 
+from pipeline.browser.access import Access
 from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
@@ -82,6 +83,7 @@ class GuardedPage:
         policy: DocumentPolicy,
         guard_mode: GuardMode = "guard",
         guard_rules: GuardRules | None = None,
+        access: Access | None = None,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request."""
         context = await browser.new_context(
@@ -94,9 +96,10 @@ class GuardedPage:
             service_workers="block",
             accept_downloads=False,
             storage_state=storage_state,
+            http_credentials=access.credentials if access else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
-        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules)
+        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access)
         await guard.prepare(context)
         page = await context.new_page()
         opened = cls(context, page, PageView(page, lens, settings), guard)

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from playwright.async_api import Browser
 
 from index.graph import parse_start_url, site_key
+from pipeline.browser.access import Access
 from pipeline.browser.session import GuardedPage, PreparedSession, compare_loads
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.explore.blocklist import BlockList
@@ -16,6 +17,7 @@ from pipeline.explore.hazard import Disabled, Forms, Hazards
 from pipeline.explore.policy import Policy, Refusal
 from pipeline.explore.robots import Robots
 from pipeline.explore.scope import Scope
+from pipeline.explore.secrets import Redactor
 from pipeline.explore.storage import read_storage_state
 from pipeline.explore.walls import Walls
 from waygraph.errors import BrowserFailure, RobotsForbidden, SiteUnreachable
@@ -56,6 +58,7 @@ class Start:
     policies: tuple[Policy, ...]
     hazards: Hazards
     walls: Walls
+    redactor: Redactor
 
     def refuse_url(self, url: str) -> str | None:
         """Why the guard must not let a document through; a script may go where no link leads."""
@@ -78,6 +81,7 @@ class Start:
             policy=self.refuse_url,
             guard_mode=settings.explore.guard,
             guard_rules=self.walls.rules,
+            access=Access.of(self.url, settings.explore, lambda url: self.scope.refuse_url(url) is None),
         )
 
 
@@ -110,6 +114,7 @@ async def prepare(browser: Browser, start_url: str, settings: Settings, walls: W
         policy=lambda target: _refuse_start(target, site_key(url), robots),
         guard_mode=settings.explore.guard,
         guard_rules=walls.rules,
+        access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
     )
     try:
         first = await _load_start(page, url, walls)
@@ -130,9 +135,10 @@ async def prepare(browser: Browser, start_url: str, settings: Settings, walls: W
     scope = Scope.of(site, settings.explore, start=site_key(url))
     rules = BlockList.read(settings.explore.rules, site)
     hazards = Hazards(rules)
+    redactor = Redactor.of(settings.explore, initial)
     asked = (robots,) if robots else ()
     policies: tuple[Policy, ...] = (Disabled(), scope, *asked, rules, Forms(rules), hazards)
-    return Start(second.raw_url, site, user_agent, session, scope, robots, policies, hazards, walls)
+    return Start(second.raw_url, site, user_agent, session, scope, robots, policies, hazards, walls, redactor)
 
 
 async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:

@@ -16,6 +16,7 @@ from playwright.async_api import BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest
+from pipeline.browser.access import Access
 from pipeline.browser.guard.children import ChildSession, Session, TargetTree
 from pipeline.browser.guard.judge import GuardMode, Judge
 from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent
@@ -28,6 +29,8 @@ _PATTERNS = [
     {"urlPattern": "*", "resourceType": kind, "requestStage": "Request"}
     for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
 ]
+
+_EVERYTHING = [{"urlPattern": "*", "requestStage": "Request"}]
 
 #: What the in-page half calls, in pages (answered by Playwright) and in workers (a DevTools binding).
 _BINDING = "__waygraph_guard"
@@ -85,10 +88,21 @@ class NetworkGuard:
     ----------
     policy : which documents the main frame may load.
     rules : what only reads although its method says otherwise; those that come with waygraph when left out.
+    access : headers to add to what goes to the site's own hosts.
     """
 
-    def __init__(self, policy: DocumentPolicy, *, mode: GuardMode = "guard", rules: GuardRules | None = None) -> None:
+    def __init__(
+        self,
+        policy: DocumentPolicy,
+        *,
+        mode: GuardMode = "guard",
+        rules: GuardRules | None = None,
+        access: Access | None = None,
+    ) -> None:
         self._policy = policy
+        self._access = access
+        # Headers are asked for with images and styles as well.
+        self._patterns = _EVERYTHING if access is not None and access.headers else _PATTERNS
         self._judge = Judge(mode, rules or GuardRules())
         self.hold = False
         self._blocked: list[BlockedRequest] = []
@@ -117,7 +131,7 @@ class NetworkGuard:
 
         targets = TargetTree(session, prepare=self._prepare_target, on_event=on_event, spawn=self._spawn)
         session.on("Fetch.requestPaused", lambda event: on_event(session, "Fetch.requestPaused", event))
-        await session.send("Fetch.enable", {"patterns": _PATTERNS})
+        await session.send("Fetch.enable", {"patterns": self._patterns})
         await targets.watch()
         return session
 
@@ -136,7 +150,7 @@ class NetworkGuard:
 
     async def _prepare_target(self, child: ChildSession) -> None:
         if child.kind == "iframe":
-            await child.send("Fetch.enable", {"patterns": _PATTERNS})
+            await child.send("Fetch.enable", {"patterns": self._patterns})
             return
         # The frame's own session sees the requests of its workers, but nobody their WebSockets.
         await child.send("Runtime.enable")
@@ -206,6 +220,8 @@ class NetworkGuard:
             verdict = "Fetch.failRequest"
             # "Aborted" leaves the current document in place, any other reason replaces it with an error page.
             details["errorReason"] = "Aborted" if document else "BlockedByClient"
+        elif self._access is not None and (headers := self._access.add_to(url, request["headers"])):
+            details["headers"] = headers
         try:
             await session.send(verdict, details)
         except PlaywrightError as error:
