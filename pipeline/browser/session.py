@@ -13,7 +13,7 @@ from typing import Protocol
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
 
-from pipeline.browser.credentials import NOBODY, Credentials
+from pipeline.browser.access import Access
 from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
@@ -114,7 +114,7 @@ class GuardedPage:
         guard_rules: GuardRules | None = None,
         proxy: str = "",
         pace: Pacing | None = None,
-        credentials: Credentials = NOBODY,
+        access: Access | None = None,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request.
 
@@ -122,7 +122,7 @@ class GuardedPage:
         ----------
         proxy : URL of the egress proxy that everything goes through, loopback included.
         pace : asked for a turn before each document of the main frame.
-        credentials : what the site gets to know about who we are.
+        access : passwords and headers for the site's own hosts.
         """
         context = await browser.new_context(
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
@@ -134,11 +134,11 @@ class GuardedPage:
             service_workers="block",
             accept_downloads=False,
             storage_state=storage_state,
-            http_credentials=credentials.for_context,
+            http_credentials=access.credentials if access else None,
             proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
-        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, credentials=credentials)
+        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access)
         await guard.prepare(context)
         page = await context.new_page()
         opened = cls(context, page, PageView(page, lens, settings), guard, pace)

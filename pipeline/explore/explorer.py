@@ -91,7 +91,7 @@ class Explorer:
         self._resumed = journal.last()
         self.account = Account(start_url=start.url)
         counters = self.account.counters
-        self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {})
+        self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {}, start.redactor)
         skeleton = Skeleton(explore.url_policy, self._looks.get) if explore.mode == "skeleton" else None
         recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
         traps = Traps(explore.trap_budget, recogniser.key)
@@ -228,8 +228,7 @@ class Explorer:
         recorded = self._looks.get(expected)
         self._watch.check(recorded, seen)
         alike = self._growth.agrees(seen, expected, "load" if step.action.kind == "goto" else "in_page") or (
-            seen.url == step.expected_url
-            and similarity(seen.structure, recorded.structure) >= STAND_IN_SIMILARITY
+            seen.url == step.expected_url and similarity(seen.structure, recorded.structure) >= STAND_IN_SIMILARITY
         )
         self.account.counters["reach/stand_ins"] += int(alike)
         return alike
@@ -370,9 +369,10 @@ class Explorer:
     async def _result(self) -> SiteCapture:
         states, look = self._growth.states, self._looks.get
         graph = build_graph(states, self._growth.edges, self._load_ms, self._settings.explore.diff, look)
-        fates = list(self._journal.fates(self.account.fates))
+        redactor = self._start.redactor
+        fates = [redactor.fate(fate) for fate in self._journal.fates(self.account.fates)]
         table = await asyncio.to_thread(lambda: self._sink.put(fates_table(asdict(fate) for fate in fates)))
-        return SiteCapture(
+        explored = SiteCapture(
             site=self._start.site,
             start_url=self._start.url,
             graph=graph,
@@ -380,6 +380,7 @@ class Explorer:
             report=self.account.report(fates, table=table),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
         )
+        return redactor.site(explored)
 
 
 async def _all(works: Iterable[Coroutine[object, object, None]]) -> None:

@@ -15,6 +15,7 @@ from pipeline.explore.capture import BlobSink
 from pipeline.explore.journal import Journal
 from pipeline.explore.journal_records import Blobs
 from pipeline.explore.loads import TakeCapture
+from pipeline.explore.secrets import Redactor
 from waygraph.errors import BrowserFailure
 
 log = logging.getLogger(__name__)
@@ -28,11 +29,18 @@ class Looks:
     journal : where looks are kept, so that they survive the process and need no memory.
     blobs : where screenshots, DOMs and accessibility snapshots go.
     captured : content hashes of what an earlier process captured already, by state.
+    redactor : takes secrets out of what is kept.
     """
 
     def __init__(
-        self, journal: Journal, blobs: BlobSink, counters: Counter[str], captured: Mapping[str, Blobs]
+        self,
+        journal: Journal,
+        blobs: BlobSink,
+        counters: Counter[str],
+        captured: Mapping[str, Blobs],
+        redactor: Redactor,
     ) -> None:
+        self._redactor = redactor
         self._journal = journal
         self._sink = blobs
         self._counters = counters
@@ -61,7 +69,9 @@ class Looks:
 
     async def _capture(self, node_id: str, take: TakeCapture) -> None:
         shown: Capture = await take()
-        texts = (text.encode(errors="replace") for text in (shown.dom, shown.aria))
+        texts = (
+            text.encode(errors="replace") for text in (self._redactor.dom(shown.dom), self._redactor.text(shown.aria))
+        )
         first, second, third = [
             await asyncio.to_thread(self._sink.put, content) for content in (shown.screenshot, *texts)
         ]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from index.graph import Action, BlockedRequest, Edge, mask_secrets
+from index.graph import Action, BlockedRequest, Edge, InteractionGraph, mask_secrets
 from index.graph.urls import MASK
-from pipeline.explore.capture import Failure, Skip
+from pipeline.explore.capture import Failure, SiteCapture, Skip
+from pipeline.explore.journal_records import Fate
 from waygraph.settings import ExploreSettings
 
 #: Shorter values ("1", "en-US") are in every page, and protect nothing.
@@ -104,6 +105,43 @@ class Redactor:
     def failure(self, failure: Failure) -> Failure:
         """A failure to be reported."""
         return replace(failure, action=self.message(failure.action), reason=self.message(failure.reason))
+
+    def fate(self, fate: Fate) -> Fate:
+        """What became of an element, to be kept."""
+        return replace(
+            fate,
+            element=self.message(fate.element),
+            reason=self.message(fate.reason),
+            detail=self.message(fate.detail),
+            target=self.url(fate.target),
+        )
+
+    def site(self, capture: SiteCapture) -> SiteCapture:
+        """A whole site, ready to be published: its graph, what was seen, and the run's report."""
+        graph = InteractionGraph(
+            (
+                replace(node, url=self.url(node.url), title=self.text(node.title))
+                for node in capture.graph.nodes.values()
+            ),
+            (self.edge(edge) for edge in capture.graph.edges),
+        )
+        observations = {
+            node_id: replace(
+                seen,
+                url=self.url(seen.url),
+                title=self.text(seen.title),
+                segments=tuple(replace(segment, text=self.text(segment.text)) for segment in seen.segments),
+            )
+            for node_id, seen in capture.observations.items()
+        }
+        report = replace(
+            capture.report,
+            start_url=self.url(capture.report.start_url),
+            skips=tuple(map(self.skip, capture.report.skips)),
+            failures=tuple(map(self.failure, capture.report.failures)),
+        )
+        start_url = self.url(capture.start_url)
+        return replace(capture, start_url=start_url, graph=graph, observations=observations, report=report)
 
 
 class RedactingFilter(logging.Filter):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from urllib.parse import urlsplit
 
 from playwright.async_api import Browser
 
 from index.graph import parse_start_url, site_key
-from pipeline.browser.credentials import Credentials
+from pipeline.browser.access import Access
 from pipeline.browser.session import GuardedPage, Pacing, PreparedSession, compare_loads
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.explore.blocklist import BlockList
@@ -24,7 +23,7 @@ from pipeline.explore.secrets import Redactor
 from pipeline.explore.storage import read_storage_state
 from pipeline.explore.walls import Walls
 from waygraph.errors import BrowserFailure, RobotsForbidden, SiteUnreachable
-from waygraph.settings import ExploreSettings, Settings
+from waygraph.settings import Settings
 
 DocumentCheck = Callable[[str], Refusal | None]
 
@@ -63,7 +62,6 @@ class Start:
     policies: tuple[Policy, ...]
     hazards: Hazards
     walls: Walls
-    credentials: Credentials
     logged_in: bool
     redactor: Redactor
 
@@ -90,7 +88,7 @@ class Start:
             guard_rules=self.walls.rules,
             proxy=self.walls.proxy.url,
             pace=pace,
-            credentials=self.credentials,
+            access=Access.of(self.url, settings.explore, lambda url: self.scope.refuse_url(url) is None),
         )
 
 
@@ -128,7 +126,7 @@ async def prepare(
         guard_rules=walls.rules,
         proxy=walls.proxy.url,
         pace=pace,
-        credentials=_credentials(url, explore, Scope.of(site_key(url), explore)),
+        access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
     )
     try:
         first = await _load_start(page, url, walls)
@@ -150,6 +148,7 @@ async def prepare(
     scope = Scope.of(site, explore, start=site_key(url))
     rules = BlockList.read(explore.rules, site)
     hazards = Hazards(rules)
+    redactor = Redactor.of(settings.explore, initial)
     asked = (robots,) if robots else ()
     return Start(
         url=second.raw_url,
@@ -162,19 +161,8 @@ async def prepare(
         policies=(Disabled(), scope, *asked, rules, Forms(rules), hazards),
         hazards=hazards,
         walls=walls,
-        credentials=_credentials(second.raw_url, explore, scope),
         logged_in=initial is not None,
-        redactor=Redactor.of(explore, initial),
-    )
-
-
-def _credentials(url: str, explore: ExploreSettings, scope: Scope) -> Credentials:
-    user, _, password = explore.basic_auth.get_secret_value().partition(":")
-    parts = urlsplit(url)
-    return Credentials(
-        headers={name: value.get_secret_value() for name, value in explore.headers.items()},
-        may_get_headers=lambda target: scope.refuse_url(target) is None,
-        basic=(user, password, f"{parts.scheme}://{parts.netloc}") if user else None,
+        redactor=redactor,
     )
 
 

@@ -65,7 +65,8 @@ def test_every_kind_of_event_that_a_script_listens_to_can_be_caused():
 
 def test_keys_are_pressed_on_what_listens_to_them_and_is_no_field():
     led = outcome(
-        f"""<div tabindex=0 id=d>Box</div><script>{SAY} d.addEventListener('keydown', e => say(e.key + ' came'))</script>"""
+        f"""<div tabindex=0 id=d>Box</div><script>{SAY}
+        d.addEventListener('keydown', e => say(e.key + ' came'))</script>"""
     )
     assert led == {
         ("press", "Enter", "Box"): ["Enter came"],
@@ -93,8 +94,8 @@ def test_a_list_of_suggestions_that_goes_with_the_focus_is_looked_at_while_it_is
 
 def test_a_listener_further_up_gives_the_elements_that_it_names():
     seen = look(
-        """<ul id=menu><li id=a>A<li id=b>B</ul><div id=named>Named</div><div class=card data-open=1>Card</div><p>Text</p>
-        <div id=box><a href=/x>Link</a><p>Text</p></div><script>
+        """<ul id=menu><li id=a>A<li id=b>B</ul><div id=named>Named</div><div class=card data-open=1>Card</div>
+        <p>Text</p><div id=box><a href=/x>Link</a><p>Text</p></div><script>
         document.addEventListener('click', e => { if (e.target.id === 'named') n = 1; });
         document.body.addEventListener('click', e => { if (e.target.closest('.card')) n = 2; });
         menu.addEventListener('click', e => { n = e.target.id; });
@@ -133,7 +134,8 @@ def test_shadow_roots_that_are_written_into_the_page_are_seen():
 
 def test_what_a_script_listens_to_in_a_drawing_is_clicked():
     led = outcome(
-        f"""<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar /><rect x=60 width=50 height=50 /></svg>
+        f"""<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar />
+        <rect x=60 width=50 height=50 /></svg>
         <script>{SAY} bar.addEventListener('click', () => say('bar came'))</script>"""
     )
     assert led == {("click", "", "Bar"): ["bar came"]}
@@ -184,7 +186,7 @@ def test_a_search_form_is_submitted_only_when_that_is_asked_for():
         assert asyncio.run(run(site)) == ([], [])
         asked, urls = asyncio.run(run(site, submit_search=True))
     assert asked == [("submit", "tiny", "Find")]
-    assert urls == [f"{site.url}find?q=tiny"]
+    assert [url.rpartition("/")[2] for url in urls] == ["find?q=tiny"]
 
 
 def test_a_list_that_grows_when_its_end_is_seen_grows_twice_at_most():

@@ -16,7 +16,7 @@ from playwright.async_api import BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest
-from pipeline.browser.credentials import NOBODY, Credentials
+from pipeline.browser.access import Access
 from pipeline.browser.guard.children import ChildSession, Session, TargetTree
 from pipeline.browser.guard.judge import GuardMode, Judge
 from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent
@@ -29,6 +29,8 @@ _PATTERNS = [
     {"urlPattern": "*", "resourceType": kind, "requestStage": "Request"}
     for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
 ]
+
+_EVERYTHING = [{"urlPattern": "*", "requestStage": "Request"}]
 
 #: What the in-page half calls, in pages (answered by Playwright) and in workers (a DevTools binding).
 _BINDING = "__waygraph_guard"
@@ -86,7 +88,7 @@ class NetworkGuard:
     ----------
     policy : which documents the main frame may load.
     rules : what only reads although its method says otherwise; those that come with waygraph when left out.
-    credentials : headers that requests to the site get.
+    access : headers to add to what goes to the site's own hosts.
     """
 
     def __init__(
@@ -95,10 +97,12 @@ class NetworkGuard:
         *,
         mode: GuardMode = "guard",
         rules: GuardRules | None = None,
-        credentials: Credentials = NOBODY,
+        access: Access | None = None,
     ) -> None:
         self._policy = policy
-        self._credentials = credentials
+        self._access = access
+        # Headers are asked for with images and styles as well.
+        self._patterns = _EVERYTHING if access is not None and access.headers else _PATTERNS
         self._judge = Judge(mode, rules or GuardRules())
         self.hold = False
         self.before_document: Callable[[str], Awaitable[None]] | None = None
@@ -131,7 +135,7 @@ class NetworkGuard:
 
         targets = TargetTree(session, prepare=self._prepare_target, on_event=on_event, spawn=self._spawn)
         session.on("Fetch.requestPaused", lambda event: on_event(session, "Fetch.requestPaused", event))
-        await session.send("Fetch.enable", {"patterns": _PATTERNS})
+        await session.send("Fetch.enable", {"patterns": self._patterns})
         await targets.watch()
         return session
 
@@ -150,7 +154,7 @@ class NetworkGuard:
 
     async def _prepare_target(self, child: ChildSession) -> None:
         if child.kind == "iframe":
-            await child.send("Fetch.enable", {"patterns": _PATTERNS})
+            await child.send("Fetch.enable", {"patterns": self._patterns})
             return
         # The frame's own session sees the requests of its workers, but nobody their WebSockets.
         await child.send("Runtime.enable")
@@ -223,7 +227,7 @@ class NetworkGuard:
             verdict = "Fetch.failRequest"
             # "Aborted" leaves the current document in place, any other reason replaces it with an error page.
             details["errorReason"] = "Aborted" if document else "BlockedByClient"
-        elif (headers := self._credentials.headers_for(url, request["headers"])) is not None:
+        elif self._access is not None and (headers := self._access.add_to(url, request["headers"])):
             details["headers"] = headers
         try:
             await session.send(verdict, details)
