@@ -84,8 +84,12 @@ class GuardedPage:
         guard_mode: GuardMode = "guard",
         guard_rules: GuardRules | None = None,
         access: Access | None = None,
+        proxy: str = "",
     ) -> GuardedPage:
-        """Open a context under the capture profile, with one page that the guard watches from its first request."""
+        """Open a context under the capture profile, with one page that the guard watches from its first request.
+
+        `proxy` is the URL of the egress proxy of this site: a browser may be shared by several.
+        """
         context = await browser.new_context(
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
             device_scale_factor=profile.scale,
@@ -97,6 +101,8 @@ class GuardedPage:
             accept_downloads=False,
             storage_state=storage_state,
             http_credentials=access.credentials if access else None,
+            # Browsers go to loopback addresses directly unless told otherwise.
+            proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
         guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access)

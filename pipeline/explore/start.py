@@ -81,6 +81,7 @@ class Start:
             policy=self.refuse_url,
             guard_mode=settings.explore.guard,
             guard_rules=self.walls.rules,
+            proxy=self.walls.proxy.url,
             access=Access.of(self.url, settings.explore, lambda url: self.scope.refuse_url(url) is None),
         )
 
@@ -114,6 +115,7 @@ async def prepare(browser: Browser, start_url: str, settings: Settings, walls: W
         policy=lambda target: _refuse_start(target, site_key(url), robots),
         guard_mode=settings.explore.guard,
         guard_rules=walls.rules,
+        proxy=walls.proxy.url,
         access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
     )
     try:
