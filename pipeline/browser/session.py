@@ -135,6 +135,7 @@ class GuardedPage:
             accept_downloads=False,
             storage_state=storage_state,
             http_credentials=access.credentials if access else None,
+            # Browsers go to loopback addresses directly unless told otherwise.
             proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")

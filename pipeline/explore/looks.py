@@ -70,7 +70,8 @@ class Looks:
     async def _capture(self, node_id: str, take: TakeCapture) -> None:
         shown: Capture = await take()
         texts = (
-            text.encode(errors="replace") for text in (self._redactor.dom(shown.dom), self._redactor.text(shown.aria))
+            text.encode(errors="replace")
+            for text in (self._redactor.dom(shown.dom), self._redactor.document(shown.aria))
         )
         first, second, third = [
             await asyncio.to_thread(self._sink.put, content) for content in (shown.screenshot, *texts)

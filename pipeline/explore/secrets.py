@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from index.graph import Action, BlockedRequest, Edge, InteractionGraph, mask_secrets
-from index.graph.urls import MASK
+from index.graph.urls import MASK, SECRET_PARAMETERS
 from pipeline.explore.capture import Failure, SiteCapture, Skip
 from pipeline.explore.journal_records import Fate
 from waygraph.settings import ExploreSettings
@@ -22,6 +22,9 @@ _SHORTEST = 8
 _INPUT = re.compile(r"<input\b[^>]*>", re.IGNORECASE)
 _IS_PASSWORD = re.compile(r"""\stype\s*=\s*["']?password\b""", re.IGNORECASE)
 _VALUE = re.compile(r"""(\svalue\s*=\s*)(?:"[^"]*"|'[^']*'|[^\s>"']+)""", re.IGNORECASE)
+_NAMES = "|".join(re.escape(name).replace(r"\*", "[A-Za-z]*") for name in SECRET_PARAMETERS)
+#: A query parameter in a document, where URLs are relative and "&" may be written "&amp;".
+_PAIR = re.compile(rf"""([?&;](?:amp;)?(?:{_NAMES})=)[^&"'\s<>#\\]+""", re.IGNORECASE)
 _URL = re.compile(r"https?://[^\s\"'<>]*[^\s\"'<>:,.;)]")
 
 
@@ -73,7 +76,11 @@ class Redactor:
 
     def dom(self, document: str) -> str:
         """HTML without known secrets and without what password fields were filled with."""
-        return _INPUT.sub(_without_password, self.text(document))
+        return _INPUT.sub(_without_password, self.document(document))
+
+    def document(self, text: str) -> str:
+        """A text in which URLs may stand, relative ones too: an accessibility snapshot, a script."""
+        return _PAIR.sub(rf"\1{MASK}", self.text(text))
 
     def action(self, action: Action) -> Action:
         """An action to be kept. A link target with a secret is left out: role, name and place find the link as well."""

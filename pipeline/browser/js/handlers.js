@@ -72,6 +72,8 @@ const readFramework = (element, types) => {
     } else if (/^(\$\$|__)[a-z]+$/.test(key) && HANDLED.has(key.slice(2))) types.add(key.slice(2));
   }
 };
+// React puts empty handlers on its root and on all that it listens for there, for the sake of old browsers.
+const doesSomething = (handler) => typeof handler === "function" && !/\{\s*\}$/.test(functionSource.call(handler));
 const isFrameworkRoot = (element) =>
   Object.keys(element).some((key) => /^(__reactContainer\$|_reactRootContainer|_reactListening|\$\$events)/.test(key));
 

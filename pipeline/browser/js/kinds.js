@@ -17,9 +17,14 @@ const opensSomething = (element) => {
   return popup !== null && popup !== "false";
 };
 
-// Types that are listened to at an element, at its labels, and at the form around it.
+// Types that are listened to at a field, at its labels, at the form around it, and at boxes that are about this field alone.
+const MAX_BOXES = 4;
 const typesAround = (element, handlers) => {
   const around = [element, ...(element.labels || []), element.form, element.closest("form, fieldset")];
+  for (let box = element.parentElement, i = 0; box && i < MAX_BOXES; box = box.parentElement, i++) {
+    if (box.querySelectorAll("input, select, textarea, [contenteditable]").length > 1) break;
+    around.push(box);
+  }
   const types = new Set();
   for (const one of around) for (const type of (one && handlers.get(one)) || []) types.add(type);
   return types;

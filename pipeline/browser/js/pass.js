@@ -183,7 +183,7 @@ const createLook = (options, alone = null) => {
     if (tag === "label" && element.control) {
       if (!standsForControl(element)) return true;
       clicked = true;
-    } else if (element.hasAttribute("onclick") || typeof element.onclick === "function") clicked = true;
+    } else if (element.hasAttribute("onclick") || doesSomething(element.onclick)) clicked = true;
     else if (style.cursor === "pointer" && !where.pointer) clicked = true;
     else if (opensSomething(element) && element.tabIndex >= 0) clicked = true;
     if (clicked) add("click", "");
