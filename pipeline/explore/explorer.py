@@ -94,7 +94,7 @@ class Explorer:
         self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {}, start.redactor)
         skeleton = Skeleton(explore.url_policy, self._looks.get) if explore.mode == "skeleton" else None
         recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
-        traps = Traps(explore.trap_budget, recogniser.key)
+        traps = Traps(explore.trap_budget, recogniser.key, skeleton=skeleton)
         self._skeleton = skeleton
         self._growth = Growth(
             start.scope, self.account, recogniser, traps, self._looks.get, max_states=explore.max_states

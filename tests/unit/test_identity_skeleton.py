@@ -20,6 +20,14 @@ def test_five_hundred_products_become_one_that_counts_them_all():
     assert found.loads < 20
 
 
+def test_a_list_is_followed_to_its_end_although_what_it_lists_is_only_counted():
+    found = Walk(
+        {**trap_pages((LARGE_CATALOGUE,)), **product_pages(60, 6, named=False)}, depth=14, is_skeleton=True
+    ).run()
+    assert len(found.paths("/products?")) == 9
+    assert list(found.recogniser.skeleton.counts().values()) == [60]
+
+
 def test_full_mode_keeps_every_product():
     found = Walk({**trap_pages((LARGE_CATALOGUE,)), **product_pages(60, 6)}, depth=14).run()
     assert len(found.paths("/products/")) == 60

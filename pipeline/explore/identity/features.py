@@ -12,6 +12,7 @@ from pipeline.explore.identity.templates import difference, is_token, untokened
 
 Features = Counter[str]
 
+_LETTER = re.compile(r"[^\W\d_]")
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
@@ -24,8 +25,11 @@ def features(seen: Snapshot) -> Features:
     """Texts and elements of a look, each with its count.
 
     Numbers in texts and names are masked, as clocks and counters show them, and what looks drawn at random in links.
+    Texts without letters are left out: bars, stars and digits come and go.
     """
-    found: Features = Counter(short_hash("t", s.role, _NUMBER.sub("#", s.text)) for s in seen.segments)
+    found: Features = Counter(
+        short_hash("t", s.role, _NUMBER.sub("#", s.text)) for s in seen.segments if _LETTER.search(s.text)
+    )
     for candidate in seen.candidates:
         action = candidate.action
         found[short_hash("c", action.kind, action.role, _NUMBER.sub("#", action.name), untokened(action.target))] += 1

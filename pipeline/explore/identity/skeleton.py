@@ -88,17 +88,23 @@ class Skeleton:
 
     def refuse_link(self, url: str) -> Refusal | None:
         """Why a link need not be followed: enough pages like its target were visited, and all were alike."""
+        kept = self.stands_for(url)
+        if kept is None:
+            return None
+        self._unvisited.setdefault(kept, set()).add(short_hash(self._url(url)))
+        return Refusal("skeleton", kept)
+
+    def stands_for(self, url: str) -> str | None:
+        """The state that stands for a page that was not visited, and need not be."""
         url = self._url(url)
         for template in _templates(url):
             kept = self._stands_for.get(template)
             if kept is None or not self._is_equivalent_url(kept, url):
                 continue
-            if short_hash(url) in self._visited[kept] or any(
+            is_visited = short_hash(url) in self._visited[kept] or any(
                 self._urls[other] == url for other in self._by_template[template]
-            ):
-                return None
-            self._unvisited.setdefault(kept, set()).add(short_hash(url))
-            return Refusal("skeleton", kept)
+            )
+            return None if is_visited else kept
         return None
 
     def counts(self) -> dict[str, int]:

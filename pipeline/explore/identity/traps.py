@@ -10,6 +10,7 @@ from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.difference import difference_key
 from pipeline.explore.identity.gain import MIN_NEW_WORDS, MIN_NEW_WORDS_OF_DATES, Group, pack, unpack
 from pipeline.explore.identity.recognise import CameBy
+from pipeline.explore.identity.skeleton import Skeleton
 from pipeline.explore.identity.templates import is_date, is_identifier, mask, shape_of
 from pipeline.explore.policy import Refusal
 
@@ -39,11 +40,13 @@ class Traps:
     ----------
     budget : visits without gain that a group is granted; pages named by dates, which never end, are granted half.
     key : canonical form of URLs, `Recogniser.key`.
+    skeleton : counts pages without visiting them; links to those are a gain.
     """
 
-    def __init__(self, budget: int, key: Callable[[str], str]) -> None:
+    def __init__(self, budget: int, key: Callable[[str], str], *, skeleton: Skeleton | None = None) -> None:
         self._budget = budget
         self._key = key
+        self._skeleton = skeleton
         self._groups: dict[str, Group] = {}
         self._member_of: dict[str, str] = {}
         self._offered: set[int] = set()
@@ -174,6 +177,8 @@ class Traps:
         for link in links:
             if shape_of(link).host != shape_of(url).host or (is_date(url) and is_date(link)):
                 continue
+            if self._skeleton is not None and self._skeleton.stands_for(link):
+                return True
             name = group_of(link)
             if name == group_of(url):
                 if not self._is_more(group, cluster, link):
