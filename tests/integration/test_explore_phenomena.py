@@ -12,7 +12,17 @@ from tests.sites.phenomena.documents import FOREIGN_FRAME_IN_SCOPE
 from tests.sites.server import FixtureServer
 
 #: What the explorer does not find yet, and why. Strict: whoever makes one of these work takes it out.
-GAPS: dict[str, str] = {}
+GAPS = {
+    "declared-shadow | shows | declared-closed | Declared closed": "no script sees a closed root that the parser made",
+    "objects | shows | object-link | Link in an object": "documents in objects and embeds are not looked into",
+    "objects | shows | embed-link | Link in an embed": "documents in objects and embeds are not looked into",
+    "carousel | shows | slide-3 | Next slide": "what the parent state has too is not acted on again",
+    "carousel | states | /carousel | 3": "what the parent state has too is not acted on again",
+    **{
+        f"virtual-list | shows | row-{n} | Row {n}": "boxes are not scrolled for rows that are not in the document yet"
+        for n in (5, 12, 19)
+    },
+}
 
 EXPECTED = [str(expect) for area in AREAS for expect in area.expected]
 
@@ -55,9 +65,8 @@ def alone(name, *answers, **settings):
     return {str(result.expect): result.instead for result in judged if not result.seen}
 
 
-@pytest.mark.xfail(strict=True, reason="search forms are not submitted yet, whatever the setting")
 def test_search_forms_are_submitted_when_that_is_asked_for():
-    assert alone("search-form", shows("search-results", by="Find it"), submit_search=True) == {}
+    assert alone("search-form", shows("search-results", by="Words"), submit_search=True) == {}
 
 
 def test_cookie_banners_are_part_of_the_page_when_they_are_to_stay():
