@@ -86,6 +86,7 @@ def check_start(asked: str, seen: Snapshot, *, logged_in: bool) -> None:
     """
     if logged_in and seen.password and url_template(asked) != url_template(seen.raw_url):
         raise LoggedOut(
-            f"{asked} leads to {seen.url}, which asks for a password although a storage state was given: it has expired, or is another site's.",
+            f"{asked} leads to {seen.url}, which asks for a password although a storage state was given:"
+            " it has expired, or is another site's.",
             hint="Save a new one with `waygraph login`, or leave --storage-state out to map what visitors see.",
         )
