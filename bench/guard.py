@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import resource
-import statistics
 import subprocess
 import sys
 import time
@@ -102,7 +101,7 @@ async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
         if what == "guard and proxy":
             around = await stack.enter_async_context(walls(url, settings))
             proxy, rules = around.proxy.url, around.rules
-        browser = await stack.enter_async_context(launch(settings.browser, guarded=what != "nothing", proxy=proxy))
+        browser = await stack.enter_async_context(launch(settings.browser, guarded=what != "nothing"))
         if what == "nothing":
             stack.enter_context(patch.object(session, "NetworkGuard", _NoGuard))
         page = await GuardedPage.open(
@@ -114,6 +113,7 @@ async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
             storage_state=None,
             policy=lambda _: None,
             guard_rules=rules,
+            proxy=proxy,
         )
         captured: set[str] = set()
         steps = 0
@@ -150,8 +150,9 @@ async def bench(url: str, runs: int, edges: int) -> list[Run]:
 
 
 def per_step(results: Sequence[Run], what: str) -> float:
-    """Median CPU seconds per step (load, act, look, capture what is new)."""
-    return statistics.median(r.cpu_seconds / r.steps for r in results if r.what == what)
+    """Mean CPU seconds per step (load, act, look, capture what is new), over all runs: single ones vary by a tenth."""
+    runs = [run for run in results if run.what == what]
+    return sum(run.cpu_seconds for run in runs) / sum(run.steps for run in runs)
 
 
 def main() -> None:

@@ -15,10 +15,10 @@ ActionKind = Literal[
 class Action:
     """A replayable step. It carries everything a stranger's browser needs to find the element again.
 
-    `goto` uses `url` alone. All others address one element by a ladder: `role` + `name` + `nth`, then `xpath`, then `css`,
-    inside the frame that `frame` names. `click`, `dblclick`, `contextmenu` and `hover` use the pointer. `focus` gives the
-    element the focus, `press` then presses a key, `input` types, and `submit` types and presses Enter; the element keeps the
-    focus. `select` chooses an option.
+    `goto` uses `url` alone. All others address one element by a ladder: `role` + `name` + `nth`, then `xpath`, then
+    `css`, inside the frame that `frame` names. `click`, `dblclick`, `contextmenu` and `hover` use the pointer. `focus`
+    gives the element the focus, `press` then presses a key, `input` types, and `submit` types and presses Enter; the
+    element keeps the focus. `select` chooses an option.
 
     Attributes
     ----------

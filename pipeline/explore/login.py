@@ -74,16 +74,18 @@ class LoginWatch:
         return True
 
 
-def check_start(seen: Snapshot, *, logged_in: bool) -> None:
+def check_start(asked: str, seen: Snapshot, *, logged_in: bool) -> None:
     """Refuse to begin with a storage state that is no longer good.
+
+    A page that has a password field under the very URL that was asked for may be a page of settings, and is taken.
 
     Raises
     ------
     LoggedOut
-        When the start page asks for a password although a storage state was given.
+        When the start page leads to one that asks for a password although a storage state was given.
     """
-    if logged_in and seen.password:
+    if logged_in and seen.password and url_template(asked) != url_template(seen.raw_url):
         raise LoggedOut(
-            f"{seen.url} asks for a password although a storage state was given: it has expired, or is another site's.",
+            f"{asked} leads to {seen.url}, which asks for a password although a storage state was given: it has expired, or is another site's.",
             hint="Save a new one with `waygraph login`, or leave --storage-state out to map what visitors see.",
         )

@@ -141,6 +141,7 @@ async def prepare(
         )
     finally:
         await page.close()
+    check_start(url, second, logged_in=initial is not None)
     site = site_key(second.raw_url)
     if site != site_key(url):
         await _ask_robots(robots, second.raw_url)

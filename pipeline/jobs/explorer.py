@@ -1,4 +1,7 @@
-"""Which process explores a site? An actor that owns one browser at a time and maps one site per call."""
+"""Which process explores sites? An actor with one browser, in which many sites are explored at once.
+
+Sites whose host must not be visited right now cost nothing but memory, so that a few busy pages serve many sites.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,20 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Protocol
 
+from index.graph import site_key
 from index.store import Store
+from pipeline.browser.launch import launch
+from pipeline.browser.processes import adopt_orphans, machine_memory_bytes
+from pipeline.browser.supervise import BrowserPool, Limits
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
+from pipeline.explore.pacing import Pacer, Slots
+from pipeline.explore.slots import LEAST, PAGES_PER_CPU
+from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.report import DepthRecord, Exploration, FailedItem
 from waygraph.settings import Settings
 
@@ -22,6 +34,8 @@ _SHOWN_FAILURES = 20
 _PROGRESS_SECONDS = 0.2
 #: A question for progress is answered after this long even when there is none.
 _PROGRESS_PATIENCE_SECONDS = 10.0
+#: Of the machine's memory, what all its browsers together may take before they are recycled.
+_MEMORY_SHARE = 0.5
 
 
 class Explore(Protocol):
@@ -35,25 +49,99 @@ class Explore(Protocol):
         blobs: BlobSink,
         on_progress: Callable[[ExploreProgress], None],
         stop: asyncio.Event,
+        pool: BrowserPool,
+        pacer: Pacer,
+        slots: Slots,
+        journal: Path,
     ) -> Coroutine[object, object, SiteCapture]:
-        """Explore one site until it is done or `stop` is set."""
+        """Explore one site until it is done or `stop` is set; go on with what `journal` holds, if anything."""
         ...
 
 
-class ExplorerActor:
-    """Explores one site per call. Ray runs its methods in threads, so that it answers while it explores.
+class _Explorations:
+    """The explorations of a process, in an event loop of their own, with what they share.
 
-    None of them is async: then Ray would run all of them in one event loop, which a busy exploration holds up.
+    Parameters
+    ----------
+    share : the part of its machine that this process may use.
+
     """
 
-    def __init__(self, settings: Settings, explore: str) -> None:
+    def __init__(self, settings: Settings, share: float) -> None:
+        self._settings = settings
+        self._share = share
+        self._stops: set[asyncio.Event] = set()
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="explorations", daemon=True).start()
+
+    def run(self, explore: Explore, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401 - see `Explore`
+        """Explore a site in the loop, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(self._run(explore, start_url, **details), self._loop).result()
+
+    async def _run(self, explore: Explore, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401
+        stop = asyncio.Event()
+        self._stops.add(stop)
+        try:
+            return await explore(
+                start_url,
+                settings=self._settings,
+                stop=stop,
+                pool=self._pool,
+                pacer=self._pacer,
+                slots=self._slots,
+                **details,
+            )
+        finally:
+            self._stops.discard(stop)
+
+    def stop(self) -> None:
+        """Ask all of them to end soon."""
+
+        def stop_all() -> None:
+            for stop in self._stops:
+                stop.set()
+
+        self._loop.call_soon_threadsafe(stop_all)
+
+    # Made when they are first used, in the loop that they are used in.
+
+    @cached_property
+    def _pool(self) -> BrowserPool:
+        memory = int(_MEMORY_SHARE * self._share * machine_memory_bytes())
+        return BrowserPool(partial(launch, self._settings.browser, guarded=True), limits=Limits(memory_bytes=memory))
+
+    @cached_property
+    def _pacer(self) -> Pacer:
+        explore = self._settings.explore
+        return Pacer(delay_seconds=explore.delay_seconds, max_delay_seconds=explore.max_delay_seconds)
+
+    @cached_property
+    def _slots(self) -> Slots:
+        return Slots(max(LEAST, round(PAGES_PER_CPU * self._share * len(os.sched_getaffinity(0)))))
+
+
+class ExplorerActor:
+    """Explores sites, many at once, in one event loop with one browser.
+
+    Ray runs the methods in threads, so that it answers while it explores. None of them may be async: then Ray would
+    run all of them in one event loop, where `explore` would make the others wait.
+
+    Parameters
+    ----------
+    explore : `module:function`, see `Explore`.
+    share : the part of its machine that this process may use.
+
+    """
+
+    def __init__(self, settings: Settings, explore: str, share: float) -> None:
         self._settings = settings
         self._explore_name = explore
+        self._explorations = _Explorations(settings, share)
         self._changed = threading.Condition()
-        self._progress: ExploreProgress | None = None
+        self._progress: dict[str, tuple[int, ExploreProgress]] = {}
         self._count = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
+        self._told = 0.0
+        adopt_orphans()
 
     def ready(self) -> int:
         """Check that this machine can reach the store and has the explorer; returns the process id.
@@ -74,37 +162,42 @@ class ExplorerActor:
 
     def explore(self, start_url: str) -> tuple[Exploration, SiteCapture]:
         """Explore a site: its account, and the capture, which Ray keeps as an object of its own."""
-        self._tell(None)
         started = time.monotonic()
         explore, blobs = self._parts()
-        with asyncio.Runner() as runner:
-            self._loop, self._stop = runner.get_loop(), asyncio.Event()
-            exploration = explore(
-                start_url, settings=self._settings, blobs=blobs, on_progress=self._tell, stop=self._stop
-            )
-            try:
-                capture = runner.run(exploration)
-            finally:
-                self._loop = None
+        capture = self._explorations.run(
+            explore,
+            start_url,
+            blobs=blobs,
+            on_progress=partial(self._tell, start_url),
+            journal=self._journal(start_url),
+        )
         return _account(capture, time.monotonic() - started), capture
 
-    def stop(self) -> None:
-        """Ask a running exploration to end soon, browser included."""
-        loop, stop = self._loop, self._stop
-        if loop is not None and stop is not None:
-            loop.call_soon_threadsafe(stop.set)
+    def published(self, start_url: str) -> None:
+        """A site's map is published: what was kept to go on with its exploration is not needed any more."""
+        drop_journal(self._journal(start_url))
 
-    def _tell(self, progress: ExploreProgress | None) -> None:
+    def _journal(self, start_url: str) -> Path:
+        return journal_path(self._settings.store, site_key(start_url))
+
+    def stop(self) -> None:
+        """Ask all running explorations to end soon."""
+        self._explorations.stop()
+
+    def _tell(self, start_url: str, progress: ExploreProgress) -> None:
         with self._changed:
-            self._progress = progress
             self._count += 1
+            self._progress[start_url] = self._count, progress
             self._changed.notify_all()
 
-    def progress(self, seen: int) -> tuple[int, ExploreProgress | None]:
-        """The newest progress and its number, as soon as that is not `seen`."""
+    def progress(self, seen: int) -> tuple[int, Mapping[str, ExploreProgress]]:
+        """The newest progress of each site (by start URL) since the number `seen`, and the number to ask with next."""
         with self._changed:
+            # Whatever comes within the time is told together.
+            self._changed.wait_for(lambda: False, max(0.0, self._told + _PROGRESS_SECONDS - time.monotonic()))
             self._changed.wait_for(lambda: self._count != seen, _PROGRESS_PATIENCE_SECONDS)
-            return self._count, self._progress
+            self._told = time.monotonic()
+            return self._count, {url: told for url, (count, told) in self._progress.items() if count > seen}
 
 
 def _account(capture: SiteCapture, seconds: float) -> Exploration:

@@ -1,5 +1,6 @@
 """How does a bulk run go? Sites wait in a queue, explorers take them, a publisher makes maps of what comes back.
 
+An explorer is a process with one browser, in which many sites are explored at once: one per CPU is enough.
 The driver holds a queue, counters and references; captures and vectors stay in Ray's object store.
 """
 
@@ -19,21 +20,23 @@ from pipeline.jobs.actors import Actor, Ref, share, start_actor
 from pipeline.jobs.events import SitePhase, SiteProgress
 from pipeline.jobs.explorer import ExplorerActor
 from pipeline.jobs.failures import RETRYABLE, WorkerLost, typed
+from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.publisher import PublisherActor
 from pipeline.jobs.report import Publication
+from pipeline.jobs.seats import Explorer, Seats
 from waygraph.cluster import Cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
 
 _Result = TypeVar("_Result")
 
-#: Browsers that one machine runs at once unless told otherwise.
+#: Explorers, and so browsers, that one machine runs at once at most.
 _EXPLORERS_PER_MACHINE = 4
 #: Of all CPUs, the shares that actors of each kind ask for together: half in sum, so that a service fits beside.
 _EXPLORER_SHARE, _ENCODER_SHARE = 0.3, 0.15
 _MOST_CPUS_PER_EXPLORER, _MOST_CPUS_PER_ENCODER, _PUBLISHER_CPUS = 0.5, 0.25, 0.05
-#: An explorer explores, and meanwhile answers for progress and hears that it should stop.
-_EXPLORER_CALLS = 3
+#: An explorer explores its sites, and meanwhile tells of its progress and hears what is published and when to stop.
+_EXPLORER_CALLS = 4
 #: Explored sites that may wait for the publisher, beyond one for each explorer.
 _WAITING_CAPTURES = 2
 #: An exploration that has not ended so long after its own time limit hangs.
@@ -46,7 +49,7 @@ _STOP_SECONDS = 5.0
 _LOG_BYTES = 200_000
 
 
-def _default_explorers(cluster: Cluster) -> int:
+def _explorers(cluster: Cluster) -> int:
     """One per CPU, at most four per machine, at least one."""
     return max(1, sum(min(_EXPLORERS_PER_MACHINE, int(cpus)) for cpus in cluster.cpus))
 
@@ -60,13 +63,18 @@ class Run:
         self._cluster = cluster
         self._explore_name = explore
         jobs, cpus = settings.jobs, sum(cluster.cpus)
-        self._explorers = min(jobs.sites_at_once or _default_explorers(cluster), len(account.sites))
-        self._explorer_cpus = share(_EXPLORER_SHARE * cpus / self._explorers, _MOST_CPUS_PER_EXPLORER)
+        self._sites_at_once = min(jobs.sites_at_once or _explorers(cluster), len(account.sites))
+        explorers = min(_explorers(cluster), self._sites_at_once)
+        self._sites_each = -(-self._sites_at_once // explorers)
+        self._seats = Seats(explorers, self._sites_each)
+        self._machine_share = min(1.0, len(cluster.cpus) / explorers)
+        self._explorer_cpus = share(_EXPLORER_SHARE * cpus / explorers, _MOST_CPUS_PER_EXPLORER)
         self._encoder_cpus = share(_ENCODER_SHARE * cpus / jobs.encoders, _MOST_CPUS_PER_ENCODER)
-        self._captures = asyncio.Semaphore(self._explorers + _WAITING_CAPTURES)
+        self._captures = asyncio.Semaphore(self._sites_at_once + _WAITING_CAPTURES)
         self._queue = deque(account.sites)
         self._actors: list[Actor] = []
-        self._exploring: set[Actor] = set()
+        self._followers: set[asyncio.Task[None]] = set()
+        self._sites = {site.task.start_url: site for site in account.sites}
         self._publisher: Actor = None
         self._publishing: set[asyncio.Task[None]] = set()
         self._lost_workers = False
@@ -98,7 +106,9 @@ class Run:
 
     async def _work(self) -> None:
         self._publisher = self._start_publisher()
-        pending: set[asyncio.Task[Any]] = {asyncio.create_task(self._explore_sites()) for _ in range(self._explorers)}
+        pending: set[asyncio.Task[Any]] = {
+            asyncio.create_task(self._explore_sites()) for _ in range(self._sites_at_once)
+        }
         pending |= {asyncio.create_task(self._load_encoder()), asyncio.create_task(self._account.completed.wait())}
         try:
             while not self._account.completed.is_set():
@@ -108,7 +118,7 @@ class Run:
         except Exception as error:  # noqa: BLE001 - becomes the outcome of every site that is not finished
             self._account.give_up(typed(error, "The run"))
         finally:
-            left = [*pending, *self._publishing]
+            left = [*pending, *self._publishing, *self._followers]
             for task in left:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
@@ -116,8 +126,9 @@ class Run:
     def _begin_stop(self) -> None:
         self._account.interrupted = True
         self._account.notice("Stopping. Sites that are published stay published.")
-        for explorer in self._exploring:
-            explorer.stop.remote()
+        for explorer in self._seats.explorers:
+            if explorer.actor is not None:
+                explorer.actor.stop.remote()
         while self._queue:
             self._account.finish(self._queue.popleft(), "interrupted")
 
@@ -125,46 +136,46 @@ class Run:
 
     async def _explore_sites(self) -> None:
         """Explore one site after the other, as long as there are any."""
-        explorer = None
         while self._queue:
-            explorer = explorer or await self._start_explorer()
             await self._captures.acquire()
             if not self._queue:
                 self._captures.release()
                 return
-            explorer = await self._map(self._queue.popleft(), explorer)
+            await self._map(self._queue.popleft())
 
-    async def _map(self, site: SiteRun, explorer: Actor) -> Actor | None:
-        """Explore a site and hand it to the publisher; returns the explorer to go on with, None when it died."""
+    async def _map(self, site: SiteRun) -> None:
+        """Explore a site and hand it to the publisher."""
+        tries, alone = 1 + self._settings.jobs.site_retries, False
         while True:
-            self._account.begin(site)
-            try:
-                capture = await self._explore(site, explorer)
-            except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
-                failure = typed(error, f"Exploring {site.key}")
-            else:
-                publishing = asyncio.create_task(self._publish(site, capture))
-                self._publishing.add(publishing)
-                publishing.add_done_callback(self._publishing.discard)
-                return explorer
+            async with self._seats.take(alone=alone) as explorer:
+                actor = await self._started(explorer)
+                self._account.begin(site)
+                try:
+                    capture = await self._explore(site, actor)
+                except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
+                    failure = typed(error, f"Exploring {site.key}")
+                else:
+                    publishing = asyncio.create_task(self._publish(site, capture, actor))
+                    self._publishing.add(publishing)
+                    publishing.add_done_callback(self._publishing.discard)
+                    return
+                if isinstance(failure, WorkerLost):
+                    tries += not alone and self._sites_each > 1  # it may have been another site's doing
+                    self._lost_workers = alone = True
+                    if explorer.actor is actor:
+                        explorer.actor = None
             if self._account.interrupted:
                 self._account.finish(site, "interrupted")
-                return None
-            lost = isinstance(failure, WorkerLost)
-            self._lost_workers = self._lost_workers or lost
-            if not (isinstance(failure, RETRYABLE) and site.attempts <= self._settings.jobs.site_retries):
+                return
+            if not (isinstance(failure, RETRYABLE) and site.attempts < tries):
                 self._captures.release()
                 self._account.finish(site, "failed", error=failure)
-                return None if lost else explorer
+                return
             self._account.notice(f"{site.key}: trying again. {failure.message}")
-            if lost:
-                explorer = await self._start_explorer()
 
     async def _explore(self, site: SiteRun, explorer: Actor) -> Ref:
         """Run one exploration; returns the reference of its capture."""
         account, capture = explorer.explore.options(num_returns=2).remote(site.task.start_url)
-        self._exploring.add(explorer)
-        following = asyncio.create_task(self._follow(site.key, explorer))
         limit = self._settings.explore.max_seconds + _OVERTIME_SECONDS
         try:
             site.exploration = await asyncio.wait_for(account, limit)
@@ -173,28 +184,37 @@ class Run:
             raise WorkerLost(
                 f"Exploring {site.key}: no end after {limit:.0f} s.", hint="Its browser probably hangs; try again."
             ) from error
-        finally:
-            self._exploring.discard(explorer)
-            following.cancel()
         return capture
 
-    async def _follow(self, site: str, explorer: Actor) -> None:
-        seen = -1
+    async def _follow(self, explorer: Actor) -> None:
+        """Tell of the progress of an explorer's sites, for as long as it lives."""
+        seen = 0
         while True:
             try:
-                seen, progress = await explorer.progress.remote(seen)
+                seen, news = await explorer.progress.remote(seen)
             except RayActorError:
-                return  # whoever waits for the exploration deals with it
-            if progress is not None:
-                self._account.emit(SiteProgress(site, progress))
+                return  # whoever waits for its explorations deals with it
+            for start_url, progress in news.items():
+                if (site := self._sites[start_url]).outcome is None:
+                    self._account.emit(SiteProgress(site.key, progress))
+
+    async def _started(self, explorer: Explorer) -> Actor:
+        async with explorer.starting:
+            if explorer.actor is None:
+                explorer.actor = await self._start_explorer()
+                follower = asyncio.create_task(self._follow(explorer.actor))
+                self._followers.add(follower)
+                follower.add_done_callback(self._followers.discard)
+            return explorer.actor
 
     async def _start_explorer(self) -> Actor:
         explorer = start_actor(
             ExplorerActor,
             self._settings,
             self._explore_name,
+            self._machine_share,
             cpus=self._explorer_cpus,
-            concurrency=_EXPLORER_CALLS,
+            concurrency=self._sites_each + _EXPLORER_CALLS,
             placement="SPREAD",
         )
         self._actors.append(explorer)
@@ -210,7 +230,7 @@ class Run:
 
     # -- encoding and publishing ---------------------------------------------------------------------------------
 
-    async def _publish(self, site: SiteRun, capture: Ref) -> None:
+    async def _publish(self, site: SiteRun, capture: Ref, explorer: Actor) -> None:
         """Have a capture encoded and published; never raises, since what goes wrong is the site's outcome."""
         if self._account.interrupted:
             self._account.finish(site, "interrupted")
@@ -221,9 +241,19 @@ class Run:
         except WaygraphError as error:
             self._account.finish(site, "failed", error=error)
         else:
+            if site.exploration is not None and not site.exploration.partial:  # else the next run goes on with it
+                await self._drop_journal(site, explorer)
             self._account.finish(site, "published", publication=publication)
         finally:
             self._captures.release()
+
+    async def _drop_journal(self, site: SiteRun, explorer: Actor) -> None:
+        """Have the explorer, on whose machine it is, remove what would be needed to go on with a site."""
+        try:
+            await asyncio.wait_for(explorer.published.remote(site.task.start_url), _PATIENCE_SECONDS)
+        except (RayActorError, TimeoutError):
+            # It died since then. On another machine the file stays: the next run finds nothing left to do in it.
+            await asyncio.to_thread(drop_journal, journal_path(self._settings.store, site.key))
 
     async def _load_encoder(self) -> None:
         await self._with_publisher(lambda p: p.load.remote(), "the encoder")
@@ -253,7 +283,7 @@ class Run:
             self._account.run_id,
             self._encoder_cpus,
             cpus=_PUBLISHER_CPUS,
-            concurrency=self._explorers + _WAITING_CAPTURES + 1,
+            concurrency=self._sites_at_once + _WAITING_CAPTURES + 1,
         )
         self._actors.append(publisher)
         return publisher

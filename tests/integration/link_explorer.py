@@ -12,12 +12,15 @@ import re
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urljoin
 
 import httpx
 
 from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id, site_key
+from pipeline.browser.supervise import BrowserPool
 from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, Failure, SiteCapture, Skip
+from pipeline.explore.pacing import Pacer, Slots
 from waygraph.errors import BrowserFailure, SiteUnreachable
 from waygraph.settings import Settings
 
@@ -25,6 +28,24 @@ from waygraph.settings import Settings
 async def explore_links(
     start_url: str,
     *,
+    settings: Settings,
+    blobs: BlobSink,
+    on_progress: Callable[[ExploreProgress], None],
+    stop: asyncio.Event,
+    pool: BrowserPool,
+    pacer: Pacer,
+    slots: Slots,
+    journal: Path,
+) -> SiteCapture:
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with journal.open("a") as kept:  # as exploring would, to go on after an interruption
+        kept.write(f"explored in process {os.getpid()}\n")
+    async with slots.lease() as lease, pacer.turn(site_key(start_url), lease), pool:
+        return await _explore(start_url, settings, blobs, on_progress, stop)
+
+
+async def _explore(
+    start_url: str,
     settings: Settings,
     blobs: BlobSink,
     on_progress: Callable[[ExploreProgress], None],

@@ -38,7 +38,7 @@ async def guarded(*sites, mode="guard", rules=None, arguments=(), on_blocked=Non
     allowed = frozenset(f"{host}:{port_of(site)}" for site in sites for host in HOSTS)
     async with (
         EgressProxy(allowed=allowed, judge=judge, on_blocked=on_blocked) as own,
-        launch(settings, guarded=True, proxy=(proxy or own).url) as browser,
+        launch(settings, guarded=True) as browser,
     ):
         page = await GuardedPage.open(
             browser,
@@ -50,6 +50,7 @@ async def guarded(*sites, mode="guard", rules=None, arguments=(), on_blocked=Non
             policy=lambda _: None,
             guard_mode=mode,
             guard_rules=rules,
+            proxy=(proxy or own).url,
         )
         try:
             yield page

@@ -8,12 +8,14 @@ import os
 import signal
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from index.store import Store
 from pipeline.jobs import run_index
 from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
+from pipeline.jobs.journals import journal_path
 from tests.sites.server import FixtureServer, Page
 from waygraph.cluster import ray_cluster
 from waygraph.errors import InvalidInput, StoreError
@@ -52,7 +54,10 @@ def index(urls, settings, on_event=lambda _: None):
 
 
 def test_each_site_has_its_own_fate(serve, settings, capfd):
-    """One run: two good sites, one that answers nothing, one that kills its explorer, one that does so once, a bug."""
+    """One run: two good sites, one that answers nothing, one that kills its explorer, one that does so once, a bug.
+
+    One explorer explores two of them at once, so that a site can lose its explorer by another one's doing.
+    """
     good, other = serve(SHOP), serve({"/": "<title>Small</title><h1>One page</h1>"})
     gone = serve({"/": Page(drop=True)})
     deadly, buggy = serve({"/": "<!-- die -->"}), serve({"/": "<!-- bug -->"})
@@ -78,10 +83,10 @@ def test_each_site_has_its_own_fate(serve, settings, capfd):
     assert fates[gone.url].error.type == "site-unreachable"
     assert fates[gone.url].attempts == 1
     assert fates[deadly.url].error.type == "worker-lost"
-    assert fates[deadly.url].attempts == 2
-    assert fates[shaky.url].attempts == 2
+    assert fates[deadly.url].attempts == 3  # the first time it may have been the other one
+    assert fates[shaky.url].attempts in {2, 3}
     assert fates[flaky.url].error.type == "browser-failure"
-    assert fates[flaky.url].attempts == 2
+    assert fates[flaky.url].attempts in {2, 3}
     assert "ZeroDivisionError: a bug" in fates[buggy.url].error.message
 
     found = fates[good.url].exploration
@@ -101,7 +106,10 @@ def test_each_site_has_its_own_fate(serve, settings, capfd):
     assert sum(isinstance(event, SiteFinished) for event in events) == 7
     assert {e.site for e in events if isinstance(e, SiteProgress)} >= {fates[good.url].site}
     assert {e.phase for e in events if isinstance(e, SitePhase)} == {"exploring", "encoding"}
-    assert sum("trying again" in e.text for e in events if isinstance(e, Notice)) == 3
+    retries = sum(site.attempts - 1 for site in report.sites)
+    assert sum("trying again" in e.text for e in events if isinstance(e, Notice)) == retries >= 4
+    left = {path.name for path in (Path(settings.store) / "runs" / "journals").iterdir()}
+    assert left == {f"{fates[s.url].site.replace(':', '_')}.sqlite" for s in (gone, deadly, buggy, flaky)}
 
     folder = os.path.join(settings.store, "runs", report.run_id)  # noqa: PTH118
     with open(os.path.join(folder, "report.json"), encoding="utf-8") as written:  # noqa: PTH118, PTH123
@@ -151,6 +159,8 @@ def test_sigint_ends_the_run_in_order_and_keeps_what_is_published(serve, setting
     assert report.exit_code == 130
     assert [site.status for site in report.sites] == ["interrupted", "published"]
     assert Store.open(settings.store).sites() == [report.sites[1].site]
+    assert journal_path(settings.store, report.sites[0].site).exists()
+    assert not journal_path(settings.store, report.sites[1].site).exists()
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -149,7 +149,7 @@ class Walk:
         look = self.states.__getitem__
         skeleton = Skeleton(policy, look) if self.is_skeleton else None
         self.recogniser = Recogniser(self.identity, policy, look, skeleton=skeleton)
-        self.traps = Traps(self.budget or 1_000_000, self.recogniser.key)
+        self.traps = Traps(self.budget or 1_000_000, self.recogniser.key, skeleton=skeleton)
 
     def paths(self, under: str = "/") -> list[str]:
         """Paths of the states, with queries, that begin with `under`."""

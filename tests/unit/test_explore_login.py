@@ -64,7 +64,8 @@ def test_a_visitor_has_nothing_to_lose():
 
 
 def test_a_storage_state_that_has_expired_is_noticed_at_the_start():
-    check_start(LOGIN, logged_in=False)
-    check_start(ORDERS, logged_in=True)
+    check_start("http://x/orders", LOGIN, logged_in=False)
+    check_start("http://x/orders", ORDERS, logged_in=True)
+    check_start(LOGIN.url, LOGIN, logged_in=True)
     with pytest.raises(LoggedOut, match="expired"):
-        check_start(LOGIN, logged_in=True)
+        check_start("http://x/orders", LOGIN, logged_in=True)

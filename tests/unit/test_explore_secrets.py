@@ -83,6 +83,12 @@ def test_what_was_typed_into_password_fields_is_blanked_in_the_dom_and_nothing_e
     assert "<input type=text value='kept'><p>password</p>" in taken
 
 
+def test_tokens_in_the_links_of_a_page_are_masked_as_they_are_in_urls():
+    page = """<a href="/in?a=1&amp;access_token=hunter2#x">In</a><a href='?PHPSESSID=hunter2'>token=kept</a>"""
+    taken = REDACTOR.dom(page)
+    assert taken == """<a href="/in?a=1&amp;access_token=***#x">In</a><a href='?PHPSESSID=***'>token=kept</a>"""
+
+
 def test_edges_skips_and_failures_keep_what_replay_needs_and_no_secret():
     action = Action("click", role="link", name="Go", xpath="/html/a", target="http://x/?access_token=abc")
     edge = REDACTOR.edge(

@@ -1,6 +1,10 @@
+from dataclasses import fields
+from typing import get_args
+
 import pytest
 
-from index.graph import Action, Edge, InteractionGraph, Node
+from index.graph import Action, ActionKind, Edge, InteractionGraph, Node
+from waygraph.schemas import ActionModel
 
 
 def node(name: str) -> Node:
@@ -64,3 +68,8 @@ def test_actions_read_what_a_newer_writer_wrote():
     action = Action("click", role="link", name="Orders", frame=("/a", "/b"), nth=1, xpath="/x", css="#o", target="/o")
     assert Action.from_json(action.to_json() | {"pressure": 5}) == action
     assert Action.from_json({"kind": "goto", "url": "http://x/"}) == Action("goto", url="http://x/")
+
+
+def test_the_http_contract_knows_every_kind_of_action_and_every_field():
+    assert get_args(ActionModel.model_fields["kind"].annotation) == get_args(ActionKind)
+    assert set(ActionModel.model_fields) == {field.name for field in fields(Action)}

@@ -1,0 +1,102 @@
+"""Nothing that lets somebody in is in a store, a report or a log after a site was mapped that repeats all of it."""
+
+import asyncio
+import base64
+import json
+import logging
+from dataclasses import asdict
+
+from index.store import EncoderInfo, MapDraft, Store
+from pipeline.encode.counts import count_segments
+from pipeline.encode.registry import create_encoder
+from pipeline.explore import explore_site
+from pipeline.jobs.publisher import _recorded as recorded
+from tests.sites.server import FixtureServer, Page
+from waygraph.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
+
+PASSWORD, HEADER, COOKIE, TOKEN = "pw-5f1c2ab9", "key-91b2c3d4", "sid-77aa88bb", "tok-c0ffee42"
+
+
+def guarded(body):
+    """A page for those who bring password, header and cookie; it repeats everything that it was sent."""
+
+    def answer(request):
+        sent = {name.lower(): value for name, value in request.headers.items()}
+        expected = "Basic " + base64.b64encode(f"ann:{PASSWORD}".encode()).decode()
+        if sent.get("authorization") != expected:
+            return Page("who are you?", status=401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+        if sent.get("x-key") != HEADER or COOKIE not in sent.get("cookie", ""):
+            return Page("not you", status=403)
+        told = f"<p>{sent['x-key']} {sent['cookie']} {PASSWORD}</p><input type=password value={PASSWORD}>"
+        return f"<!doctype html><title>{HEADER}</title>{body}{told}"
+
+    return answer
+
+
+def test_no_secret_is_in_the_store_or_the_logs(tmp_path, caplog):
+    links = f'<a href="/in?access_token={TOKEN}">In</a><a href="/b">B</a>'
+    links += f'<a href="http://elsewhere.example/?token={TOKEN}">Away</a>'
+    button = f"<button onclick=\"fetch('/post?token={TOKEN}', {{method: 'POST', body: '1'}})\">More</button>"
+    pages = {
+        "/": guarded(links),
+        "/b": guarded(f"<h1>B</h1>{button}"),
+        "/in": guarded("<h1>In</h1><p>1</p>"),
+    }
+    with FixtureServer(pages) as site:
+        host = site.url.split("/")[2]
+        state = tmp_path / "state.json"
+        cookie = {"name": "sid", "value": COOKIE, "domain": "127.0.0.1", "path": "/"}
+        extra = {"expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax"}
+        state.write_text(json.dumps({"cookies": [{**cookie, **extra}], "origins": []}))
+        settings = Settings(
+            store=str(tmp_path / "maps"),
+            browser=BrowserSettings(extra_args=("--host-resolver-rules=MAP *.example ~NOTFOUND",)),
+            explore=ExploreSettings(
+                basic_auth=f"ann:{PASSWORD}", headers={"X-Key": HEADER}, storage_state=state, workers=2, depth=2
+            ),
+        )
+        with caplog.at_level(logging.DEBUG):
+            capture = asyncio.run(publish(site.url, settings))
+        assert any(path.partition("?")[0] == "/in" for path in site.paths)
+        assert site.mutations == 0
+    assert capture.site == host
+    assert len(capture.graph.nodes) == 3
+    files = [path for path in (tmp_path / "maps").rglob("*") if path.is_file()]
+    assert any(b"elsewhere.example" in path.read_bytes() for path in files)
+    for secret in (PASSWORD, HEADER, COOKIE, TOKEN, base64.b64encode(f"ann:{PASSWORD}".encode()).decode()):
+        assert [path.name for path in files if secret.encode() in contents(path)] == [], secret
+        assert secret not in caplog.text
+        assert secret not in repr(capture)
+
+
+async def publish(url, settings):
+    """Explore as an actor does, and publish as the publisher does."""
+    store = Store.open(settings.store, create=True)
+    capture = await explore_site(url, settings=settings, blobs=store.blobs)
+    encoder = create_encoder(EncodeSettings())
+    observations = list(capture.observations.values())
+    context = encoder.prepare_site(count_segments(observations))
+    pages = encoder.encode_pages(observations, context)
+    draft = MapDraft(
+        site=capture.site,
+        start_url=capture.start_url,
+        graph=capture.graph,
+        observations=dict(capture.observations),
+        pages={seen.node_id: page for seen, page in zip(observations, pages, strict=True)},
+        encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+        capture=dict(capture.profile),
+        report=asdict(capture.report),
+        settings=recorded(settings),
+    )
+    store.publish(draft)
+    return capture
+
+
+def contents(path):
+    """The bytes of a file; of tables, what their columns say as well, which are compressed."""
+    raw = path.read_bytes()
+    if path.suffix == ".parquet" or raw[:4] == b"PAR1":
+        import pyarrow.parquet
+
+        raw += str(pyarrow.parquet.read_table(path).to_pylist()).encode(errors="replace")
+    return raw

@@ -1,0 +1,73 @@
+"""Does a real exploration get out of every trap, and find the rest of the site?"""
+
+import pytest
+
+from tests.conftest import explore
+from tests.sites.server import FixtureServer
+from tests.sites.traps import ENDLESS, ENDLESS_SCRIPTS, HEAVY, LEGITIMATE, Area, trap_pages, trap_truth
+from tests.sites.truth import measure
+
+#: Quick to load, though they never rest: they can be explored with the traps.
+RESTLESS = tuple(area for area in HEAVY if area.name in {"restless", "restless elements", "alerts"})
+ROUTER = tuple(area for area in LEGITIMATE if area.name == "router")
+PRODUCTS = tuple(area for area in LEGITIMATE if area.name == "products")
+TRAPS = (*ENDLESS, *ENDLESS_SCRIPTS)
+
+
+def explored(areas, **settings):
+    with FixtureServer(trap_pages(areas)) as site:
+        capture = explore(site.url, workers=2, **settings)
+        return capture, measure(trap_truth(areas), capture.graph, capture.observations, site.url)
+
+
+@pytest.fixture(scope="module")
+def trapped():
+    """One exploration of a site with all traps, deep enough to get lost in each."""
+    return explored((*TRAPS, *RESTLESS, *ROUTER), depth=6)
+
+
+@pytest.mark.parametrize("area", TRAPS, ids=lambda area: area.name)
+def test_a_trap_costs_at_most_ten_states(trapped, area: Area):
+    _, found = trapped
+    inside = [extra for extra in found.extra if extra.startswith(area.start.rstrip("/"))]
+    assert len(inside) + bool(area.real) <= 10, inside
+
+
+def test_the_rest_of_the_site_is_found_completely(trapped):
+    _, found = trapped
+    assert found.missing == (), str(found)
+    assert found.missing_edges == (), str(found)
+
+
+def test_pages_that_never_rest_are_single_states(trapped):
+    _, found = trapped
+    assert not [extra for extra in found.extra if extra.startswith(("/restless", "/alerts"))]
+
+
+def test_what_was_left_alone_says_which_group_brought_nothing(trapped):
+    capture, _ = trapped
+    skips = [skip for skip in capture.report.skips if skip.reason == "trap"]
+    assert capture.report.counters["skip/trap"] >= len(skips) > 0
+    reasons = ("nothing but more of themselves", "times in a row")
+    assert all(any(reason in skip.detail for reason in reasons) for skip in skips)
+
+
+def test_a_redirect_loop_is_a_failure_that_the_browser_names(trapped):
+    capture, _ = trapped
+    (loop,) = (failure for failure in capture.report.failures if "redirect loop" in failure.action)
+    assert "ERR_TOO_MANY_REDIRECTS" in loop.reason
+
+
+def test_sixty_products_are_one_in_skeleton_mode():
+    capture, found = explored(PRODUCTS, depth=12, mode="skeleton")
+    urls = [node.url.partition("/products")[2] for node in capture.graph.nodes.values() if "/products" in node.url]
+    assert [url for url in urls if url.startswith("/")] == ["/0"]
+    assert len(urls) == 11  # and ten listings that list them
+    assert found.extra == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("area", [area for area in HEAVY if area not in RESTLESS], ids=lambda area: area.name)
+def test_a_page_of_great_weight_is_one_state_and_the_rest_is_found(area: Area):
+    _, found = explored((area,), depth=3)
+    assert found.missing == found.extra == found.missing_edges == (), str(found)
