@@ -14,9 +14,24 @@ from html import escape
 from waygraph.demo_site.local_server import LocalServer, Request, Response
 
 ELEMENTS = 1_200
-_WORDS = (
-    "ledger harbour copper meadow lantern orchard violin granite falcon ember willow canyon saffron marble thistle comet"
-).split()
+_WORDS = [
+    "ledger",
+    "harbour",
+    "copper",
+    "meadow",
+    "lantern",
+    "orchard",
+    "violin",
+    "granite",
+    "falcon",
+    "ember",
+    "willow",
+    "canyon",
+    "saffron",
+    "marble",
+    "thistle",
+    "comet",
+]
 _SCRIPT = ";".join(f"var t{i}=function(a){{return a*{i}+'{'x' * 60}'.length}};t{i}({i})" for i in range(1_900))
 
 

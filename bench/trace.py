@@ -34,7 +34,7 @@ class Trace:
     steps: dict[str, list[Step]] = field(default_factory=dict)
     _pages: dict[Page, int] = field(default_factory=dict)
 
-    def add(self, what: str, page: Page, *arguments: Any) -> None:  # noqa: ANN401 - of Playwright calls
+    def add(self, what: str, page: Page, *arguments: Any) -> None:
         number = self._pages.setdefault(page, len(self._pages))
         task = asyncio.current_task()
         self.steps.setdefault(task.get_name() if task else "", []).append((what, number, arguments))
@@ -49,7 +49,7 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
     """Record everything that is asked of guarded pages inside the block."""
     goto, capture, back = PageView.goto, GuardedPage.capture, PageView.back
 
-    async def recording_goto(self: PageView, url: str, **more: Any) -> Any:  # noqa: ANN401
+    async def recording_goto(self: PageView, url: str, **more: Any) -> Any:
         trace.add("goto", self.page, url)
         return await goto(self, url, **more)
 
@@ -57,7 +57,7 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
         trace.add("gesture", page, action, x, y)
         await make_gesture(page, action, x, y)
 
-    async def recording_capture(self: GuardedPage, acted: Any) -> Any:  # noqa: ANN401
+    async def recording_capture(self: GuardedPage, acted: Any) -> Any:
         trace.add("capture", self.page)
         return await capture(self, acted)
 

@@ -130,7 +130,6 @@ async def prepare(
     )
     try:
         first = await _load_start(page, url, walls)
-        check_start(first, logged_in=initial is not None)
         stored_first = await page.stored(first)
         second = await _load_start(page, url, walls)
         stored_second = await page.stored(second)
