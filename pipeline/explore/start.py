@@ -130,7 +130,6 @@ async def prepare(
     )
     try:
         first = await _load_start(page, url, walls)
-        check_start(url, first, logged_in=initial is not None)
         stored_first = await page.stored(first)
         second = await _load_start(page, url, walls)
         stored_second = await page.stored(second)
@@ -141,6 +140,7 @@ async def prepare(
         )
     finally:
         await page.close()
+    check_start(url, second, logged_in=initial is not None)
     site = site_key(second.raw_url)
     if site != site_key(url):
         await _ask_robots(robots, second.raw_url)

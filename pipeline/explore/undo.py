@@ -47,8 +47,10 @@ class Undo:
         return None
 
     def _choices(self, action: Action, kind: Hashable, *, moved: bool) -> list[Means]:
-        if action.kind == "hover":
+        if action.kind in {"hover", "focus"}:
             means: list[Means] = ["leave"]
+        elif action.kind in {"input", "submit", "select"}:
+            means = []  # what was typed or chosen stays
         elif moved:
             means = ["back"]
         else:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest, PathStep
+from pipeline.browser.gestures import holds
 from pipeline.browser.guard import Stopped
 from pipeline.browser.replay import Agreement, replay
 from pipeline.browser.session import GuardedPage, PreparedSession
@@ -202,7 +203,7 @@ class Worker:
             other_tabs=quiet.tabs[1:],
         )
         # What style sheets alone show under the pointer changes nothing in the document.
-        same = quiet.digest == before.digest and candidate.action.kind != "hover"
+        same = quiet.digest == before.digest and not holds(candidate.action)
         seen = before if same else await page.view.observe()
         changed = await self._is_changed(page, seen)
         if held and changed:
