@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -15,7 +15,7 @@ from index.store.fates import fates_table
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.supervise import BrowserLease
-from pipeline.explore.account import Account
+from pipeline.explore.account import MAX_LISTED, Account
 from pipeline.explore.assemble import build_graph, build_observations
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.frontier import Frontier
@@ -377,7 +377,11 @@ class Explorer:
             start_url=self._start.url,
             graph=graph,
             observations=build_observations(states, self._looks.captured, look),
-            report=self.account.report(fates, table=table),
+            report=replace(
+                self.account.report(fates, table=table),
+                merges=tuple(self._growth.merges.values())[:MAX_LISTED],
+                stands_for=self._skeleton.counts() if self._skeleton else {},
+            ),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
         )
         return redactor.site(explored)
