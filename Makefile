@@ -14,10 +14,10 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-by-make
-BENCHES := bench-explore bench-search bench-paths bench-retrieval bench-journal
+BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -27,6 +27,7 @@ help:
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
 	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
+	@echo "make soak-explore  explore 10,000 pages, kill the browser 10 times, watch memory and processes"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -51,6 +52,9 @@ soak-crash: $(INSTALLED) browser
 
 soak-workers: $(INSTALLED) browser
 	WAYGRAPH_RUNS=5 $(BIN)/pytest tests/integration/test_explore_demo_shop.py -k workers
+
+soak-explore: $(INSTALLED) browser
+	$(BIN)/python -m bench.soak
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)

@@ -182,7 +182,7 @@ class BrowserLease:
 
     def __init__(self, pool: BrowserPool, counters: Counter[str]) -> None:
         self._pool = pool
-        self._counters = counters
+        self.counters = counters
         self._rig: Rig | None = None
         self._renewing = asyncio.Lock()
 
@@ -220,7 +220,10 @@ class BrowserLease:
             if self.is_stale:
                 self._rig = None
                 if rig is not None:
-                    self._counters["browser/recycled" if rig.is_alive else "browser/lost"] += 1
+                    if rig.is_alive:
+                        self.counters["browser/recycled"] += 1
+                    else:
+                        self.counters["browser/lost"] += 1
                     self._pool.give_back(rig)
                 self._rig = await self._pool.take()
             return self.browser

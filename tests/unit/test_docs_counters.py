@@ -8,6 +8,6 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_counter_is_documented_and_every_documented_counter_exists():
     documented = set(re.findall(r"^\| `([a-z_]+/[a-z_]+)` \|", (ROOT / "docs/counters.md").read_text(), re.MULTILINE))
-    source = "".join(path.read_text() for path in (ROOT / "pipeline/explore").glob("*.py"))
+    source = "".join(path.read_text() for path in (ROOT / "pipeline").rglob("*.py"))
     bumped = set(re.findall(r'counters\["([a-z_]+/[a-z_]+)"\] \+=', source))
     assert documented == bumped

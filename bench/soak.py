@@ -1,0 +1,230 @@
+"""Does a long exploration stay small, and does it survive that its browser is killed again and again?
+
+Explores a generated site of 10,000 pages on loopback, kills its browser or its driver at random moments, and looks at
+the memory and the processes of the whole tree all the time:
+
+    make soak-explore        WAYGRAPH_PAGES=1000 WAYGRAPH_KILLS=10 WAYGRAPH_SEED=1 make soak-explore
+
+It fails when a page was lost or found twice, when memory was not flat in the second half (medians of ten stretches
+within 10% of the median), or when a process is left over at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import hashlib
+import json
+import os
+import platform
+import random
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from pipeline.browser.launch import launch
+from pipeline.browser.processes import Process, adopt_orphans, children, descendants, memory_bytes, process
+from pipeline.browser.supervise import BrowserPool
+from pipeline.explore import ExploreProgress, SiteCapture, explore_site
+from waygraph.demo_site.local_server import LocalServer, Request, Response
+from waygraph.settings import Settings
+
+PAGES = int(os.environ.get("WAYGRAPH_PAGES", "10000"))
+KILLS = int(os.environ.get("WAYGRAPH_KILLS", "10"))
+SEED = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
+SAMPLE_S = 2.0
+STRETCHES, FLAT = 10, 0.10
+
+
+class Site(LocalServer):
+    """A start page, sections, and in each of them pages: `pages` in all, with texts of their own."""
+
+    def __init__(self, pages: int) -> None:
+        super().__init__(self._page)
+        self.sections = max(1, round(pages**0.5))
+        self.each = [len(range(section, pages - 1 - self.sections, self.sections)) for section in range(self.sections)]
+        self.pages = 1 + self.sections + sum(self.each)
+
+    def _page(self, request: Request) -> Response:
+        parts = [part for part in request.path.split("/") if part]
+        known = all(part.isdigit() for part in parts) and len(parts) <= 2
+        if request.path in {"/robots.txt", "/favicon.ico"} or not known:
+            return Response("Not here.", status=404)
+        numbers = [int(part) for part in parts]
+        links: list[str] = []
+        if not numbers:
+            links = [f"/{section}" for section in range(self.sections)]
+        elif len(numbers) == 1:
+            links = [f"/{numbers[0]}/{page}" for page in range(self.each[numbers[0]])]
+        name = ".".join(parts) or "start"
+        items = "".join(f"<li><a href='{link}'>Page {link}</a></li>" for link in links)
+        rows = "".join(f"<tr><td>{name}-{row}</td><td>A line of page {name}</td></tr>" for row in range(30))
+        return Response(
+            f"<!doctype html><title>{name}</title><h1>Page {name}</h1><ul>{items}</ul><table>{rows}</table>"
+        )
+
+
+@dataclass
+class Watch:
+    """What was seen of the processes while exploring."""
+
+    pool: BrowserPool
+    chance: random.Random
+    began: float = field(default_factory=time.monotonic)
+    samples: list[tuple[float, int, int, int]] = field(default_factory=list)
+    """Seconds, bytes (PSS) of everything, bytes of this process, number of processes."""
+    seen: set[Process] = field(default_factory=set)
+    states: int = 0
+    kills: Counter[str] = field(default_factory=Counter)
+    back_s: list[float] = field(default_factory=list)
+
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def progress(self, progress: ExploreProgress) -> None:  # noqa: D102
+        self.states = progress.states
+        self.changed.set()
+
+    async def reached(self, states: int) -> None:
+        """Wait until so many states are known."""
+        while self.states < states:
+            self.changed.clear()
+            await self.changed.wait()
+
+    async def sample(self) -> None:
+        """Look at the tree every `SAMPLE_S` seconds."""
+        ourselves = process(os.getpid())
+        assert ourselves is not None
+        while True:
+            tree = descendants([ourselves])
+            self.seen |= tree - {ourselves}
+            whole = await asyncio.to_thread(memory_bytes, tree)
+            own = await asyncio.to_thread(memory_bytes, {ourselves})
+            self.samples.append((time.monotonic() - self.began, whole, own, len(tree)))
+            sys.stderr.write(
+                f"\r{self.samples[-1][0]:6.0f} s {self.states:6} states {whole >> 20:5} MiB (Python {own >> 20})"
+                f" {len(tree):3} processes {sum(self.kills.values())} kills "
+            )
+            await asyncio.sleep(SAMPLE_S)
+
+    async def kill(self, pages: int, kills: int) -> None:
+        """Kill a browser or a driver `kills` times, spread over the run at random."""
+        for threshold in sorted(self.chance.uniform(0.02, 0.95) * pages for _ in range(kills)):
+            await self.reached(round(threshold))
+            tree = self.pool.processes()
+            mains = [each for each in tree if "--remote-debugging-pipe" in each.command]
+            victims_by_kind = {
+                "driver": [each for each in tree if "run-driver" in each.command],
+                "browser": [each for each in mains if "--type=" not in each.command],
+                "renderer": [each for each in tree if "--type=renderer" in each.command],
+            }
+            kind, victims = self.chance.choice(list(victims_by_kind.items()))
+            if victims:
+                with suppress(ProcessLookupError):
+                    os.kill(self.chance.choice(victims).pid, signal.SIGKILL)
+                self.kills[kind] += 1
+                before, states = time.monotonic(), self.states
+                await self.reached(states + 1)
+                self.back_s.append(time.monotonic() - before)
+
+
+def flatness(samples: Sequence[tuple[float, int, int, int]]) -> tuple[float, list[int]]:
+    """How far the medians of the stretches of the second half are from its median, at most; and these medians."""
+    second = [whole for _, whole, _, _ in samples[len(samples) // 2 :]]
+    size = max(1, len(second) // STRETCHES)
+    medians = [round(statistics.median(second[i : i + size])) for i in range(0, len(second) - size + 1, size)]
+    middle = statistics.median(second)
+    return max(abs(median - middle) for median in medians) / middle, medians
+
+
+async def soak() -> int:
+    chance = random.Random(SEED)
+    settings = Settings(
+        explore={"depth": 3, "max_states": 10 * PAGES, "max_activations": 10 * PAGES, "max_seconds": 10**6,
+                 "trap_budget": 10 * PAGES, "identity": "exact", "max_bytes": 2**50}
+    )  # fmt: skip
+    adopt_orphans()
+    with Site(PAGES) as site, tempfile.TemporaryDirectory() as folder:
+        async with BrowserPool(partial(launch, settings.browser, guarded=True)) as pool:
+            watch = Watch(pool, chance)
+            sampling, killing = (asyncio.ensure_future(work) for work in (watch.sample(), watch.kill(PAGES, KILLS)))
+            try:
+                capture = await explore_site(
+                    site.url,
+                    settings=settings,
+                    blobs=Discarded(),
+                    on_progress=watch.progress,
+                    journal=Path(folder) / "soak.sqlite",
+                    pool=pool,
+                )
+            finally:
+                for task in (sampling, killing):
+                    task.cancel()
+                await asyncio.wait([sampling, killing])
+        requests = len(site.requests)
+        return report(watch, capture, site.pages, requests)
+
+
+class Discarded:
+    """Takes captures and keeps none."""
+
+    def put(self, content: bytes) -> str:  # noqa: D102
+        return hashlib.sha256(content).hexdigest()
+
+
+def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int:
+    spread, medians = flatness(watch.samples)
+    left = sorted(each.pid for each in watch.seen if each.is_running)
+    zombies = [each for each in children(os.getpid()) if each in watch.seen]
+    urls = [node.url for node in capture.graph.nodes.values()]
+    problems = [
+        text
+        for wrong, text in [
+            (len(set(urls)) != pages, f"{pages - len(set(urls))} pages were lost"),
+            (len(urls) != len(set(urls)), f"{len(urls) - len(set(urls))} pages were found twice"),
+            (spread > FLAT, f"memory is not flat: medians of the second half are up to {spread:.0%} off"),
+            (bool(left), f"left over: {left}"),
+        ]
+        if wrong
+    ]
+    seconds = watch.samples[-1][0]
+    sys.stdout.write(
+        f"\n{len(urls)} states of {pages} pages in {seconds:.0f} s ({len(urls) / seconds:.1f}/s), {requests} requests,"
+        f" kills {dict(watch.kills)}, seconds until the next new state {[round(s, 1) for s in watch.back_s]}\n"
+        f"memory in the second half, MiB: {[m >> 20 for m in medians]}, spread {spread:.1%};"
+        f" at most {max(count for *_, count in watch.samples)} processes, {len(left)} left over,"
+        f" {len(zombies)} not reaped\n" + "".join(f"FAILED: {problem}\n" for problem in problems)
+    )
+    document = {
+        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        "seed": SEED,
+        "pages": pages,
+        "states": len(urls),
+        "seconds": round(seconds, 1),
+        "requests": requests,
+        "kills": dict(watch.kills),
+        "seconds_until_next_state_after_kill": [round(s, 2) for s in watch.back_s],
+        "second_half_medians_mib": [m >> 20 for m in medians],
+        "second_half_spread": round(spread, 4),
+        "most_processes": max(count for *_, count in watch.samples),
+        "left_over": len(left),
+        "counters": dict(capture.report.counters),
+        "problems": problems,
+        "samples": [(round(s, 1), whole >> 20, own >> 20, count) for s, whole, own, count in watch.samples][::5],
+    }
+    path = Path(__file__).parent / "results" / "soak.json"
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"WAYGRAPH_PAGES={PAGES} WAYGRAPH_KILLS={KILLS} WAYGRAPH_SEED={SEED}\n")
+    sys.exit(asyncio.run(soak()))
