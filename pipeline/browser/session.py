@@ -44,10 +44,10 @@ class PreparedSession:
     baseline: Stored
     volatile: frozenset[tuple[str, str]]
 
-    def is_changed(self, stored: Stored) -> bool:
-        """Whether `stored` differs from the baseline in more than the volatile keys."""
+    def changed_areas(self, stored: Stored) -> frozenset[str]:
+        """Where `stored` differs from the baseline in more than the volatile keys: `cookie`, `local`, `session`."""
         keys = (self.baseline.keys() | stored.keys()) - self.volatile
-        return any(self.baseline.get(key) != stored.get(key) for key in keys)
+        return frozenset(area for area, key in keys if self.baseline.get((area, key)) != stored.get((area, key)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +184,10 @@ class GuardedPage:
         for area, items in snapshot.storage.items():
             stored.update({(area, key): value for key, value in items.items()})
         return stored
+
+    async def forget_tab(self) -> None:
+        """Empty what the site keeps in this tab alone (session storage)."""
+        await self.view.within(self.page.evaluate("() => sessionStorage.clear()"))
 
     async def storage_state(self) -> StorageState:
         """Cookies and local storage, to start another context from."""

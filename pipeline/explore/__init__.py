@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from functools import partial
@@ -61,13 +62,14 @@ async def explore_site(
         When there is no browser, or it was lost.
     """
     explore = settings.explore
+    counters: Counter[str] = Counter()
     pacer = pacer or Pacer(delay_seconds=explore.delay_seconds, max_delay_seconds=explore.max_delay_seconds)
     slots = slots or Slots()
     async with AsyncExitStack() as stack:
         around = await stack.enter_async_context(walls(start_url, settings))
         if pool is None:
             pool = await stack.enter_async_context(BrowserPool(partial(launch, settings.browser, guarded=True)))
-        browsers = await stack.enter_async_context(pool.lease())
+        browsers = await stack.enter_async_context(pool.lease(counters))
         pace = Pace(pacer, slots, item_seconds=explore.page_seconds)
         start = await prepare(browsers.browser, start_url, settings, around, pacer=pacer, pace=pace)
         if journal is None:
@@ -82,6 +84,7 @@ async def explore_site(
             journal=notes,
             settings=settings,
             blobs=blobs,
+            counters=counters,
             on_progress=on_progress or (lambda _: None),
             stop=stop or asyncio.Event(),
         )

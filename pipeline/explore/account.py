@@ -17,9 +17,9 @@ MAX_LISTED = 2_000
 class Account:
     """Keeps count while a site is explored. Counter names are `area/name`; docs/counters.md explains each."""
 
-    def __init__(self, start_url: str) -> None:
+    def __init__(self, start_url: str, counters: Counter[str]) -> None:
         self.start_url = start_url
-        self.counters: Counter[str] = Counter()
+        self.counters = counters
         self.planned = 0
         """Work items that were scheduled so far."""
         self.stopped_by = ""

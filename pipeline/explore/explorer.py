@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
@@ -61,6 +62,7 @@ class Explorer:
     start : the prepared start page: session, scope, policies.
     pacer, slots : when hosts may be asked, and how many pages may be busy; shared with other explorations.
     journal : holds what an earlier process found, and takes down what this one finds.
+    counters : what is counted, see docs/counters.md.
     stop : set it to end the run early; what was found until then is returned, marked partial.
     """
 
@@ -74,6 +76,7 @@ class Explorer:
         journal: Journal,
         settings: Settings,
         blobs: BlobSink,
+        counters: Counter[str],
         on_progress: Callable[[ExploreProgress], None],
         stop: asyncio.Event,
     ) -> None:
@@ -89,8 +92,7 @@ class Explorer:
         self._sink = blobs
         self._lens = Lens.of(settings.browser, explore)
         self._resumed = journal.last()
-        self.account = Account(start_url=start.url)
-        counters = self.account.counters
+        self.account = Account(start_url=start.url, counters=counters)
         self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {}, start.redactor)
         skeleton = Skeleton(explore.url_policy, self._looks.get) if explore.mode == "skeleton" else None
         recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
@@ -261,7 +263,10 @@ class Explorer:
         load = await self._loads.get(self._start.url, worker.loader)
         if not load.node_id:
             raise BrowserFailure(f"{self._start.url} loaded, and then did not any more: {load.problem}")
+        self._growth.learn(*self._start.looks)
         state = self._growth.begin(self._looks.get(load.node_id))
+        for banner in self._start.banners:
+            self.account.counters[f"banner/{banner.choice}"] += 1
         self._loads.know(state.url, load)
         self.account.finish_depth(0, 1, 0, time.monotonic() - began)
 
@@ -367,6 +372,8 @@ class Explorer:
         )
 
     async def _result(self) -> SiteCapture:
+        for counts in (self._start.walls.counters, self._pacer.take_counters(self._start.site)):
+            self.account.counters.update(counts)
         states, look = self._growth.states, self._looks.get
         graph = build_graph(states, self._growth.edges, self._load_ms, self._settings.explore.diff, look)
         redactor = self._start.redactor

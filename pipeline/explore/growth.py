@@ -49,6 +49,10 @@ class Growth:
         self.merges: dict[str, Merge] = {}
         """Looks that were taken for a known state, by their own id."""
 
+    def learn(self, first: Snapshot, again: Snapshot) -> None:
+        """Two looks at one page that nothing was done to: what differs changes by itself."""
+        self._recogniser.learn(first, again)
+
     def begin(self, seen: Snapshot) -> State:
         """Take the start state."""
         self._recogniser.place(seen, source=None, came_by="load")

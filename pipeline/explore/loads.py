@@ -39,21 +39,21 @@ class Loader:
     Parameters
     ----------
     open_page : opens a fresh page in the prepared session.
-    is_changed : whether what a page did changed the session.
+    changed_areas : what a page changed of the prepared session.
     see : is told every look and how to capture it, while the page still shows it.
     """
 
     def __init__(
         self,
         open_page: Callable[[], Awaitable[GuardedPage]],
-        is_changed: Callable[[GuardedPage, Snapshot], Awaitable[bool]],
+        changed_areas: Callable[[GuardedPage, Snapshot], Awaitable[frozenset[str]]],
         *,
         pace: Pace,
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
     ) -> None:
         self._open_page = open_page
-        self._is_changed = is_changed
+        self._changed_areas = changed_areas
         self._counters = counters
         self._see = see
         self._page: GuardedPage | None = None
@@ -100,7 +100,12 @@ class Loader:
         if again:
             raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
         await self._see(seen, lambda: page.capture(acted))
-        if await self._is_changed(page, seen):
+        for banner in acted.banners:
+            self._counters[f"banner/{banner.choice}"] += 1
+        changed = await self._changed_areas(page, seen)
+        if changed == {"session"}:
+            await page.forget_tab()
+        elif changed:
             self._counters["session/renewals"] += 1
             await self.close()
         return Load(seen.id, acted.ms, refused=stopped.refused, downloads=acted.downloads, blocked=stopped.blocked)

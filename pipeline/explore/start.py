@@ -11,7 +11,8 @@ from playwright.async_api import Browser
 from index.graph import parse_start_url, site_key
 from pipeline.browser.access import Access
 from pipeline.browser.session import GuardedPage, Pacing, PreparedSession, compare_loads
-from pipeline.browser.snapshot import Lens, Snapshot
+from pipeline.browser.snapshot import Banner, Lens, Snapshot
+from pipeline.browser.view import Acted
 from pipeline.explore.blocklist import BlockList
 from pipeline.explore.hazard import Disabled, Forms, Hazards
 from pipeline.explore.login import check_start
@@ -57,6 +58,8 @@ class Start:
     session: PreparedSession
     looks: tuple[Snapshot, Snapshot]
     """The start page, loaded twice: what differs changes by itself."""
+    banners: tuple[Banner, ...]
+    """Cookie banners that were closed for the prepared session."""
     scope: Scope
     robots: RobotsByHost | None
     policies: tuple[Policy, ...]
@@ -129,9 +132,10 @@ async def prepare(
         access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
     )
     try:
-        first = await _load_start(page, url, walls)
+        acted = await _load_start(page, url, walls)
+        first = acted.snapshot
         stored_first = await page.stored(first)
-        second = await _load_start(page, url, walls)
+        second = (await _load_start(page, url, walls)).snapshot
         stored_second = await page.stored(second)
         session = PreparedSession(
             storage_state=await page.storage_state(),
@@ -156,6 +160,7 @@ async def prepare(
         user_agent=user_agent,
         session=session,
         looks=(first, second),
+        banners=acted.banners,
         scope=scope,
         robots=robots,
         policies=(Disabled(), scope, *asked, rules, Forms(rules), hazards),
@@ -166,9 +171,9 @@ async def prepare(
     )
 
 
-async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:
+async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Acted:
     try:
-        seen = (await page.view.goto(url)).snapshot
+        acted = await page.view.goto(url)
     except BrowserFailure as error:
         for refused, reason in page.take_stopped().refused:
             if reason == "robots":
@@ -182,6 +187,7 @@ async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:
         raise SiteUnreachable(
             f"{url} cannot be mapped: {reason}.", hint="Check the address, and that this machine reaches it."
         ) from error
+    seen = acted.snapshot
     if seen.status >= 400:
         raise SiteUnreachable(
             f"{url} cannot be mapped: the server answers with HTTP status {seen.status}.",
@@ -192,7 +198,7 @@ async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Snapshot:
             f"{url} cannot be mapped: it is {seen.content_type or 'nothing'}, not an HTML page.",
             hint="Choose an HTML page of the site as the start.",
         )
-    return seen
+    return acted
 
 
 async def _ask_robots(robots: RobotsByHost | None, url: str) -> None:

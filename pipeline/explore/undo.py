@@ -14,7 +14,7 @@ Means = Literal["leave", "back", "toggle", "escape"]
 
 #: A means that worked less often than this, after a few tries, is not tried again for changes of its kind.
 _WORTH_IT = 0.4
-_FEW_TRIES = 3
+_FEW_TRIES = 2
 #: Loading the page anew costs as much as about two tries.
 _MOST_TRIES = 2
 

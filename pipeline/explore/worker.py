@@ -121,7 +121,7 @@ class Worker:
         self._page: GuardedPage | None = None
         self._stage: _Stage | None = None
         self._pace = pace
-        self.loader = Loader(open_page, self._is_changed, pace=pace, counters=counters, see=see)
+        self.loader = Loader(open_page, self._changed_areas, pace=pace, counters=counters, see=see)
 
     async def close(self) -> None:
         """Give both pages back."""
@@ -205,9 +205,9 @@ class Worker:
         # What style sheets alone show under the pointer changes nothing in the document.
         same = quiet.digest == before.digest and not holds(candidate.action)
         seen = before if same else await page.view.observe()
-        changed = await self._is_changed(page, seen)
+        changed = await self._changed_areas(page, seen)
         if held and changed:
-            await self._renew()
+            await self._start_over(page, changed)
             return None
         if held:
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
@@ -221,8 +221,7 @@ class Worker:
             outcome = replace(outcome, node_id=shown.id, changed=tuple(sorted(changed_features.items())))
             await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
         if changed:
-            self._counters["session/renewals"] += 1
-            await self._renew()
+            await self._start_over(page, changed)
         elif not await self._restore(stage, candidate, happened, seen):
             self._stage = None
         return outcome
@@ -252,7 +251,7 @@ class Worker:
         else:
             digest = await self._undo.restore(view, candidate.action, before, seen.raw_url)
             stage.page.take_stopped()
-        if digest is None or await self._is_changed(stage.page, before):
+        if digest is None or await self._changed_areas(stage.page, before):
             return False
         stage.look = replace(before, digest=digest)
         return True
@@ -282,8 +281,18 @@ class Worker:
         self._stage = _Stage(self._page, state, seen, noise, hovered=self._page.view.hovering)
         return self._stage
 
-    async def _is_changed(self, page: GuardedPage, seen: Snapshot) -> bool:
-        return self._session.is_changed(await page.stored(seen))
+    async def _changed_areas(self, page: GuardedPage, seen: Snapshot) -> frozenset[str]:
+        """What the page changed of the prepared session."""
+        return self._session.changed_areas(await page.stored(seen))
+
+    async def _start_over(self, page: GuardedPage, changed: frozenset[str]) -> None:
+        """Start from the prepared session again."""
+        self._stage = None
+        if changed == {"session"}:
+            await page.forget_tab()
+        else:
+            self._counters["session/renewals"] += 1
+            await self._renew()
 
     async def _renew(self) -> None:
         """Leave the page that is acted on; the next one starts from the prepared session again."""
