@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -24,6 +24,7 @@ WHEN_RANDOM = (
     "signature", "state", "visit", "visitor", "req", "requestid", "request_id",
 )  # fmt: skip
 
+_ALWAYS, _WHEN_RANDOM = (re.compile("|".join(map(translate, globs))) for globs in (ALWAYS, WHEN_RANDOM))
 _ASP_SESSION = re.compile(r"^\([A-Z]\([A-Za-z0-9]{12,}\)\)$")
 #: Pairs of pages with the same content that differ in one parameter alone, after which it is taken for volatile.
 SAME_CONTENT_VOTES = 2
@@ -50,6 +51,8 @@ class VolatileParameters:
         self._prefixes: set[tuple[str, ...]] = set()
         self._identifying: set[str] = set()
         self._votes: Counter[str] = Counter()
+        self.version = 0
+        """Changes whenever `strip` may give other answers than before."""
 
     @property
     def learned(self) -> tuple[str, ...]:
@@ -67,7 +70,9 @@ class VolatileParameters:
         pairs = parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
         kept = [(key, value) for key, value in pairs if not self._is_volatile(key, value)]
         query = parts.query if len(kept) == len(pairs) else urlencode(kept, errors="surrogateescape")
-        path = "/".join(self._strip_segments(parts.path.split("/")))
+        path = parts.path
+        if self._prefixes or ";" in path or "(" in path:
+            path = "/".join(self._strip_segments(path.split("/")))
         fragment = parts.fragment
         if "?" in fragment:
             route, _, inner = fragment.partition("?")
@@ -93,11 +98,11 @@ class VolatileParameters:
         name = key.lower()
         if name in self._identifying:
             return False
-        if any(fnmatchcase(name, glob) for glob in ALWAYS):
+        if _ALWAYS.fullmatch(name):
             return True
         if name in self._learned:
             return is_token(value) or not self._learned[name]
-        return is_token(value) and any(fnmatchcase(name, glob) for glob in WHEN_RANDOM)
+        return is_token(value) and _WHEN_RANDOM.fullmatch(name) is not None
 
     def meet(self, seen: Snapshot) -> None:
         """Take note of a new state: parameters between whose values it offers a choice do name pages."""
@@ -111,7 +116,7 @@ class VolatileParameters:
                 rest = (key, shape.host, shape.segments, tuple(pair for pair in shape.query if pair[0] != key))
                 other = names.setdefault(rest, (value, action.name))
                 if other[0] != value and other[1] != action.name:
-                    self._identifying.add(key.lower())
+                    self._identify({key.lower()})
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
         """Compare two looks at the same page: a link that differs in one value alone shows that value to be volatile.
@@ -165,9 +170,15 @@ class VolatileParameters:
     def distinguish(self, first: str, second: str) -> None:
         """Take note of two URLs that are equal but for what seemed volatile, and showed different pages."""
         a, b = dict(shape_of(first).query), dict(shape_of(second).query)
-        self._identifying |= {key.lower() for key in a.keys() | b.keys() if a.get(key) != b.get(key)}
+        self._identify({key.lower() for key in a.keys() | b.keys() if a.get(key) != b.get(key)})
+
+    def _identify(self, names: set[str]) -> None:
+        if not names <= self._identifying:
+            self._identifying |= names
+            self.version += 1
 
     def _accept(self, name: str | tuple[str, ...], *, only_random: bool) -> None:
+        self.version += 1
         if isinstance(name, tuple):
             # Small numbers in paths are what things are numbered by.
             if only_random:
@@ -190,6 +201,7 @@ class VolatileParameters:
         self._prefixes = {tuple(prefix) for prefix in memory["prefixes"]}
         self._identifying = set(memory["identifying"])
         self._votes = Counter(memory["votes"])
+        self.version += 1
 
 
 def _key_value(pair: str) -> tuple[str, str]:

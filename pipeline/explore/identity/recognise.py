@@ -16,6 +16,8 @@ from pipeline.explore.identity.templates import content_template
 
 CameBy = Literal["load", "in_page"]
 
+#: Sites link to the same pages again and again.
+MAX_CACHED_KEYS = 50_000
 #: Volatile elements remembered per URL; a page with more of them changes altogether.
 MAX_VOLATILE = 4_000
 #: Two loads of URLs that differ in a volatile parameter alone show one page only when they are at least so similar.
@@ -75,6 +77,9 @@ class Recogniser:
         """What collapses functionally equivalent pages, when they are to be collapsed."""
         self.parameters = VolatileParameters(enabled=self._tolerant)
         """Which parts of URLs are left out of comparisons."""
+        self._keys: dict[str, str] = {}
+        self._keys_version = 0
+        self._last_source: tuple[str, Features] | None = None
         self._known: dict[str, _Known] = {}
         self._at: dict[str, list[str]] = {}
         self._loaded: dict[str, str] = {}
@@ -85,7 +90,11 @@ class Recogniser:
 
     def key(self, url: str) -> str:
         """What equal pages have in common: the normalised URL without its volatile parts. Not always loadable."""
-        return self.parameters.strip(normalize_url(url, self._url_policy))
+        if self._keys_version != self.parameters.version or len(self._keys) > MAX_CACHED_KEYS:
+            self._keys, self._keys_version = {}, self.parameters.version
+        if (key := self._keys.get(url)) is None:
+            key = self._keys[url] = self.parameters.strip(normalize_url(url, self._url_policy))
+        return key
 
     # ---- placing -------------------------------------------------------------------------------------------------
 
@@ -146,7 +155,7 @@ class Recogniser:
             return None
         anchor, so_far = self._changes.get(source.id, (source.id, Features()))
         total = Features(so_far)
-        total.update(change(features(source), features(seen)) if changed is None else changed)
+        total.update(change(self._features_of(source), features(seen)) if changed is None else changed)
         total = without(Features({feature: count for feature, count in total.items() if count}), noise.features)
         self._placing = (seen.id, anchor, total)
         if noise.elements:
@@ -159,6 +168,12 @@ class Recogniser:
                 if total and self._is_of_size(seen, kept, noise):
                     return Merge(kept, seen.id, "same_change", seen.url)
         return None
+
+    def _features_of(self, source: Snapshot) -> Features:
+        """Many actions of one state are placed one after the other."""
+        if self._last_source is None or self._last_source[0] != source.id:
+            self._last_source = (source.id, features(source))
+        return self._last_source[1]
 
     def _is_of_size(self, seen: Snapshot, kept: str, noise: _Noise) -> bool:
         return abs(len(seen.structure) - self._known[kept].size) <= len(noise.elements)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from pipeline.browser.snapshot import Snapshot
@@ -92,13 +93,15 @@ class Traps:
 
     def visited(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy) -> None:
         """Take note of a new state that was just added; `source` is the state it was found from."""
+        links = dict.fromkeys(self._links(seen))
+        fresh = [link for link in links if _crc(link) not in self._offered]
         if self._is_in_page(seen, source, came_by) and source is not None:
-            self._visited_in_page(seen, source)
+            self._visited_in_page(seen, source, fresh)
         else:
-            self._visited_page(seen, source)
-        self._offered.update(_crc(url) for url in self._links(seen))
+            self._visited_page(seen, source, fresh)
+        self._offered.update(map(_crc, links))
 
-    def _visited_page(self, seen: Snapshot, source: Snapshot | None) -> None:
+    def _visited_page(self, seen: Snapshot, source: Snapshot | None, fresh: list[str]) -> None:
         url = self._key(seen.url)
         name = group_of(url)
         group = self._group(name, url)
@@ -106,7 +109,7 @@ class Traps:
         group.kinds.setdefault(_kind(url), cluster)
         self._visited.add(_crc(url))
         self._promises.pop(_folder(name), None)
-        fresh = [link for link in self._links(seen) if _crc(link) not in self._offered and link != url]
+        fresh = [link for link in fresh if link != url]
         more = [link for link in fresh if group_of(link) == name and self._is_more(group, cluster, link)]
         is_generating = bool(more) or (source is not None and _new_handlers(seen, source))
         group.generating += is_generating
@@ -136,7 +139,7 @@ class Traps:
         shorter = (url.replace(f"/{segment}/", "/", 1) for segment in shape_of(url).segments[1:-1] if segment)
         return (candidate for candidate in shorter if _crc(candidate) in self._offered)
 
-    def _visited_in_page(self, seen: Snapshot, source: Snapshot) -> None:
+    def _visited_in_page(self, seen: Snapshot, source: Snapshot, fresh: list[str]) -> None:
         name = f"in page {self._key(seen.url)}"
         group = self._groups.get(name)
         if group is None:
@@ -145,7 +148,6 @@ class Traps:
         gain, cluster = group.shows(seen)
         generating = _new_handlers(seen, source)
         group.generating += generating
-        fresh = [link for link in self._links(seen) if _crc(link) not in self._offered]
         # A dialog of a page is no chain, however little it says; what is opened from within it may be.
         is_chain = source.id in self._member_of
         worth = self._are_worth_following(seen.url, fresh, group, cluster)
@@ -227,6 +229,7 @@ class Traps:
         self._promises = dict(memory["promises"])
 
 
+@lru_cache(maxsize=65_536)
 def group_of(url: str) -> str:
     """Which pages a URL belongs with: host and path with numbers masked and runs collapsed, and words that route.
 
