@@ -11,6 +11,10 @@ ActionKind = Literal[
 ]  # fmt: skip
 
 
+#: Kinds of action that go nowhere by themselves, whatever the element leads to when it is pressed.
+PASSIVE: frozenset[ActionKind] = frozenset({"goto", "hover", "focus"})
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Action:
     """A replayable step. It carries everything a stranger's browser needs to find the element again.

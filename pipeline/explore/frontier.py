@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from index.graph import PASSIVE
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.account import Account
 from pipeline.explore.capture import Skip
@@ -76,7 +77,7 @@ class Frontier:
     def _refuse_more(self, candidate: Candidate) -> Refusal | None:
         """Reasons that what was found so far gives; they may come up while a level is worked on."""
         url = candidate.action.target
-        if candidate.action.kind != "click" or not url.startswith(("http:", "https:")):
+        if candidate.action.kind in PASSIVE or not url.startswith(("http:", "https:")):
             return None
         return self._traps.refuse_link(url) or (self._skeleton.refuse_link(url) if self._skeleton else None)
 

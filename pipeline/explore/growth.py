@@ -78,11 +78,11 @@ class Growth:
             return True
         target = self.canonical(outcome.node_id)
         seen = None if target in self.states else self._look(target)
-        reason = self._why_no_edge(source, target, outcome, seen, is_hover=action.kind == "hover")
+        reason = self._why_no_edge(source, target, outcome, seen, is_probe=action.kind != "click")
         if reason is None and seen is not None:
             target = self._place(seen, source, outcome)
             # What turned out to be the state itself may still be no edge.
-            reason = self._why_no_edge(source, target, outcome, None, is_hover=action.kind == "hover")
+            reason = self._why_no_edge(source, target, outcome, None, is_probe=action.kind != "click")
         is_new = seen is not None and target == seen.id
         if reason is None and seen is not None and is_new:
             reason = self._traps.refuse_seen(seen, self._look(source), _came_by(outcome))
@@ -140,7 +140,7 @@ class Growth:
             account.skip(Skip(source, reason.reason, action, reason.detail), item.index)
 
     def _why_no_edge(
-        self, source: str, target: str, outcome: Outcome, seen: Snapshot | None, *, is_hover: bool
+        self, source: str, target: str, outcome: Outcome, seen: Snapshot | None, *, is_probe: bool
     ) -> Refusal | None:
         if target == source:
             if outcome.refused:
@@ -148,7 +148,7 @@ class Growth:
                 return Refusal(reason, url)
             if outcome.downloads:
                 return Refusal("download", outcome.downloads[0])
-            if is_hover:
+            if is_probe and not outcome.blocked and not outcome.dialogs:
                 return Refusal("no_effect")
         if seen is None:
             return None

@@ -92,6 +92,7 @@ class Loader:
         stopped = page.take_stopped()
         self._counters["browser/loads"] += 1
         self._counters["settle/capped"] += int(seen.capped)
+        self._counters["look/cut"] += int(seen.cut)
         again = self.pace.answered(url, seconds=answer.seconds, status=seen.status, retry_after=answer.retry_after)
         if blocker := await _blocker(page, seen):
             self._counters["block/pages"] += 1

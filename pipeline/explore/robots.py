@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 from protego import Protego
 
-from index.graph import site_key
+from index.graph import PASSIVE, site_key
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.pacing import Pacer
 from pipeline.explore.policy import Refusal
@@ -207,7 +207,7 @@ class _Known:
 def _link(candidate: Candidate) -> str:
     """Where a click leads, if that is told by its element."""
     action = candidate.action
-    return action.target if action.kind == "click" and action.target.startswith(("http:", "https:")) else ""
+    return action.target if action.kind not in PASSIVE and action.target.startswith(("http:", "https:")) else ""
 
 
 async def _download(address: str, user_agent: str, proxy: str) -> tuple[int, bytes]:

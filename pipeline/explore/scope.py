@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from publicsuffixlist import PublicSuffixList
 
-from index.graph import parse_start_url, site_key
+from index.graph import PASSIVE, parse_start_url, site_key
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.policy import Refusal
 from waygraph.errors import InvalidInput
@@ -87,7 +87,7 @@ class Scope:
     def refuse(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:  # noqa: ARG002 - a Policy
         """Why a link must not be followed."""
         target = candidate.action.target
-        if candidate.action.kind != "click" or target.partition(":")[0].lower() in _IN_PAGE_SCHEMES:
+        if candidate.action.kind in PASSIVE or target.partition(":")[0].lower() in _IN_PAGE_SCHEMES:
             return None
         if candidate.download:
             return Refusal("download", target)
