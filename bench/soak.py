@@ -122,7 +122,8 @@ class Watch:
             mains = [each for each in tree if "--remote-debugging-pipe" in each.command]
             victims_by_kind = {
                 "driver": [each for each in tree if "run-driver" in each.command],
-                "browser": [each for each in mains if "--type=" not in each.command],
+                # Not the script that some distributions start it with.
+                "browser": [each for each in mains if "--type=" not in each.command and "/bin/sh" not in each.command],
                 "renderer": [each for each in tree if "--type=renderer" in each.command],
             }
             kind, victims = self.chance.choice(list(victims_by_kind.items()))

@@ -134,6 +134,9 @@ class PageView:
         self._answers: set[asyncio.Task[None]] = set()
         self._own = own
         self._devtools: CDPSession | None = None
+        self._crashed = False
+        self._limits: set[asyncio.Timeout] = set()
+        """Of the calls that are under way."""
         self.turn: Callable[[str], AbstractAsyncContextManager[Callable[[], None]]] = _at_once
         """Entered before a document is asked for; what it gives is called when the answer has begun."""
         self.leave: Callable[[str], Awaitable[None]] | None = None
@@ -145,6 +148,7 @@ class PageView:
         page.on("popup", self._popups.put_nowait)
         page.on("requestfailed", self._on_request_failed)
         page.on("download", self._on_download)
+        page.on("crash", self._on_crash)
         if own:
             page.on("dialog", self._on_dialog)
 
@@ -153,6 +157,7 @@ class PageView:
         self.page.remove_listener("popup", self._popups.put_nowait)
         self.page.remove_listener("requestfailed", self._on_request_failed)
         self.page.remove_listener("download", self._on_download)
+        self.page.remove_listener("crash", self._on_crash)
         if self._own:
             self.page.remove_listener("dialog", self._on_dialog)
 
@@ -194,7 +199,7 @@ class PageView:
                 )
                 if answer is not None:
                     return answer
-                await self._ask(f"() => {page_script()}", None)
+                await self._ask(f"() => {{ {page_script()} }}", None)
             except PlaywrightError as error:
                 # The document was replaced while it was being looked at: look at its successor.
                 if not any(phrase in str(error) for phrase in _NAVIGATED):
@@ -438,12 +443,27 @@ class PageView:
             log.info("view/gesture_unanswered %s", self.page.url)
 
     async def within(self, call: Awaitable[T], patience_s: float = 0.0) -> T:
-        """Await a browser call, but not for ever: a page in an endless loop answers nothing (NoAnswer)."""
+        """Await a browser call, but not for ever: a page in an endless loop answers nothing (NoAnswer).
+
+        A page whose process crashed answers nothing either, and is not waited for (BrowserFailure).
+        """
         patience_s = patience_s or self._patience_s
+        limit = asyncio.timeout(0 if self._crashed else patience_s)
+        self._limits.add(limit)
         try:
-            return await asyncio.wait_for(call, patience_s)
+            async with limit:
+                return await call
         except TimeoutError as error:
+            if self._crashed:
+                raise BrowserFailure(f"{self.page.url}: the process of the page crashed.") from error
             raise NoAnswer(f"{self.page.url} gave no answer for {patience_s:.0f} s.") from error
+        finally:
+            self._limits.discard(limit)
+
+    def _on_crash(self, _: Page) -> None:
+        self._crashed = True
+        for limit in self._limits:
+            limit.reschedule(asyncio.get_running_loop().time())
 
     def _on_download(self, download: Download) -> None:
         self._downloads.append(download.url)

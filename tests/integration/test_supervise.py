@@ -17,8 +17,12 @@ from playwright.async_api import Error as PlaywrightError
 
 from pipeline.browser.launch import launch
 from pipeline.browser.processes import memory_bytes
+from pipeline.browser.snapshot import Lens
 from pipeline.browser.supervise import BrowserPool, Limits
+from pipeline.browser.view import PageView
 from tests.conftest import LOOPBACK_ONLY
+from waygraph.errors import BrowserFailure
+from waygraph.settings import ExploreSettings
 
 ROOT = Path(__file__).parents[2]
 #: So that hanging is noticed soon.
@@ -165,6 +169,24 @@ async def test_a_page_in_an_endless_loop_goes_away_with_its_process_when_it_is_c
         await until(lambda: not all(each.is_running for each in renderers))
         assert not lease.is_stale
         assert await title(lease.browser) == "works"
+
+
+async def test_nobody_waits_for_a_page_whose_process_crashed():
+    async with pool_of(limits=Limits()) as pool, pool.lease() as lease:
+        renderers = {each for each in pool.processes() if "--type=renderer" in each.command}
+        page = await lease.browser.new_page()
+        await page.goto("data:text/html,<title>doomed</title>")
+        view = PageView(page, Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY)
+        await view.observe()
+        unanswered = asyncio.ensure_future(view.within(page.evaluate("() => new Promise(() => {})"), 60))
+        for each in pool.processes() - renderers:
+            if "--type=renderer" in each.command:
+                os.kill(each.pid, signal.SIGKILL)
+        with pytest.raises((BrowserFailure, PlaywrightError)):
+            await asyncio.wait_for(unanswered, PATIENCE_S)
+        with pytest.raises(BrowserFailure, match="crashed"):
+            await asyncio.wait_for(view.observe(), PATIENCE_S)
+        assert not lease.is_stale
 
 
 OWNER = """
