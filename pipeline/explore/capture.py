@@ -84,6 +84,7 @@ class ExploreReport:
     counters : flat `area/name` keys, all documented in docs/counters.md.
     skips, failures : the first of each.
     pending : work items that were left when a limit ended the run.
+    advice : requests whose stopping seems to have broken a page, and the rules that would let them through.
     fates : content hash of the table of all elements and what became of them (`index.store.fates`).
     merges : the first looks that were taken for a known state, with both ids and the reason.
     stands_for : in skeleton mode, how many pages a state stands for, itself included, where these are several.
@@ -99,6 +100,7 @@ class ExploreReport:
     failures: tuple[Failure, ...] = ()
     pending: int = 0
     fates: str = ""
+    advice: tuple[str, ...] = ()
     merges: tuple[Merge, ...] = ()
     stands_for: Mapping[str, int] = field(default_factory=dict)
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import UrlPolicy, normalize_url
+from pipeline.browser.guard import advice
 from pipeline.browser.session import Capture, GuardedPage
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.blockpage import detect
@@ -41,6 +42,7 @@ class Loader:
     open_page : opens a fresh page in the prepared session.
     changed_areas : what a page changed of the prepared session.
     see : is told every look and how to capture it, while the page still shows it.
+    advise : is told what a user should know of requests whose stopping broke a page.
     """
 
     def __init__(
@@ -51,11 +53,13 @@ class Loader:
         pace: Pace,
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+        advise: Callable[[str], None],
     ) -> None:
         self._open_page = open_page
         self._changed_areas = changed_areas
         self._counters = counters
         self._see = see
+        self._advise = advise
         self._page: GuardedPage | None = None
         self.pace = pace
 
@@ -100,6 +104,8 @@ class Loader:
             raise TurnedAway(f"{url} shows a block page ({blocker}).")
         if again:
             raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
+        if said := advice(stopped.blocked, None, seen):
+            self._advise(said)
         await self._see(seen, lambda: page.capture(acted))
         for banner in acted.banners:
             self._counters[f"banner/{banner.choice}"] += 1

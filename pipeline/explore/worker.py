@@ -38,6 +38,8 @@ class Outcome:
     ----------
     node_id : the state that was seen after the action; empty when it could not be performed, or led nowhere.
     loaded : the action asked for a document, which was loaded beside: `node_id` is what its URL shows.
+    blocked : requests that could change something; they were stopped.
+    observed : such requests that the guard was told to let through.
     refused : documents that policy kept the action from loading, with the reason.
     problem : why the item failed; empty when it did not.
     left_out : why it was not tried after all, and what decided that; found out while its level was worked on.
@@ -51,6 +53,7 @@ class Outcome:
     ms: float = 0.0
     opens_tab: bool = False
     blocked: tuple[BlockedRequest, ...] = ()
+    observed: tuple[BlockedRequest, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     dialogs: tuple[str, ...] = ()
     downloads: tuple[str, ...] = ()
@@ -94,6 +97,7 @@ class Worker:
     loads : what URLs show, shared by all workers.
     undo : ways to take in-page changes back, shared by all workers.
     pace : this worker's slot, and its turns at hosts.
+    advise : is told what a user should know of requests whose stopping broke a page.
     agrees : whether what is seen on the way to a state is what the map expects there.
     """
 
@@ -108,6 +112,7 @@ class Worker:
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
         agrees: Agreement,
         pace: Pace,
+        advise: Callable[[str], None],
         item_seconds: float,
     ) -> None:
         self._open_page = open_page
@@ -121,7 +126,8 @@ class Worker:
         self._page: GuardedPage | None = None
         self._stage: _Stage | None = None
         self._pace = pace
-        self.loader = Loader(open_page, self._changed_areas, pace=pace, counters=counters, see=see)
+        self._advise = advise
+        self.loader = Loader(open_page, self._changed_areas, pace=pace, counters=counters, see=see, advise=advise)
 
     async def close(self) -> None:
         """Give both pages back."""
@@ -197,6 +203,7 @@ class Worker:
         outcome = Outcome(
             opens_tab=happened.performed.new_tab or bool(quiet.tabs and not held),
             blocked=happened.stopped.blocked + quiet.stopped,
+            observed=happened.stopped.observed,
             refused=happened.stopped.refused,
             dialogs=page.view.dialogs,
             downloads=page.view.downloads,
