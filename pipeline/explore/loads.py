@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 #: A page that gave no answer is tried once more, in a fresh context.
 _TRIES = 2
+#: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
+LOST, LOSSES = "browser has been closed", 3
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
 _VISITS = 3
 #: From this HTTP status on, or with so few elements, a page may be one that keeps us out.
@@ -65,7 +67,7 @@ class Loader:
 
     async def load(self, url: str, referrer: str = "") -> Load:
         """Load `url` and look at it."""
-        failed = turned_away = 0
+        failed = turned_away = lost = 0
         while True:
             async with self.pace.busy():
                 page = await self._fresh_page()
@@ -84,7 +86,8 @@ class Loader:
                         return Load("", 0.0, problem, stopped.refused, downloads, stopped.blocked)
                     log.info("reach/not_loaded %s: %s", url, problem)
                     await self.close()
-                    failed += 1
+                    is_lost = LOST in problem and lost < LOSSES
+                    lost, failed = lost + is_lost, failed + (not is_lost)
                     if "net::" in problem or failed == _TRIES:
                         return Load(problem=problem)
                     self._counters["explore/retries"] += 1

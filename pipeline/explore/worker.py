@@ -18,12 +18,15 @@ from pipeline.browser.session import GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, features, rebase
-from pipeline.explore.loads import Loader, Loads, TakeCapture
+from pipeline.explore.loads import LOSSES, LOST, Loader, Loads, TakeCapture
 from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
+
+#: An item that failed is tried once more, in fresh pages.
+_TRIES = 2
 
 
 class NotReached(WaygraphError):
@@ -145,9 +148,9 @@ class Worker:
             return await self._perform(state, candidate, way)
 
     async def _perform(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
-        problem = ""
-        for attempt in range(2):
-            if attempt:
+        problem, failed, lost = "", 0, 0
+        while failed < _TRIES:
+            if problem:
                 self._counters["explore/retries"] += 1
             try:
                 async with asyncio.timeout(self._item_seconds):
@@ -167,6 +170,8 @@ class Worker:
             except PlaywrightError as error:
                 problem = str(error).splitlines()[0]
             log.info("explore/not_done %s at %s: %s", candidate.action, state.url, problem)
+            is_lost = LOST in problem and lost < LOSSES
+            lost, failed = lost + is_lost, failed + (not is_lost)
             await self._renew()
         await self._renew()
         return Outcome(problem=problem)
