@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from index.graph import InteractionGraph, Merge, Observation
+from index.graph import InteractionGraph, Observation, Recognition
 
 
 class BlobSink(Protocol):
@@ -85,8 +85,6 @@ class ExploreReport:
     skips, failures : the first of each.
     pending : work items that were left when a limit ended the run.
     fates : content hash of the table of all elements and what became of them (`index.store.fates`).
-    merges : the first looks that were taken for a known state, with both ids and the reason.
-    stands_for : in skeleton mode, how many pages a state stands for, itself included, where these are several.
     """
 
     start_url: str
@@ -99,8 +97,6 @@ class ExploreReport:
     failures: tuple[Failure, ...] = ()
     pending: int = 0
     fates: str = ""
-    merges: tuple[Merge, ...] = ()
-    stands_for: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +109,4 @@ class SiteCapture:
     observations: Mapping[str, Observation]
     report: ExploreReport
     profile: Mapping[str, Any] = field(default_factory=dict)
+    recognition: Recognition = field(default_factory=Recognition)

@@ -149,7 +149,15 @@ class Redactor:
             failures=tuple(map(self.failure, capture.report.failures)),
         )
         start_url = self.url(capture.start_url)
-        return replace(capture, start_url=start_url, graph=graph, observations=observations, report=report)
+        merges = {merged: replace(m, url=self.url(m.url)) for merged, m in capture.recognition.merges.items()}
+        return replace(
+            capture,
+            start_url=start_url,
+            graph=graph,
+            observations=observations,
+            report=report,
+            recognition=replace(capture.recognition, merges=merges),
+        )
 
 
 class RedactingFilter(logging.Filter):
