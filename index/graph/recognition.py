@@ -10,7 +10,7 @@ from index.graph.tokens import untokened
 
 #: A page shows a state when it has at least these shares of the state's sampled features and elements.
 #: Measured by `bench/likeness.py`, see docs/explorer.md.
-FEATURE_SHARE = 0.8
+FEATURE_SHARE = 0.75
 ELEMENT_SHARE = 0.5
 
 #: Merges of this reason are other pages that a state stands for, not other looks at its own.
@@ -74,10 +74,10 @@ def is_equivalent(
     if any(features.get(name, 0) > count for name, count in evidence.hides.items()):
         return False
     elements = {element[:12] for element in structure}
-    return _share(evidence.features, features) >= FEATURE_SHARE and _share(evidence.elements, elements) >= ELEMENT_SHARE
+    return share(evidence.features, features) >= FEATURE_SHARE and share(evidence.elements, elements) >= ELEMENT_SHARE
 
 
-def _share(sample: Collection[str], found: Iterable[str]) -> float:
+def share(sample: Collection[str], found: Iterable[str]) -> float:
     """Which part of the sample was found."""
     there = frozenset(found)
     return sum(name in there for name in sample) / len(sample) if sample else 1.0

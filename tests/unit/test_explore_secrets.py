@@ -119,7 +119,7 @@ def test_what_is_logged_while_a_site_is_explored_holds_no_secret_not_even_in_tra
     try:
         with redacted_logs(REDACTOR):
             try:
-                raise ValueError("cookie-value-99")
+                int("cookie-value-99")
             except ValueError:
                 log.exception("with %s", "s3cret-pw")
         log.warning("afterwards %s", "s3cret-pw")
@@ -127,7 +127,7 @@ def test_what_is_logged_while_a_site_is_explored_holds_no_secret_not_even_in_tra
         log.removeHandler(handler)
     during, _, afterwards = written.getvalue().partition("afterwards ")
     assert "with ***" in during
-    assert "ValueError: ***" in during
+    assert "with base 10: '***'" in during
     assert afterwards == "s3cret-pw\n"
 
 

@@ -166,7 +166,8 @@ def _print_state(node: NodeAnswer) -> None:
     if node.stands_for > 1:
         say(f"  stands for {node.stands_for} pages of its kind, itself included")
     if node.aliases:
-        say(f"  was seen in {len(node.aliases)} more looks that differ in noise alone")
+        looks = "one more look" if len(node.aliases) == 1 else f"{len(node.aliases)} more looks"
+        say(f"  was seen in {looks}, different in noise alone")
     say()
     say("What it says:")
     for segment in node.segments[:TEXTS_SHOWN]:
