@@ -69,7 +69,7 @@ class Row:
 async def measure(name: str, url: str, most: int) -> Row:
     """Explore, walk to every state, compare."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(store=folder, explore={"depth": 3, "max_states": 2 * most, "workers": 2})
+        settings = Settings(store=folder, explore={"robots": False, "depth": 3, "max_states": 2 * most, "workers": 2})
         store = Store.open(folder, create=True)
         capture = await explore_site(url, settings=settings, blobs=store.blobs)
         store.publish(draft(capture, settings))

@@ -38,8 +38,17 @@ class Process:
     @property
     def is_running(self) -> bool:
         """Whether it has not ended; a zombie has."""
+        stat = self._stat()
+        return stat is not None and stat[_STATE] not in {"Z", "X"}
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is running, or has ended without anybody having taken note of it."""
+        return self._stat() is not None
+
+    def _stat(self) -> list[str] | None:
         stat = _stat(self.pid)
-        return stat is not None and int(stat[_START]) == self.started and stat[_STATE] not in {"Z", "X"}
+        return stat if stat is not None and int(stat[_START]) == self.started else None
 
     @property
     def command(self) -> str:
@@ -120,11 +129,16 @@ async def kill(processes: Iterable[Process], *, patience_s: float = 2.0) -> bool
     return True
 
 
-def reap(processes: Iterable[Process]) -> None:
+async def reap(processes: frozenset[Process], *, patience_s: float = 2.0) -> None:
     """Take note of the end of processes that became our children as orphans. Not for those that we started."""
-    for each in processes:
-        with contextlib.suppress(ChildProcessError):  # somebody else's
-            os.waitpid(each.pid, os.WNOHANG)
+    deadline = time.monotonic() + patience_s
+    while left := children(os.getpid()) & processes:
+        for each in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(each.pid, os.WNOHANG)  # noqa: ASYNC222 - it does not wait
+        if time.monotonic() > deadline:
+            return  # what still runs was told of by `kill`
+        await asyncio.sleep(_POLL_S)  # its first thread has ended, but not yet all of them
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -85,7 +85,7 @@ class Rig:
     def look(self) -> frozenset[Process]:
         """All its processes; those that were seen before stay known, since orphans cannot be found again."""
         now = descendants(driver for driver in self._drivers if driver.is_running)
-        self._processes = frozenset(each for each in self._processes if each.is_running) | now
+        self._processes = frozenset(each for each in self._processes if each.is_there) | now
         return self._processes
 
     async def is_lost_within(self, seconds: float) -> bool:
@@ -124,13 +124,13 @@ class Rig:
             await kill(self._processes - self._drivers)
         closing = asyncio.ensure_future(self._stack.aclose())
         await asyncio.wait({closing}, timeout=_CLOSE_S)
-        rest = self._processes
+        rest = self._processes  # from before: who has lost its driver cannot be found any more
         await kill(rest)
         # Only now: a driver that hangs would never let go of who waits for it.
         await asyncio.wait({closing}, timeout=_CLOSE_S)
         if not closing.cancel() and (error := closing.exception()) is not None:
             log.info("browser/not_closed: %s", error)
-        reap(rest - self._drivers)
+        await reap(rest - self._drivers)
         for folder in self._profiles:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 

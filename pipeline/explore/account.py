@@ -12,6 +12,7 @@ from pipeline.explore.journal_records import Fate
 
 #: Entries shown of each list; the counters are complete, and so is the table of fates that is published.
 MAX_LISTED = 2_000
+MAX_ADVICE = 20
 
 
 class Account:
@@ -26,6 +27,8 @@ class Account:
         """The limit that ended the run; empty when all was explored."""
         self.partial = False
         """Ended by wall time, bytes or interrupt: what was found depends on how fast the machine is."""
+        self.advice: dict[str, None] = {}
+        """What a user should know of requests whose stopping broke a page; each once, in the order that it came up."""
         self.fates: list[Fate] = []
         """What became of elements since the last `take_fates`; those that became edges are not listed."""
         self._began = time.monotonic()
@@ -46,6 +49,11 @@ class Account:
     def failed(self) -> int:
         """Work items that did not work."""
         return self.counters["explore/failed"]
+
+    def advise(self, text: str) -> None:
+        """Keep a piece of advice, unless there is a lot already."""
+        if len(self.advice) < MAX_ADVICE:
+            self.advice[text] = None
 
     def skip(self, skip: Skip, item: int | None = None) -> None:
         """Record an element that is left alone; `item` is its place in its level when it was tried before that."""
@@ -123,4 +131,5 @@ class Account:
             failures=tuple(failures),
             pending=pending,
             fates=table,
+            advice=tuple(self.advice),
         )

@@ -84,6 +84,7 @@ class ExploreReport:
     counters : flat `area/name` keys, all documented in docs/counters.md.
     skips, failures : the first of each.
     pending : work items that were left when a limit ended the run.
+    advice : requests whose stopping seems to have broken a page, and the rules that would let them through.
     fates : content hash of the table of all elements and what became of them (`index.store.fates`).
     """
 
@@ -97,6 +98,7 @@ class ExploreReport:
     failures: tuple[Failure, ...] = ()
     pending: int = 0
     fates: str = ""
+    advice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

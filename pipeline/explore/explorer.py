@@ -332,6 +332,7 @@ class Explorer:
             see=self._see,
             agrees=self._agrees,
             pace=pace,
+            advise=self.account.advise,
             item_seconds=explore.page_seconds,
         )
 

@@ -95,6 +95,7 @@ class Growth:
                 return False
             self._add(seen, depth, source, _came_by(outcome))
         account.counters["guard/blocked"] += len(outcome.blocked)
+        account.counters["guard/observed"] += len(outcome.observed)
         for url in outcome.other_tabs:
             account.skip(Skip(source, "second_tab", str(action), url))
         self.edges.append(
@@ -104,7 +105,7 @@ class Growth:
                 action=action,
                 cost_ms=round(outcome.ms, 1),
                 opens_tab=outcome.opens_tab,
-                blocked=tuple(sorted(set(outcome.blocked))),
+                blocked=tuple(sorted({*outcome.blocked, *outcome.observed})),
                 dialogs=outcome.dialogs,
             )
         )

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import UrlPolicy, normalize_url
+from pipeline.browser.guard import advice
 from pipeline.browser.session import Capture, GuardedPage
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.blockpage import detect
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 
 #: A page that gave no answer is tried once more, in a fresh context.
 _TRIES = 2
+#: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
+LOST, LOSSES = "browser has been closed", 3
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
 _VISITS = 3
 #: From this HTTP status on, or with so few elements, a page may be one that keeps us out.
@@ -41,6 +44,7 @@ class Loader:
     open_page : opens a fresh page in the prepared session.
     changed_areas : what a page changed of the prepared session.
     see : is told every look and how to capture it, while the page still shows it.
+    advise : is told what a user should know of requests whose stopping broke a page.
     """
 
     def __init__(
@@ -51,17 +55,19 @@ class Loader:
         pace: Pace,
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+        advise: Callable[[str], None],
     ) -> None:
         self._open_page = open_page
         self._changed_areas = changed_areas
         self._counters = counters
         self._see = see
+        self._advise = advise
         self._page: GuardedPage | None = None
         self.pace = pace
 
     async def load(self, url: str, referrer: str = "") -> Load:
         """Load `url` and look at it."""
-        failed = turned_away = 0
+        failed = turned_away = lost = 0
         while True:
             async with self.pace.busy():
                 page = await self._fresh_page()
@@ -80,7 +86,8 @@ class Loader:
                         return Load("", 0.0, problem, stopped.refused, downloads, stopped.blocked)
                     log.info("reach/not_loaded %s: %s", url, problem)
                     await self.close()
-                    failed += 1
+                    is_lost = LOST in problem and lost < LOSSES
+                    lost, failed = lost + is_lost, failed + (not is_lost)
                     if "net::" in problem or failed == _TRIES:
                         return Load(problem=problem)
                     self._counters["explore/retries"] += 1
@@ -100,6 +107,8 @@ class Loader:
             raise TurnedAway(f"{url} shows a block page ({blocker}).")
         if again:
             raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
+        if said := advice(stopped.blocked, None, seen):
+            self._advise(said)
         await self._see(seen, lambda: page.capture(acted))
         for banner in acted.banners:
             self._counters[f"banner/{banner.choice}"] += 1

@@ -19,12 +19,15 @@ from pipeline.browser.session import GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
-from pipeline.explore.loads import Loader, Loads, TakeCapture
+from pipeline.explore.loads import LOSSES, LOST, Loader, Loads, TakeCapture
 from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
+
+#: An item that failed is tried once more, in fresh pages.
+_TRIES = 2
 
 
 class NotReached(WaygraphError):
@@ -39,6 +42,8 @@ class Outcome:
     ----------
     node_id : the state that was seen after the action; empty when it could not be performed, or led nowhere.
     loaded : the action asked for a document, which was loaded beside: `node_id` is what its URL shows.
+    blocked : requests that could change something; they were stopped.
+    observed : such requests that the guard was told to let through.
     refused : documents that policy kept the action from loading, with the reason.
     problem : why the item failed; empty when it did not.
     left_out : why it was not tried after all, and what decided that; found out while its level was worked on.
@@ -52,6 +57,7 @@ class Outcome:
     ms: float = 0.0
     opens_tab: bool = False
     blocked: tuple[BlockedRequest, ...] = ()
+    observed: tuple[BlockedRequest, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     dialogs: tuple[str, ...] = ()
     downloads: tuple[str, ...] = ()
@@ -95,6 +101,7 @@ class Worker:
     loads : what URLs show, shared by all workers.
     undo : ways to take in-page changes back, shared by all workers.
     pace : this worker's slot, and its turns at hosts.
+    advise : is told what a user should know of requests whose stopping broke a page.
     agrees : whether what is seen on the way to a state is what the map expects there.
     """
 
@@ -109,6 +116,7 @@ class Worker:
         see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
         agrees: Agreement,
         pace: Pace,
+        advise: Callable[[str], None],
         item_seconds: float,
     ) -> None:
         self._open_page = open_page
@@ -122,7 +130,8 @@ class Worker:
         self._page: GuardedPage | None = None
         self._stage: _Stage | None = None
         self._pace = pace
-        self.loader = Loader(open_page, self._changed_areas, pace=pace, counters=counters, see=see)
+        self._advise = advise
+        self.loader = Loader(open_page, self._changed_areas, pace=pace, counters=counters, see=see, advise=advise)
 
     async def close(self) -> None:
         """Give both pages back."""
@@ -140,12 +149,12 @@ class Worker:
             return await self._perform(state, candidate, way)
 
     async def _perform(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
-        problem = ""
-        for attempt in range(2):
-            if attempt:
+        problem, failed, lost = "", 0, 0
+        while failed < _TRIES:
+            if problem:
                 self._counters["explore/retries"] += 1
             try:
-                async with asyncio.timeout(self._item_seconds):
+                async with self._pace.limited():
                     return await self._try(state, candidate, way)
             except TimeoutError:
                 problem = f"It took longer than {self._item_seconds:.0f} s."
@@ -162,6 +171,8 @@ class Worker:
             except PlaywrightError as error:
                 problem = str(error).splitlines()[0]
             log.info("explore/not_done %s at %s: %s", candidate.action, state.url, problem)
+            is_lost = LOST in problem and lost < LOSSES
+            lost, failed = lost + is_lost, failed + (not is_lost)
             await self._renew()
         await self._renew()
         return Outcome(problem=problem)
@@ -198,6 +209,7 @@ class Worker:
         outcome = Outcome(
             opens_tab=happened.performed.new_tab or bool(quiet.tabs and not held),
             blocked=happened.stopped.blocked + quiet.stopped,
+            observed=happened.stopped.observed,
             refused=happened.stopped.refused,
             dialogs=page.view.dialogs,
             downloads=page.view.downloads,

@@ -221,8 +221,11 @@ def _account(capture: SiteCapture, seconds: float) -> Exploration:
             for row in report.depths
         ),
         counters=dict(report.counters),
-        skipped=_by_reason(skip.reason for skip in report.skips),
+        skipped={
+            name.removeprefix("skip/"): count for name, count in report.counters.items() if name.startswith("skip/")
+        },
         failed=_by_reason(failure.reason for failure in report.failures),
+        advice=report.advice,
         failures=tuple(
             FailedItem(node_id=f.node_id, action=f.action, reason=f.reason) for f in report.failures[:_SHOWN_FAILURES]
         ),

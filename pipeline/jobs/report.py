@@ -71,6 +71,8 @@ class Exploration(_Record):
     """Work items that did not work, counted by reason."""
     failures: tuple[FailedItem, ...]
     """The first of them, in full."""
+    advice: tuple[str, ...] = ()
+    """Requests whose stopping seems to have broken a page, and the rules that would let them through."""
 
 
 class Publication(_Record):

@@ -67,7 +67,7 @@ async def _explore(
                         following.append(absolute)
                         links.append((url, absolute, text))
                     else:
-                        skips.append(Skip(_id(url), "scope/external", text, absolute))
+                        skips.append(Skip(_id(url), "external", text, absolute))
                 on_progress(ExploreProgress(site, depth, len(pages), len(links), len(links), 0, len(skips), 0))
             level = following
     graph = InteractionGraph(Node(_id(url), url, _title(html), (), depth, True) for url, (html, depth) in pages.items())
@@ -80,7 +80,7 @@ async def _explore(
         partial=False,
         stopped_by="",
         depths=(DepthRow(0, len(pages), len(links), 1.0),),
-        counters={"explore/activations": len(links)},
+        counters={"explore/activations": len(links), "skip/external": len(skips)},
         skips=tuple(skips),
         failures=(Failure(_id(start_url), "click", "one that did not work"),),
     )

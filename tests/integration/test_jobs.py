@@ -93,7 +93,7 @@ def test_each_site_has_its_own_fate(serve, settings, capfd):
     assert (found.states, found.edges, found.skipped, found.failed) == (
         3,
         5,
-        {"scope/external": 1},
+        {"external": 1},
         {"one that did not work": 1},
     )
     assert fates[good.url].publication.encoded == 3

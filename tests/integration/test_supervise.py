@@ -16,7 +16,7 @@ import pytest
 from playwright.async_api import Error as PlaywrightError
 
 from pipeline.browser.launch import launch
-from pipeline.browser.processes import memory_bytes
+from pipeline.browser.processes import adopt_orphans, children, memory_bytes
 from pipeline.browser.snapshot import Lens
 from pipeline.browser.supervise import BrowserPool, Limits
 from pipeline.browser.view import PageView
@@ -86,6 +86,7 @@ def profiles(pool) -> set[Path]:
     ids=["browser crashes", "driver crashes", "browser hangs", "driver hangs"],
 )
 async def test_a_lost_browser_is_replaced_and_nothing_of_it_is_left(victim, number, record_property):
+    adopt_orphans()
     counters = Counter()
     async with pool_of() as pool, pool.lease(counters) as lease:
         page = await lease.browser.new_page()
@@ -106,6 +107,7 @@ async def test_a_lost_browser_is_replaced_and_nothing_of_it_is_left(victim, numb
         assert counters == {"browser/lost": 1}
         after = pool.processes()
     assert not any(each.is_running for each in after)
+    assert not children(os.getpid()) & (before | after)  # orphans that came to us were reaped
 
 
 async def test_a_browser_that_crashes_unnoticed_is_stale_before_anybody_asks():

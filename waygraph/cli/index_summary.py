@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,3 +102,5 @@ def _print_exploration(found: Exploration) -> None:
             say(f"  {label}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
     for item in found.failures[:_SHOWN_FAILURES]:
         say(f"    {item.action}: {item.reason}")
+    for text in found.advice:
+        say(textwrap.indent(text, "  "))
