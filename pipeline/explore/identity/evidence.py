@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from index.graph import Evidence
 from pipeline.browser.features import Features, features
@@ -35,7 +35,13 @@ def evidence(
     found: dict[str, Evidence] = {}
     for group in at.values():
         volatile_elements, volatile = recogniser.noise_at(group[0].url)
-        shown = {state.id: without(features(look(state.id)), volatile) for state in group}
+        shown: dict[str, Features] = {}
+        elements: dict[str, tuple[str, ...]] = {}
+        for state in group:
+            seen = look(state.id)
+            shown[state.id] = without(features(seen), volatile)
+            stable = {element[:12] for element in seen.structure} - volatile_elements
+            elements[state.id] = tuple(sorted(stable)[:SAMPLE])
         loaded = next((state.id for state in group if is_addressable(state)), None)
         changes: dict[str, Features] = {}
         for state in group:
@@ -45,8 +51,7 @@ def evidence(
                 changes[state.id] = changed
         for state in group:
             if state.id in changes:
-                elements = {element[:12] for element in look(state.id).structure} - volatile_elements
-                found[state.id] = _evidence(state.id, shown, changes, elements)
+                found[state.id] = _evidence(state.id, shown, changes, elements[state.id])
     return found
 
 
@@ -65,7 +70,7 @@ def _changed(
 
 
 def _evidence(
-    node_id: str, shown: Mapping[str, Features], changes: Mapping[str, Features], elements: Collection[str]
+    node_id: str, shown: Mapping[str, Features], changes: Mapping[str, Features], elements: tuple[str, ...]
 ) -> Evidence:
     own = shown[node_id]
     shows = {name: own[name] for name, count in _first(changes[node_id]) if count > 0}
@@ -74,7 +79,7 @@ def _evidence(
         if other != node_id:
             added = [name for name, count in sorted(changed.items()) if count > 0 and shown[other][name] > own[name]]
             hides.update({name: own[name] for name in added[:PER_SIBLING] if len(hides) < MOST})
-    return Evidence(shows, hides, tuple(sorted(own)[:SAMPLE]), tuple(sorted(elements)[:SAMPLE]))
+    return Evidence(shows, hides, tuple(sorted(own)[:SAMPLE]), elements)
 
 
 def _first(changed: Features) -> list[tuple[str, int]]:
