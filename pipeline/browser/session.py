@@ -194,7 +194,7 @@ class GuardedPage:
         return await self._context.storage_state()
 
     async def capture(self, acted: Acted) -> Capture:
-        """Take the large parts of what `acted` led to; three round trips.
+        """Take the large parts of what `acted` led to, when charts have drawn themselves; four round trips.
 
         Raises
         ------
@@ -206,6 +206,7 @@ class GuardedPage:
         try:
             if page not in self._sessions:
                 self._sessions[page] = await view.within(self._context.new_cdp_session(page))
+            await view.drawn()
             screenshot = await view.within(_screenshot(page, self._sessions[page]))
             dom = await view.within(page.content())
             # A frameset has no body, and waiting for one would take long.
