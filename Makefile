@@ -17,7 +17,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-heavy $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -28,6 +28,7 @@ help:
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
 	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
 	@echo "make soak-explore  explore 10,000 pages, kill the browser 10 times, watch memory and processes"
+	@echo "make soak-kills    kill browser, driver, explorer, coordinator 50 times and compare the map"
 	@echo "make soak-heavy    explore pages of 100,000 elements and of 50 MB"
 	@echo "make clean   remove what these commands made"
 
@@ -56,6 +57,9 @@ soak-workers: $(INSTALLED) browser
 
 soak-explore: $(INSTALLED) browser
 	$(BIN)/python -m bench.soak
+
+soak-kills: $(INSTALLED) browser
+	$(BIN)/python -m bench.kills
 
 soak-heavy: $(INSTALLED) browser
 	WAYGRAPH_HEAVY=1 $(BIN)/pytest tests/integration/test_explore_traps.py -k weight

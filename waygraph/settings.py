@@ -211,7 +211,8 @@ class JobSettings(_Section):
     """How a bulk run uses the machine or the cluster."""
 
     sites_at_once: int = Field(0, ge=0)
-    """Sites explored at once, one browser each; 0: one per CPU, at most four per machine."""
+    """Sites explored at once. They share one browser per CPU (at most four per machine), in which a site that waits for
+    its host's turn takes memory only; 0: as many as there are browsers."""
     encoders: int = Field(1, ge=1)
     """Encoder actors."""
     states_per_batch: int = Field(32, ge=1)

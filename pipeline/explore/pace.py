@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 
 from index.graph import site_key
 from pipeline.explore.pacing import Pacer, Turn
@@ -18,6 +19,7 @@ class Pace:
         self._slots = slots
         self._item_seconds = item_seconds
         self._lease: Lease | None = None
+        self._limit: asyncio.Timeout | None = None
 
     @asynccontextmanager
     async def busy(self) -> AsyncIterator[None]:
@@ -33,6 +35,30 @@ class Pace:
                 self._lease = None
 
     @asynccontextmanager
+    async def limited(self) -> AsyncIterator[None]:
+        """Raise TimeoutError when the block takes longer than an item may; waiting for others does not count."""
+        try:
+            async with asyncio.timeout(self._item_seconds) as self._limit:
+                yield
+        finally:
+            self._limit = None
+
+    @contextmanager
+    def _stopped_clock(self) -> Iterator[None]:
+        limit, now = self._limit, asyncio.get_running_loop().time
+        when = limit.when() if limit is not None else None
+        if limit is None or when is None:
+            yield
+            return
+        left = when - now()
+        limit.reschedule(None)
+        try:
+            yield
+        finally:
+            if not limit.expired():
+                limit.reschedule(now() + left)
+
+    @asynccontextmanager
     async def idle(self) -> AsyncIterator[None]:
         """Let others have the slot while something is waited for that somebody else is at."""
         lease = self._lease
@@ -40,15 +66,18 @@ class Pace:
             yield
             return
         lease.give_back()
-        try:
-            yield
-        finally:
-            await lease.take()
+        with self._stopped_clock():
+            try:
+                yield
+            finally:
+                await lease.take()
 
     @asynccontextmanager
     async def turn(self, url: str) -> AsyncIterator[Turn]:
         """Wait until a document may be asked for at the host of `url`."""
-        async with self._pacer.turn(site_key(url), self._lease) as turn:
+        async with AsyncExitStack() as stack:
+            with self._stopped_clock():
+                turn = await stack.enter_async_context(self._pacer.turn(site_key(url), self._lease))
             yield turn
 
     def used(self, url: str) -> None:
@@ -57,7 +86,8 @@ class Pace:
 
     async def before_action(self, url: str) -> None:
         """Wait before an action on a page of `url`, if such actions make requests."""
-        await self._pacer.before_action(site_key(url), self._lease)
+        with self._stopped_clock():
+            await self._pacer.before_action(site_key(url), self._lease)
 
     def after_action(self, url: str, *, requested: bool) -> None:
         """Tell whether an action on a page of `url` made requests."""

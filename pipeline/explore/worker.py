@@ -153,7 +153,7 @@ class Worker:
             if problem:
                 self._counters["explore/retries"] += 1
             try:
-                async with asyncio.timeout(self._item_seconds):
+                async with self._pace.limited():
                     return await self._try(state, candidate, way)
             except TimeoutError:
                 problem = f"It took longer than {self._item_seconds:.0f} s."

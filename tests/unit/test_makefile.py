@@ -98,6 +98,7 @@ def test_help_names_the_two_commands(bare):
         "clean",
         "soak-crash",
         "soak-explore",
+        "soak-kills",
         "bench-explore",
         "bench-politeness",
         "bench-search",
@@ -132,7 +133,7 @@ def test_the_test_command_runs_lint_format_types_and_tests_and_ends_clearly():
     assert plan.rstrip().splitlines()[-1] == 'echo "All checks passed."'
 
 
-@pytest.mark.parametrize("bench", ["explore", "politeness", "search", "paths", "retrieval", "journal", "soak"])
+@pytest.mark.parametrize("bench", ["explore", "politeness", "search", "paths", "retrieval", "journal", "soak", "kills"])
 def test_every_benchmark_target_has_its_script(bench):
     assert (ROOT / "bench" / f"{bench}.py").is_file()
 

@@ -7,7 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
@@ -70,8 +70,7 @@ class ServerConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Part of asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_connection makes
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # what create_connection makes; see below
 
     def data_received(self, data: bytes) -> None:
         """Part of asyncio.Protocol."""
@@ -121,11 +120,11 @@ class BrowserConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Part of asyncio.Protocol."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what create_server makes
-        self._transport = transport
+        # What create_server makes. That of uvloop, which Ray chooses in its workers, is no subclass.
+        self._transport = cast("asyncio.Transport", transport)
         if not self._exits.opened(self):
             log.warning("egress/too_many_connections")
-            transport.abort()
+            self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Part of asyncio.Protocol."""
