@@ -12,6 +12,7 @@ from typing import Protocol
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from pipeline.browser.access import Access
 from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
@@ -210,7 +211,7 @@ class GuardedPage:
             screenshot = await view.within(_screenshot(page, self._sessions[page]))
             dom = await view.within(page.content())
             # A frameset has no body, and waiting for one would take long.
-            aria = "" if "<frameset" in dom else await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
+            aria = "" if "<frameset" in dom else await _aria(page)
         except PlaywrightError as error:
             raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
         return Capture(screenshot=screenshot, dom=dom, aria=aria)
@@ -257,3 +258,12 @@ async def _screenshot(page: Page, session: CDPSession) -> bytes:
 def compare_loads(first: Stored, second: Stored) -> frozenset[tuple[str, str]]:
     """Keys whose values differ between two loads of the same page: they change by themselves."""
     return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+
+
+async def _aria(page: Page) -> str:
+    """Playwright's accessibility snapshot; nothing for a page so large that it takes too long."""
+    try:
+        return await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
+    except PlaywrightTimeoutError:
+        log.info("capture/no_aria %s", page.url)
+        return ""
