@@ -36,8 +36,10 @@ SEED = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
 SECTIONS, LEAVES, MENUS = 12, 12, 3
 WORKERS = 4
 #: Moments between two kills, in seconds.
-SOONEST, LATEST = 0.5, 9.0
+SOONEST, LATEST = 0.5, 15.0
 PATIENCE_S = 900.0
+#: Every process that was seen to belong to a command.
+STARTED: set[psutil.Process] = set()
 
 
 def page(request: Request) -> Response:
@@ -76,7 +78,8 @@ def start(url: str, store: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        env={**os.environ, "WAYGRAPH_JOBS__SITE_RETRIES": "1000"},
+        # Its pages say nothing but numbers, which is what traps do.
+        env={**os.environ, "WAYGRAPH_JOBS__SITE_RETRIES": "1000", "WAYGRAPH_EXPLORE__TRAP_BUDGET": "1000"},
     )
 
 
@@ -84,6 +87,7 @@ def victims(command: subprocess.Popen[bytes]) -> Mapping[str, list[psutil.Proces
     """What can be killed now, by what it is."""
     found: dict[str, list[psutil.Process]] = {"coordinator": [psutil.Process(command.pid)]}
     for child in psutil.Process(command.pid).children(recursive=True):
+        STARTED.add(child)
         try:
             line, parent = " ".join(child.cmdline()), child.parent()
         except psutil.NoSuchProcess:
@@ -128,8 +132,11 @@ def export(store: Path) -> dict[str, Any]:
     return to_json(site, 1, opened.read(site).graph)
 
 
-def _is_browser(process: psutil.Process) -> bool:
-    return "chrom" in process.name() and process.status() != psutil.STATUS_ZOMBIE
+def _name(process: psutil.Process) -> str:
+    try:
+        return "" if process.status() == psutil.STATUS_ZOMBIE else process.name()
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def main() -> None:
@@ -148,7 +155,6 @@ def main() -> None:
         whole_s = time.monotonic() - began
         leaves = Counter(path for path in requests if path.count("/") == 2)
         requests.clear()
-        before = {p.pid for p in psutil.process_iter()}
         began, whole = time.monotonic(), export(Path(folder, "whole"))
         killed: Counter[str] = Counter()
         repeated = rounds = 0
@@ -162,7 +168,8 @@ def main() -> None:
             same = same and export(store) == whole
             print(f"round {rounds}: {dict(killed)}, {again.total() - len(again)} loads repeated", flush=True)
         killed_s = time.monotonic() - began
-        left = [p.name() for p in psutil.process_iter() if p.pid not in before and _is_browser(p)]
+        _, alive = psutil.wait_procs(STARTED, timeout=20)
+        left = [name for process in alive if (name := _name(process))]
     document = {
         "seed": SEED,
         "kills": dict(sorted(killed.items())),

@@ -1,21 +1,27 @@
 """What hosts ask of robots is read and obeyed, over real sockets; block pages are recognised in a real browser."""
 
+import asyncio
 import socket
 import threading
+import time
+from functools import partial
+from itertools import pairwise
 
 import pytest
 
 from pipeline.browser.launch import launch
 from pipeline.browser.snapshot import Lens
+from pipeline.browser.supervise import BrowserPool
 from pipeline.browser.view import PageView
+from pipeline.explore import explore_site
 from pipeline.explore.blockpage import detect
-from pipeline.explore.pacing import Pacer
+from pipeline.explore.pacing import Pacer, Slots
 from pipeline.explore.robots import MAX_BYTES, Robots, RobotsByHost
-from tests.conftest import LOOPBACK_ONLY
+from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
 from tests.sites.blockpages import BLOCKED, PAGES
 from tests.sites.server import FixtureServer, Page
 from waygraph.errors import RobotsForbidden, SiteUnreachable
-from waygraph.settings import ExploreSettings
+from waygraph.settings import ExploreSettings, Settings
 
 #: Pages whose marks a browser might write in another way than their authors; tests/unit looks at all of them.
 LOOKED_AT = ("/cloudflare/header", "/datadome", "/imperva", "/recaptcha/wall", "/login", "/login/badge", "/article")
@@ -162,3 +168,64 @@ async def test_a_browser_sees_the_marks_of_block_pages_and_no_more():
                     headers=response.headers,
                 )
     assert found == {path: BLOCKED.get(path) for path in LOOKED_AT}
+
+
+class Clocked(FixtureServer):
+    """Knows when each document was asked for."""
+
+    def __init__(self, pages):
+        super().__init__(pages)
+        self.arrivals = []
+
+    def respond(self, request):
+        if request.path != "/favicon.ico":
+            self.arrivals.append((time.monotonic(), request.target))
+        return super().respond(request)
+
+
+def crowded(*, refusals):
+    """A site that wants 0.4 s between visits, is too busy at first, and keeps robots from one page."""
+    busy = iter([Page("busy", status=429, headers={"Retry-After": "1"})] * refusals)
+    links = "".join(f"<p><a href='/{name}'>{name}</a></p>" for name in ("one", "two", "busy", "wall", "private"))
+    pages = {f"/{name}": f"<title>{name}</title><h1>{name}</h1><p>{'Words. ' * 20}</p>" for name in ("one", "two")}
+    return pages | {
+        "/robots.txt": text("User-agent: *\nCrawl-delay: 0.4\nDisallow: /private"),
+        "/": f"<h1>Crowded</h1>{links}<button onclick=\"location = '/private/too'\">Also private</button>",
+        "/busy": lambda _: next(busy, "<title>busy</title><h1>Not busy any more</h1>"),
+        "/wall": PAGES["/cloudflare/challenge"],
+        "/private": "<h1>Private</h1>",
+        "/private/too": "<h1>Private</h1>",
+    }
+
+
+async def test_explorations_that_share_a_browser_leave_each_host_in_peace(monkeypatch):
+    monkeypatch.setattr("pipeline.explore.pacing.FIRST_COOL_DOWN_S", 0.5)
+    settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "delay_seconds": 0.1, "workers": 2})
+    pacer, slots = Pacer(delay_seconds=0.1), Slots()
+    with Clocked(crowded(refusals=1)) as first, Clocked(crowded(refusals=9)) as second:
+        async with BrowserPool(partial(launch, LOOPBACK_ONLY, guarded=True)) as pool:
+
+            async def explore(site):
+                return await explore_site(
+                    site.url, settings=settings, blobs=MemoryBlobs(), pool=pool, pacer=pacer, slots=slots
+                )
+
+            captures = await asyncio.gather(explore(first), explore(second))
+    for site, capture, found in zip((first, second), captures, ({"one", "two", "busy"}, {"one", "two"}), strict=True):
+        gaps = [later - earlier for (earlier, _), (later, _) in pairwise(site.arrivals)]
+        assert min(gaps) >= 0.4
+        targets = [target for _, target in site.arrivals]
+        assert not any(target.startswith("/private") for target in targets)
+        assert targets.count("/wall") == 3
+        assert {node.title for node in capture.graph.nodes.values()} - {""} == found
+        counters = capture.report.counters
+        assert counters["block/pages"] == 3 + targets.count("/busy") - ("busy" in found)
+        assert counters["skip/robots"] == 2
+        assert counters["pace/turns"] >= len(found) + 1
+        reasons = {failure.reason for failure in capture.report.failures}
+        assert any("shows a block page (cloudflare)" in reason for reason in reasons)
+    busy = [when for when, target in first.arrivals if target == "/busy"]
+    assert len(busy) == 2
+    assert busy[1] - busy[0] >= 1.0  # as its Retry-After said
+    assert [target for _, target in second.arrivals].count("/busy") == 3
+    assert any("(rate-limit)" in failure.reason for failure in captures[1].report.failures)
