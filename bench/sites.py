@@ -20,6 +20,7 @@ import logging
 import os
 import platform
 import random
+import re
 import shutil
 import statistics
 import tempfile
@@ -134,6 +135,7 @@ async def measure(site: Site, served: Served, encoder: Encoder, scratch: Path, p
     result = _summed_up(site, served.start, capture)
     result.requests = dict(served.requests() - asked)
     result.changed = served.contents() != before
+    print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
     await asyncio.to_thread(_publish, store, capture, encoder, settings)
     with StoreMap(str(maps)) as source:
         result.teleports = await walks(capture, source, served.storage_state)
@@ -158,9 +160,9 @@ def _summed_up(site: Site, start: str, capture: SiteCapture) -> Measured:
         stopped_by=report.stopped_by,
         depths=[asdict(row) for row in report.depths],
         counters=dict(report.counters),
-        failures=dict(Counter(_plain(failure.reason, start) for failure in report.failures).most_common()),
+        failures=dict(Counter(_kind(failure.reason, start) for failure in report.failures).most_common()),
         blocked=dict(
-            Counter(f"{b.method} {_plain(b.url, start)} ({b.kind})" for e in walked for b in e.blocked).most_common()
+            Counter(f"{b.method} {_kind(b.url, start)} ({b.kind})" for e in walked for b in e.blocked).most_common()
         ),
         traps=dict(Counter(skip.detail for skip in report.skips if skip.reason == "trap").most_common()),
     )
@@ -170,6 +172,11 @@ def _plain(text: str, start: str) -> str:
     """Without the host and port of this run."""
     parts = urlsplit(start)
     return text.replace(f"{parts.scheme}://{parts.netloc}", "")
+
+
+def _kind(text: str, start: str) -> str:
+    """The beginning, without host and numbers: what is counted together."""
+    return re.sub(r"\d+", "#", " ".join(_plain(text, start).split()))[:110]
 
 
 def _publish(store: Store, capture: SiteCapture, encoder: Encoder, settings: Settings) -> None:
@@ -321,7 +328,11 @@ def missed(site: Site, served: Served, capture: SiteCapture, settings: Settings)
     policy = settings.explore.url_policy
     seen = {node.url for node in capture.graph.nodes.values()}
     known = {normalize_url(url, policy) for url in served.pages} or linked(served, site.depth, settings)
-    skipped = {normalize_url(s.target, policy): s.reason for s in capture.report.skips if s.target.startswith("http")}
+    skipped = {
+        normalize_url(skip.target, policy): skip.reason
+        for skip in capture.report.skips
+        if skip.target.startswith("http") and "#" not in skip.target
+    }
     targets = {normalize_url(e.action.target, policy) for e in capture.graph.edges if e.action.target}
     why: dict[str, list[str]] = {}
     for url in sorted(known - seen):
@@ -414,7 +425,7 @@ def account(r: Measured) -> str:
         ),
         (
             f"- Ways back: {counted(r.part('undo/'))}; {c.get('reach/replays', 0)} walked anew;"
-            f" sessions renewed {c.get('session/renewals', 0)} times."
+            f" contexts renewed {c.get('session/renewals', 0)} times, storage put back {c.get('session/resets', 0)} times."
         ),
         (
             f"- Teleports: {t.arrived} of {t.walked} arrived ({t.not_addressable} to states without an address,"
