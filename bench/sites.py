@@ -425,7 +425,7 @@ def account(r: Measured) -> str:
         ),
         (
             f"- Ways back: {counted(r.part('undo/'))}; {c.get('reach/replays', 0)} walked anew;"
-            f" contexts renewed {c.get('session/renewals', 0)} times, storage put back {c.get('session/resets', 0)} times."
+            f" contexts renewed {c.get('session/renewals', 0)} times, storage put back {c.get('session/resets', 0)}."
         ),
         (
             f"- Teleports: {t.arrived} of {t.walked} arrived ({t.not_addressable} to states without an address,"
