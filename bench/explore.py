@@ -174,9 +174,8 @@ class Settling:
 
 
 async def settling(url: str, settings: Settings, runs: int, pages: int) -> Settling:
-    lens = Lens.of(settings.browser, settings.explore)
     async with launch(settings.browser, guarded=True) as browser:
-        return await _settling(browser, url, settings, lens, runs, pages)
+        return await _settling(browser, url, settings, runs=runs, pages=pages)
 
 
 async def _open(browser: Browser, settings: Settings, lens: Lens) -> GuardedPage:
@@ -191,7 +190,8 @@ async def _open(browser: Browser, settings: Settings, lens: Lens) -> GuardedPage
     )
 
 
-async def _settling(browser: Browser, url: str, settings: Settings, lens: Lens, runs: int, pages: int) -> Settling:
+async def _settling(browser: Browser, url: str, settings: Settings, *, runs: int, pages: int) -> Settling:
+    lens = Lens.of(settings.browser, settings.explore)
     page = await _open(browser, settings, lens)
     seen = (await page.view.goto(f"{url}clicks/20")).snapshot
     times = []
@@ -294,8 +294,8 @@ def table(document: dict[str, object]) -> str:
     lines += [
         f"ways back: {document['restore_share_of_browser_cpu']:.0%} of the browser's CPU time (target 35%)",
         f"one look at a page of 1,200 elements: {document['look_ms']} ms",
-        f"settling, median: {settle['median_ms']:.0f} ms (target 120); late content missed in {settle['missed']} of"
-        f" {settle['late_runs']} (target < 1%)",
+        f"settling, median: {settle['median_ms']:.0f} ms (target 120)",
+        f"late content missed in {settle['missed']} of {settle['late_runs']} runs (target < 1%)",
     ]
     diffs: dict[str, dict[str, float]] = document["differencing"]  # type: ignore[assignment]
     lines += [

@@ -65,7 +65,8 @@ def _clicks(count: int) -> str:
 
 def _late(ms: int) -> str:
     body = f"""<button onclick="setTimeout(() => o.innerHTML = '<h2>By timer</h2>', {ms})">Timer</button>
-    <button onclick="fetch('/slow/{ms}').then(r => r.text()).then(t => o.innerHTML = t)">Fetch</button><div id=o></div>"""
+    <button onclick="fetch('/slow/{ms}').then(r => r.text()).then(t => o.innerHTML = t)">Fetch</button>
+    <div id=o></div>"""
     return _page("Late", body, 3, 100)
 
 

@@ -1,4 +1,4 @@
-"""What would a bare script take for the same browser work? Records what an exploration asks of its pages, plays it back.
+"""What would a bare script take for the same browser work? Records what an exploration asks of pages, plays it back.
 
 Recorded are loads, gestures, history steps and captures, with the page of a worker that they were asked of. Played back
 they are plain Playwright calls on pages that are guarded alike; nothing is looked at, decided, or written down.
@@ -35,13 +35,10 @@ class Trace:
     _pages: dict[Page, int] = field(default_factory=dict)
 
     def add(self, what: str, page: Page, *arguments: Any) -> None:
+        """Take down a step of the worker that is running."""
         number = self._pages.setdefault(page, len(self._pages))
         task = asyncio.current_task()
         self.steps.setdefault(task.get_name() if task else "", []).append((what, number, arguments))
-
-    @property
-    def count(self) -> int:
-        return sum(len(steps) for steps in self.steps.values())
 
 
 @asynccontextmanager

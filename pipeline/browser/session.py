@@ -15,7 +15,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from pipeline.browser.access import Access
-from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
+from pipeline.browser.guard import ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
 from waygraph.errors import BrowserFailure
@@ -130,6 +130,7 @@ class GuardedPage:
         proxy: str = "",
         pace: Pacing | None = None,
         access: Access | None = None,
+        acts: ActsOnGet = lambda _: False,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request.
 
@@ -138,6 +139,7 @@ class GuardedPage:
         proxy : URL of the egress proxy that everything goes through, loopback included.
         pace : asked for a turn before each document of the main frame.
         access : passwords and headers for the site's own hosts.
+        acts : addresses that scripts may not ask for, see `NetworkGuard`.
         """
         context = await browser.new_context(
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
@@ -154,7 +156,7 @@ class GuardedPage:
             proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
-        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access)
+        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access, acts=acts)
         await guard.prepare(context)
         page = await context.new_page()
         opened = cls(context, page, PageView(page, lens, settings), guard, pace)

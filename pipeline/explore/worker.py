@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest, PathStep
+from pipeline.browser.features import features
 from pipeline.browser.gestures import holds
 from pipeline.browser.guard import Stopped
 from pipeline.browser.replay import Agreement, replay
 from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, Stored
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
-from pipeline.explore.identity import NO_NOISE, Noise, change, features, rebase
+from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
 from pipeline.explore.loads import LOSSES, LOST, Loader, Loads, TakeCapture
 from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back

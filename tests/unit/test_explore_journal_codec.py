@@ -20,8 +20,8 @@ from pipeline.explore.journal_codec import (
     unpack_hashes,
     unpack_look,
 )
-from pipeline.explore.journal_records import Fate, StateRow
-from pipeline.explore.state import Load
+from pipeline.explore.journal_records import Fate
+from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
 
 #: With lone surrogates: JavaScript has them.
@@ -50,7 +50,7 @@ def values_of(kind: Any) -> st.SearchStrategy[Any]:
     return st.from_type(kind)
 
 
-RECORDS = (Candidate, Outcome, Load, Edge, StateRow, Fate)
+RECORDS = (Candidate, Outcome, Load, Edge, State, Fate)
 
 
 @pytest.mark.parametrize("kind", RECORDS)
