@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from index.graph import InteractionGraph, Node, UrlPolicy, node_id, normalize_url, url_template
+from index.graph import InteractionGraph, Node, Recognition, UrlPolicy, node_id, normalize_url, url_template
+from index.graph.recognition import NO_RECOGNITION, STANDS_FOR
 
 #: Below this Jaccard similarity two structures are not taken for the same state. Pages of one template share their
 #: frame (navigation, header, footer), which alone can make up a third of their elements.
@@ -36,11 +37,13 @@ class Locator:
     ----------
     graph : the states.
     policy : how the URLs of the graph were normalised.
+    recognition : other looks at its states.
 
     """
 
-    def __init__(self, graph: InteractionGraph, policy: UrlPolicy) -> None:
+    def __init__(self, graph: InteractionGraph, policy: UrlPolicy, recognition: Recognition = NO_RECOGNITION) -> None:
         self._graph = graph
+        self._merges = recognition.merges
         self._policy = policy
         # In each group the state to assume first: addressable, then least deep.
         self._nodes = sorted(graph.nodes.values(), key=lambda node: (not node.addressable, node.depth, node.id))
@@ -52,7 +55,8 @@ class Locator:
 
         The first rule that finds one decides:
 
-        1. `exact`: structure and normalised URL have the id of a state. Confidence 1.
+        1. `exact`: structure and normalised URL have the id of a state, or of a look that was taken for it while
+           exploring. Confidence 1.
         2. `structure`: the state of the same URL, or else of the same URL template, whose structure is most similar,
            at least `MIN_STRUCTURE_SIMILARITY`. Confidence is the Jaccard similarity.
         3. `url`: a state of that URL, addressable and least deep first. Confidence is the similarity when a structure
@@ -66,6 +70,9 @@ class Locator:
         exact = node_id(structure, canonical)
         if exact in self._graph:
             return Located(exact, "exact", 1.0)
+        merge = self._merges.get(exact)
+        if merge is not None and merge.reason != STANDS_FOR:
+            return Located(merge.kept, "exact", 1.0)
         for group in (same_url, self._by_template.get(url_template(canonical), [])):
             likeness = self._structures.similarities(structure, group)
             if group and likeness.max() >= MIN_STRUCTURE_SIMILARITY:

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from index.graph import InteractionGraph, Observation, Path, Segment
+from index.graph import InteractionGraph, Observation, Path, Recognition, Segment
 from index.graph.paths import Router
 from index.locate import Located, Locator
 from index.store import Manifest, MapVersion
@@ -68,7 +68,12 @@ class LoadedMap:
     @cached_property
     def locator(self) -> Locator:
         """Finds states by URL and structure."""
-        return Locator(self.version.graph, self.version.manifest.url_policy)
+        return Locator(self.version.graph, self.version.manifest.url_policy, self.version.recognition)
+
+    @cached_property
+    def aliases(self) -> Mapping[str, tuple[str, ...]]:
+        """By state, the ids of other looks at it."""
+        return self.version.recognition.aliases()
 
     def share(self) -> Callable[[], None]:
         """Count one more user; returns what gives that share back."""
@@ -118,6 +123,16 @@ class OpenMap:
     def observations(self) -> Mapping[str, Observation]:
         """What states looked like, by node id."""
         return self._loaded.version.observations
+
+    @property
+    def recognition(self) -> Recognition:
+        """Which looks count as a state besides its recorded one."""
+        return self._loaded.version.recognition
+
+    @property
+    def aliases(self) -> Mapping[str, tuple[str, ...]]:
+        """By state, the ids of other looks at it that exploring saw; states without any are left out."""
+        return self._loaded.aliases
 
     @property
     def router(self) -> Router:

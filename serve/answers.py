@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from index.catalog import FoundNode, Located, OpenMap
 from index.graph import Action, Edge, Path, PathStep, Segment
@@ -10,6 +11,7 @@ from index.store import Manifest
 from waygraph.schemas import (
     ActionModel,
     BoxModel,
+    EvidenceModel,
     Hit,
     LocateAnswer,
     MatchModel,
@@ -39,7 +41,13 @@ def segment_model(segment: Segment) -> SegmentModel:
     )
 
 
-def step_model(step: PathStep) -> StepModel:
+def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
+    """When a page counts as a state although its id is another one."""
+    evidence = opened.recognition.evidence.get(node_id)
+    return None if evidence is None else EvidenceModel.model_validate(asdict(evidence))
+
+
+def step_model(opened: OpenMap, step: PathStep) -> StepModel:
     """One step of a path."""
     return StepModel(
         action=action_model(step.action),
@@ -48,6 +56,8 @@ def step_model(step: PathStep) -> StepModel:
         cost_ms=step.cost_ms,
         inherited=step.inherited,
         opens_tab=step.opens_tab,
+        accepts=list(opened.aliases.get(step.expected_node_id, ())),
+        evidence=evidence_model(opened, step.expected_node_id),
     )
 
 
@@ -59,7 +69,7 @@ def path_answer(opened: OpenMap, path: Path) -> PathAnswer:
         source=path.source,
         target=path.target,
         cost_ms=path.cost_ms,
-        steps=[step_model(step) for step in path.steps],
+        steps=[step_model(opened, step) for step in path.steps],
     )
 
 
@@ -119,6 +129,9 @@ def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
         else None,
         segments=[segment_model(segment) for segment in observation.segments] if observation else [],
         edges=[_edge_model(opened, edge) for edge in edges],
+        aliases=list(opened.aliases.get(node_id, ())),
+        stands_for=opened.recognition.stands_for.get(node_id, 1),
+        evidence=evidence_model(opened, node_id),
     )
 
 
@@ -164,4 +177,6 @@ def site_detail(manifest: Manifest, versions: Sequence[int]) -> SiteDetail:
         capture=manifest.capture,
         settings=manifest.settings,
         report=manifest.report,
+        merges=manifest.counts.merges,
+        stood_for=manifest.counts.stood_for,
     )

@@ -137,7 +137,7 @@ def _sites(maps: Maps, workers: Workers) -> APIRouter:
 
     @router.get("/{site}/nodes/{node_id}")
     async def node(site: Site, node_id: NodeId) -> NodeAnswer:
-        """One state: what it shows and what can be done from it."""
+        """One state: what it shows and what can be done from it; `node_id` tells which when another look was named."""
         return await workers.read(maps.node, site, node_id)
 
     @router.get(

@@ -189,11 +189,16 @@ class Maps:
         """The cheapest known way to a state without the steps to `avoid`; `source=None` starts by loading a URL."""
         with self._map(site) as opened:
             shunned = [edge for step in avoid for edge in _recorded(opened, step)]
-            way = opened.router.route(source, target, allow_goto=allow_goto, avoid=shunned)
+            canonical = opened.recognition.canonical
+            start = None if source is None else canonical(source)
+            way = opened.router.route(start, canonical(target), allow_goto=allow_goto, avoid=shunned)
             return answers.path_answer(opened, way)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
-        """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough."""
+        """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough.
+
+        The id of a look that was taken for a state while exploring names that state.
+        """
         with self._map(site) as opened:
             return answers.node_answer(opened, _complete(opened, node_id))
 
@@ -252,9 +257,10 @@ class Maps:
 
 def _recorded(opened: OpenMap, step: AvoidedStep) -> Iterator[Edge]:
     """Edges that a step stands for; a step that this version does not know needs no avoiding."""
-    if step.source is not None and step.source in opened.graph:
+    source = None if step.source is None else opened.recognition.canonical(step.source)
+    if source is not None and source in opened.graph:
         action = Action.from_json(step.action.model_dump())
-        yield from (edge for edge in opened.graph.edges_from(step.source) if edge.action == action)
+        yield from (edge for edge in opened.graph.edges_from(source) if edge.action == action)
 
 
 def _is_there(store: str) -> bool:
@@ -275,12 +281,12 @@ def _make_index(manifest: Manifest) -> VectorIndex:
 
 
 def _complete(opened: OpenMap, node_id: str) -> str:
-    """Return the whole id that `node_id` is or begins."""
-    if node_id in opened.graph:
-        return node_id
-    matching = (
-        [known for known in opened.graph.nodes if known.startswith(node_id)] if len(node_id) >= MIN_PREFIX else []
-    )
+    """Return the whole id of the state that `node_id` is or begins, or that a look with that id was taken for."""
+    known = opened.recognition.canonical(node_id)
+    if known in opened.graph:
+        return known
+    ids = (*opened.graph.nodes, *opened.recognition.merges) if len(node_id) >= MIN_PREFIX else ()
+    matching = sorted({opened.recognition.canonical(known) for known in ids if known.startswith(node_id)})
     if len(matching) > 1:
         raise InvalidInput(f"{len(matching)} states of '{opened.site}' begin with {node_id}.", hint="Add more digits.")
     if not matching:

@@ -76,6 +76,7 @@ def shop_store(shop: ExploredShop, tmp_path_factory: pytest.TempPathFactory) -> 
             pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
             encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
             capture=dict(capture.profile),
+            recognition=capture.recognition,
             report=asdict(capture.report),
             partial=capture.report.partial,
             settings={"explore": Settings().explore.model_dump(mode="json", exclude={"storage_state", "rules"})},

@@ -48,6 +48,22 @@ class ActionModel(_Schema):
     value: PageText = ""
 
 
+class EvidenceModel(_Schema):
+    """When a page that differs from a state's recorded look in noise counts as that state; see `index.graph.Evidence`.
+
+    Features are hashes of texts and elements without their places, as `pipeline.browser.features` makes them.
+    """
+
+    shows: dict[str, int] = {}
+    """Features that must be there, at least so often."""
+    hides: dict[str, int] = {}
+    """Features that must not be there more often than this."""
+    features: list[str] = []
+    """Random sample of the state's features."""
+    elements: list[str] = []
+    """Random sample of its structure: first 12 characters of element hashes."""
+
+
 class StepModel(_Schema):
     """One action of a path, with what must be seen after it."""
 
@@ -58,6 +74,10 @@ class StepModel(_Schema):
     inherited: bool = False
     """Never walked while exploring: taken over from the state this one was found from."""
     opens_tab: bool = False
+    accepts: list[str] = []
+    """Ids of other looks that count as the expected state: it was seen with them while exploring."""
+    evidence: EvidenceModel | None = None
+    """When a page counts as the expected state although it has none of these ids; absent: never."""
 
 
 class PathAnswer(_Schema):
@@ -186,6 +206,10 @@ class SiteDetail(SiteSummary):
     settings: PageObject
     """Explore settings: which elements were looked at, and how URLs were normalised."""
     report: PageObject
+    merges: dict[str, int] = {}
+    """How many looks were taken for a known state, by reason."""
+    stood_for: int = 0
+    """Pages that are no states because another one stands for them (skeleton mode)."""
 
 
 class NodeAnswer(_Schema):
@@ -202,7 +226,13 @@ class NodeAnswer(_Schema):
     """Path of the screenshot on this service."""
     segments: list[SegmentModel]
     edges: list[StepModel]
-    """What can be done from here, inherited actions last."""
+    """What can be done from here, inherited actions last. What must be seen after it, only paths tell."""
+    aliases: list[str] = []
+    """Ids of other looks at this state, which differ in noise alone."""
+    stands_for: int = 1
+    """How many pages of its kind this state represents (skeleton mode), itself included."""
+    evidence: EvidenceModel | None = None
+    """As in a step of a path."""
 
 
 class Problem(BaseModel):

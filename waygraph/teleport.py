@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from index.graph import Action, PathStep
-from pipeline.browser.replay import Walked, replay
+from index.graph import Action, Evidence, PathStep
+from pipeline.browser.replay import Walked, replay, same_or_equivalent
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
 from waygraph.errors import BrowserFailure, NoPath
-from waygraph.schemas import AvoidedStep, LocateAnswer, SiteDetail, StepModel
+from waygraph.schemas import ActionModel, AvoidedStep, LocateAnswer, SiteDetail, StepModel
 from waygraph.settings import BrowserSettings, ExploreSettings
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
     from waygraph.source import MapSource
 
-#: `arrived`: the page is the very state that was asked for. `arrived_elsewhere`: the walk ended on another state that
-#: the map knows. `failed`: the walk ended on a page that the map does not know, or could not go on.
-Outcome = Literal["arrived", "arrived_elsewhere", "failed"]
+#: `arrived`: the page has the id of the state that was asked for, or of another look at it that exploring saw.
+#: `arrived_equivalent`: it differs from those in noise, and shows all that distinguishes the state from others.
+#: `arrived_elsewhere`: the walk ended on another state that the map knows. `failed`: it ended on a page that the map
+#: does not know, or could not go on.
+Outcome = Literal["arrived", "arrived_equivalent", "arrived_elsewhere", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class TeleportResult:
 
     Attributes
     ----------
-    outcome : see `Outcome`; only `arrived` is success, and it means that the page's id is the target's.
+    outcome : see `Outcome`.
     node_id : the state that the page shows, when the map knows it.
     url : the page's URL.
     steps : everything that was done, in order, over all plans.
@@ -79,6 +81,11 @@ class TeleportResult:
     replans: int
     problem: str
     page: Page
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the page shows the target; what there is to see of that was checked."""
+        return self.outcome in {"arrived", "arrived_equivalent"}
 
     def to_json(self) -> dict[str, Any]:
         """The result without the live page."""
@@ -99,8 +106,8 @@ async def teleport(
 ) -> TeleportResult:
     """Walk `page` to the state `target` and verify the arrival.
 
-    The page may show anything at first. No element is activated unless it is the recorded one, and arrival means that
-    the page's structure and URL give the target's node id.
+    The page may show anything at first. No element is activated unless it is the recorded one. After each step the page
+    must be the state that the map expects: by id, or, when it differs in noise, by the evidence of `is_equivalent`.
 
     Parameters
     ----------
@@ -133,6 +140,8 @@ class _Walk:
         self._target = target
         self._allow_goto = allow_goto
         self._avoid: list[AvoidedStep] = []
+        self._last: PathStep | None = None
+        """The last step of the path that was tried: what must be seen at the target."""
         self._steps: list[TeleportStep] = []
         self.views: list[PageView] = []
         """Views that listen to pages of the caller, to be detached in the end."""
@@ -141,12 +150,15 @@ class _Walk:
         problem = ""
         for replans in range(max_replans + 1):
             try:
-                here = await self._locate(await view.observe())
+                seen = await view.observe()
+                here = await self._locate(seen)
             except BrowserFailure as error:
                 return self._ended(view, "failed", None, replans, error.message)
             certain = here.node_id if here.rule == "exact" else None
             if certain == self._target:
                 return self._ended(view, "arrived", certain, replans, "")
+            if certain is None and self._last is not None and same_or_equivalent(seen, self._last):
+                return self._ended(view, "arrived_equivalent", self._target, replans, "")
             # Without `goto` the likeliest state is worth a try: only recorded elements are activated.
             start = certain or (None if self._allow_goto else here.node_id)
             try:
@@ -155,9 +167,13 @@ class _Walk:
                 problem = problem or error.message
                 break
             if not steps:
+                if certain == self._target:
+                    return self._ended(view, "arrived", certain, replans, "")
+                self._last = await self._target_as_step()
                 problem = problem or "The page resembles the target, but is not the recorded state."
                 break
-            replayed = await replay(view, steps)
+            self._last = steps[-1]
+            replayed = await replay(view, steps, agrees=same_or_equivalent)
             view = replayed.view
             if view not in self.views:
                 self.views.append(view)
@@ -175,9 +191,12 @@ class _Walk:
 
     async def _fallen_short(self, view: PageView, replans: int, problem: str) -> TeleportResult:
         try:
-            here = await self._locate(await view.observe())
+            seen = await view.observe()
+            here = await self._locate(seen)
         except BrowserFailure as error:
             return self._ended(view, "failed", None, replans, problem or error.message)
+        if here.rule != "exact" and self._last is not None and same_or_equivalent(seen, self._last):
+            return self._ended(view, "arrived_equivalent", self._target, replans, "")
         if here.rule != "exact" or here.node_id is None:
             return self._ended(view, "failed", None, replans, problem)
         if here.node_id == self._target:
@@ -191,7 +210,21 @@ class _Walk:
         answer = await asyncio.to_thread(
             self._source.path, self._site, start, self._target, allow_goto=self._allow_goto, avoid=self._avoid
         )
+        self._target = answer.target
         return tuple(_step(step) for step in answer.steps)
+
+    async def _target_as_step(self) -> PathStep:
+        """What must be seen at the target, when there is nothing to do to get there."""
+        node = await asyncio.to_thread(self._source.node, self._site, self._target)
+        there = StepModel(
+            action=ActionModel(kind="goto", url=node.url),
+            expected_url=node.url,
+            expected_node_id=node.node_id,
+            cost_ms=0.0,
+            accepts=node.aliases,
+            evidence=node.evidence,
+        )
+        return _step(there)
 
     def _ended(
         self, view: PageView, outcome: Outcome, node_id: str | None, replans: int, problem: str
@@ -213,4 +246,6 @@ def _step(step: StepModel) -> PathStep:
         cost_ms=step.cost_ms,
         inherited=step.inherited,
         opens_tab=step.opens_tab,
+        accepts=tuple(step.accepts),
+        evidence=Evidence(**step.evidence.model_dump()) if step.evidence else None,
     )

@@ -1,9 +1,10 @@
 """What does a site's map look like, and how does one get from one of its states to another? Standard library only."""
 
 from index.graph.identity import element_hash, node_id, similarity
-from index.graph.model import PASSIVE, Action, ActionKind, BlockedRequest, Edge, Merge, Node, Path, PathStep
+from index.graph.model import PASSIVE, Action, ActionKind, BlockedRequest, Edge, Evidence, Merge, Node, Path, PathStep
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Box, Observation, Segment, SegmentCounts
+from index.graph.recognition import Recognition, is_equivalent
 from index.graph.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
 
 __all__ = [
@@ -13,16 +14,19 @@ __all__ = [
     "BlockedRequest",
     "Box",
     "Edge",
+    "Evidence",
     "InteractionGraph",
     "Merge",
     "Node",
     "Observation",
     "Path",
     "PathStep",
+    "Recognition",
     "Segment",
     "SegmentCounts",
     "UrlPolicy",
     "element_hash",
+    "is_equivalent",
     "mask_secrets",
     "node_id",
     "normalize_url",

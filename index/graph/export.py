@@ -10,20 +10,37 @@ from xml.sax.saxutils import escape, quoteattr
 
 from index.graph.model import Edge
 from index.graph.multigraph import InteractionGraph
+from index.graph.recognition import NO_RECOGNITION, Recognition
 
 
-def to_json(site: str, version: int, graph: InteractionGraph, *, inherited: bool = False) -> dict[str, Any]:
+def to_json(
+    site: str,
+    version: int,
+    graph: InteractionGraph,
+    *,
+    inherited: bool = False,
+    recognition: Recognition = NO_RECOGNITION,
+) -> dict[str, Any]:
     """The canonical export: nodes sorted by id, edges by (source, target, action); no times.
 
     Inherited edges are left out unless `inherited`, and then say `"inherited": true`. `opens_tab`, `blocked` and
-    `dialogs` of an edge are present only when there is something to say.
+    `dialogs` of an edge are present only when there is something to say, and so are `merges` (looks that were taken for
+    a known state, and why) and `stands_for` (how many pages a state represents).
     """
     nodes = [
         {"id": n.id, "url": n.url, "title": n.title, "depth": n.depth, "addressable": n.addressable}
         for _, n in sorted(graph.nodes.items())
     ]
     edges = [_edge(edge) for edge in _sorted_edges(graph, inherited=inherited)]
-    return {"site": site, "version": version, "nodes": nodes, "edges": edges}
+    document = {"site": site, "version": version, "nodes": nodes, "edges": edges}
+    if recognition.merges:
+        document["merges"] = [
+            {"kept": m.kept, "merged": m.merged, "reason": m.reason, "url": m.url}
+            for _, m in sorted(recognition.merges.items())
+        ]
+    if recognition.stands_for:
+        document["stands_for"] = dict(sorted(recognition.stands_for.items()))
+    return document
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
 ActionKind = Literal[
@@ -157,8 +157,35 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What tells a state from others at its URL, for pages that differ from its recorded look in noise.
+
+    `index.graph.recognition.is_equivalent` says what it takes. Features are texts and elements without places, see
+    `pipeline.browser.features`.
+
+    Attributes
+    ----------
+    shows : features that must be there, with how often at least: what in-page actions added.
+    hides : features that must not be there more often than this: what they removed, and what other states add.
+    features : a random sample of the state's features, those that come and go by themselves left out.
+    elements : the same of its element hashes, first 12 characters of each.
+    """
+
+    shows: Mapping[str, int] = field(default_factory=dict)
+    hides: Mapping[str, int] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    elements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PathStep:
-    """One action of a path, with what must be seen after it."""
+    """One action of a path, with what must be seen after it.
+
+    Attributes
+    ----------
+    accepts : ids of looks that were taken for the expected state while exploring.
+    evidence : when a page counts as the expected state although its id is none of these; nothing: never.
+    """
 
     action: Action
     expected_node_id: str
@@ -166,6 +193,8 @@ class PathStep:
     cost_ms: float
     inherited: bool = False
     opens_tab: bool = False
+    accepts: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)

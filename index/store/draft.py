@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from index.graph import InteractionGraph, Observation
+from index.graph import InteractionGraph, Observation, Recognition
 from index.store.manifest import Counts, EncoderInfo, Manifest, checked_site_key
+from index.store.tables import blobs_named_by
 from index.vectors.multivector import EncodedPage
 from waygraph.errors import InvalidInput
 
@@ -25,9 +27,10 @@ class MapDraft:
     observations, pages : by node id; states may lack either.
     encoder : what made the vectors of `pages`.
     capture : the capture profile, as JSON.
-    report : the run's account of itself, as JSON.
+    report : the run's account of itself, as JSON; `fates` may name a blob (`index.store.fates`).
     partial : the run was stopped by wall time or bytes.
     settings : the explore settings, as JSON; `Manifest.url_policy` reads the URL policy from them.
+    recognition : which looks count as a state besides its recorded one.
 
     """
 
@@ -41,13 +44,17 @@ class MapDraft:
     report: Mapping[str, Any] = field(default_factory=dict)
     partial: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    recognition: Recognition = field(default_factory=Recognition)
 
     def check(self) -> None:
         """Refuse what could not be read back (InvalidInput)."""
         checked_site_key(self.site)
         if not len(self.graph):
             raise InvalidInput(f"The map of '{self.site}' has no states.", hint="Look into the run's report.")
-        for kind, node_ids in (("an observation", self.observations), ("vectors", self.pages)):
+        known: tuple[tuple[str, Iterable[str]], ...] = (
+            ("an observation", self.observations), ("vectors", self.pages), ("evidence", self.recognition.states())
+        )  # fmt: skip
+        for kind, node_ids in known:
             if strangers := sorted(set(node_ids) - set(self.graph.nodes)):
                 raise InvalidInput(f"The map of '{self.site}' has {kind} of '{strangers[0]}', which is no state of it.")
         for node_id, seen in self.observations.items():
@@ -69,6 +76,12 @@ class MapDraft:
             raise InvalidInput(f"The vectors of '{node_id}' have values that float16 cannot hold.")
 
     @property
+    def blobs(self) -> set[str]:
+        """Content hashes of everything beside the tables: what states looked like, and what became of elements."""
+        fates = self.report.get("fates", "")
+        return blobs_named_by(self.observations.values()) | ({fates} if isinstance(fates, str) and fates else set())
+
+    @property
     def counts(self) -> Counts:
         """Sizes of the map."""
         inherited = sum(edge.inherited for edge in self.graph.edges)
@@ -80,6 +93,8 @@ class MapDraft:
             pages=len(self.pages),
             rows=sum(len(page.vectors) for page in self.pages.values()),
             depth=max(node.depth for node in self.graph.nodes.values()),
+            merges=dict(sorted(Counter(merge.reason for merge in self.recognition.merges.values()).items())),
+            stood_for=sum(count - 1 for count in self.recognition.stands_for.values()),
         )
 
 
@@ -91,3 +106,4 @@ class MapVersion:
     graph: InteractionGraph
     observations: Mapping[str, Observation]
     pages: Mapping[str, EncodedPage]
+    recognition: Recognition = field(default_factory=Recognition)

@@ -16,6 +16,8 @@ MARKER = "store.json"
 _FORMAT = "waygraph-store"
 NODES, EDGES, VECTORS, MANIFEST = "nodes.parquet", "edges.parquet", "vectors.parquet", "manifest.json"
 TABLES = (NODES, EDGES, VECTORS)
+#: Only in versions that have something to say there.
+RECOGNITION = "recognition.parquet"
 
 
 def local_path(location: str) -> Path:

@@ -103,6 +103,10 @@ class Counts(BaseModel):
     """Vectors of all states."""
     depth: int
     """Largest depth of a state."""
+    merges: dict[str, int] = {}
+    """Looks that were taken for a known state, by reason."""
+    stood_for: int = 0
+    """Pages that are no states because another one stands for them (skeleton mode)."""
 
 
 class Manifest(_Document):

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from index.graph import InteractionGraph
+from index.graph.recognition import NO_RECOGNITION
 from index.store import tables
 from index.store.blobs import BlobStore, blob_path
 from index.store.commit import Commit, Lease, LocalCommit
@@ -19,6 +20,7 @@ from index.store.draft import MapDraft, MapVersion
 from index.store.layout import (
     MANIFEST,
     MARKER,
+    RECOGNITION,
     TABLES,
     check_marker,
     claim_path,
@@ -29,6 +31,7 @@ from index.store.layout import (
     version_folder,
 )
 from index.store.manifest import Head, Manifest, checked_site_key, damaged, is_site_key
+from index.store.recognition import read_recognition
 from index.store.version_files import parse_table, write_version
 from waygraph.errors import InvalidInput, NotFound, PublishConflict, StoreError
 
@@ -145,10 +148,12 @@ class Store:
             states, observations = tables.read_nodes(nodes)
             graph = InteractionGraph(states, tables.read_edges(edges))
             pages = tables.read_pages(vectors, manifest.encoder.dim)
+            known = RECOGNITION in manifest.files
+            recognition = read_recognition(self._read_table(manifest, RECOGNITION)) if known else NO_RECOGNITION
         except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
             folder = f"{self.location}/{version_folder(site, manifest.version)}"
             raise damaged(folder, f"its tables cannot be read ({error})") from error
-        return MapVersion(manifest, graph, observations, pages)
+        return MapVersion(manifest, graph, observations, pages, recognition)
 
     def publish(self, draft: MapDraft) -> int:
         """Write `draft` as a new version of its site, make it the current one, and return its number.
@@ -163,7 +168,7 @@ class Store:
         """
         draft.check()
         with explained(f"publish '{draft.site}' in {self.location}"):
-            blobs = sorted(tables.blobs_named_by(draft.observations.values()))
+            blobs = sorted(draft.blobs)
             if missing := [digest for digest in blobs if not self.blobs.has(digest)]:
                 raise InvalidInput(
                     f"The map of '{draft.site}' names blob '{missing[0]}', which the store does not hold."

@@ -13,8 +13,9 @@ from pyarrow import fs
 from index.store import tables
 from index.store.commit import Commit
 from index.store.draft import MapDraft
-from index.store.layout import EDGES, MANIFEST, NODES, TABLES, VECTORS
+from index.store.layout import EDGES, MANIFEST, NODES, RECOGNITION, VECTORS
 from index.store.manifest import FileEntry, Manifest, damaged
+from index.store.recognition import recognition_table
 
 
 def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapDraft, number: int) -> bytes:
@@ -27,6 +28,9 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         EDGES: _write_table(files, f"{folder}/{EDGES}", edges.schema, edges.to_batches()),
         VECTORS: _write_table(files, f"{folder}/{VECTORS}", tables.VECTORS, tables.vector_batches(draft.pages)),
     }
+    rows = recognition_table(draft.recognition)
+    if len(rows):
+        written[RECOGNITION] = _write_table(files, f"{folder}/{RECOGNITION}", rows.schema, rows.to_batches())
     manifest = Manifest(
         site=draft.site,
         version=number,
@@ -42,7 +46,7 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         files=written,
     ).to_bytes()
     commit.put(f"{folder}/{MANIFEST}", manifest)
-    commit.persist(f"{folder}/{name}" for name in (*TABLES, MANIFEST))
+    commit.persist(f"{folder}/{name}" for name in (*written, MANIFEST))
     return manifest
 
 

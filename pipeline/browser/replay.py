@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from index.graph import PathStep
+from index.graph import PathStep, is_equivalent
+from pipeline.browser.features import features
 from pipeline.browser.snapshot import Snapshot
 from pipeline.browser.view import NotActionable, PageView
 from waygraph.errors import BrowserFailure
@@ -55,6 +56,15 @@ class Replayed:
 def same_state(snapshot: Snapshot, step: PathStep) -> bool:
     """The strict agreement: the very state that was recorded."""
     return snapshot.id == step.expected_node_id
+
+
+def same_or_equivalent(snapshot: Snapshot, step: PathStep) -> bool:
+    """The agreement for pages that are not ours: the recorded state, a known other look at it, or one like it."""
+    return (
+        snapshot.id == step.expected_node_id
+        or snapshot.id in step.accepts
+        or is_equivalent(step.evidence, step.expected_url, snapshot.url, features(snapshot), snapshot.structure)
+    )
 
 
 async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement = same_state) -> Replayed:

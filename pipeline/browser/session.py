@@ -13,9 +13,10 @@ from typing import Protocol
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from pipeline.browser.access import Access
-from pipeline.browser.guard import DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
+from pipeline.browser.guard import ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.snapshot import Lens, Snapshot, page_script
 from pipeline.browser.view import Acted, PageView
 from waygraph.errors import BrowserFailure
@@ -23,8 +24,18 @@ from waygraph.settings import BrowserSettings, CaptureProfile
 
 log = logging.getLogger(__name__)
 
+#: Storage that a new context would have; scripts that write when their page is left must not change it again.
+_RESTORE_STORAGE = """(origins) => {
+  const own = origins.find(({ origin }) => origin === location.origin);
+  sessionStorage.clear();
+  localStorage.clear();
+  for (const { name, value } of own?.localStorage ?? []) localStorage.setItem(name, value);
+  for (const method of ["setItem", "removeItem", "clear"]) Storage.prototype[method] = () => {};
+}"""
 _ARIA_TIMEOUT_MS = 5_000
 _CLOSE_PATIENCE_S = 10.0
+#: What of a session can be put back without a new context.
+RESTORABLE = frozenset({"local", "session"})
 
 #: (area, key) -> hash or value, for everything a site keeps in the browser.
 Stored = Mapping[tuple[str, str], str]
@@ -45,10 +56,14 @@ class PreparedSession:
     baseline: Stored
     volatile: frozenset[tuple[str, str]]
 
-    def changed_areas(self, stored: Stored) -> frozenset[str]:
-        """Where `stored` differs from the baseline in more than the volatile keys: `cookie`, `local`, `session`."""
-        keys = (self.baseline.keys() | stored.keys()) - self.volatile
-        return frozenset(area for area, key in keys if self.baseline.get((area, key)) != stored.get((area, key)))
+    def changed_areas(self, stored: Stored, since: Stored | None = None) -> frozenset[str]:
+        """Where `stored` differs from the baseline, or from what was stored before, in more than the volatile keys.
+
+        Areas are `cookie`, `local` and `session`.
+        """
+        before = self.baseline if since is None else since
+        keys = (before.keys() | stored.keys()) - self.volatile
+        return frozenset(area for area, key in keys if before.get((area, key)) != stored.get((area, key)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +135,7 @@ class GuardedPage:
         proxy: str = "",
         pace: Pacing | None = None,
         access: Access | None = None,
+        acts: ActsOnGet = lambda _: False,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request.
 
@@ -128,6 +144,7 @@ class GuardedPage:
         proxy : URL of the egress proxy that everything goes through, loopback included.
         pace : asked for a turn before each document of the main frame.
         access : passwords and headers for the site's own hosts.
+        acts : addresses that scripts may not ask for, see `NetworkGuard`.
         """
         context = await browser.new_context(
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
@@ -144,7 +161,7 @@ class GuardedPage:
             proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
-        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access)
+        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access, acts=acts)
         await guard.prepare(context)
         page = await context.new_page()
         opened = cls(context, page, PageView(page, lens, settings), guard, pace)
@@ -196,16 +213,20 @@ class GuardedPage:
             stored.update({(area, key): value for key, value in items.items()})
         return stored
 
-    async def forget_tab(self) -> None:
-        """Empty what the site keeps in this tab alone (session storage)."""
-        await self.view.within(self.page.evaluate("() => sessionStorage.clear()"))
+    async def restore_storage(self, session: PreparedSession) -> None:
+        """Let local and session storage be what they are in the prepared session.
+
+        What the document that is shown writes after that is lost: another one must be loaded next.
+        """
+        origins = session.storage_state.get("origins", []) if session.storage_state else []
+        await self.view.within(self.page.evaluate(_RESTORE_STORAGE, origins))
 
     async def storage_state(self) -> StorageState:
         """Cookies and local storage, to start another context from."""
         return await self._context.storage_state()
 
     async def capture(self, acted: Acted) -> Capture:
-        """Take the large parts of what `acted` led to; three round trips.
+        """Take the large parts of what `acted` led to, when charts have drawn themselves; four round trips.
 
         Raises
         ------
@@ -217,10 +238,11 @@ class GuardedPage:
         try:
             if page not in self._sessions:
                 self._sessions[page] = await view.within(self._context.new_cdp_session(page))
+            await view.drawn()
             screenshot = await view.within(_screenshot(page, self._sessions[page]))
             dom = await view.within(page.content())
             # A frameset has no body, and waiting for one would take long.
-            aria = "" if "<frameset" in dom else await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
+            aria = "" if "<frameset" in dom else await _aria(page)
         except PlaywrightError as error:
             raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
         return Capture(screenshot=screenshot, dom=dom, aria=aria)
@@ -267,3 +289,12 @@ async def _screenshot(page: Page, session: CDPSession) -> bytes:
 def compare_loads(first: Stored, second: Stored) -> frozenset[tuple[str, str]]:
     """Keys whose values differ between two loads of the same page: they change by themselves."""
     return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+
+
+async def _aria(page: Page) -> str:
+    """Playwright's accessibility snapshot; nothing for a page so large that it takes too long."""
+    try:
+        return await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
+    except PlaywrightTimeoutError:
+        log.info("capture/no_aria %s", page.url)
+        return ""

@@ -18,8 +18,8 @@ MAX_SEGMENTS = 1_000
 
 #: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
 SCRIPT_PARTS = (
-    "natives", "activity", "timers", "dialogs", "tabs", "settle", "hash", "names", "exposure", "hover", "handlers",
-    "declared", "kinds", "pass", "banner", "digest", "snapshot", "find", "api",
+    "natives", "activity", "timers", "dialogs", "tabs", "settle", "drawing", "hash", "names", "exposure", "hover",
+    "handlers", "declared", "kinds", "pass", "banner", "digest", "snapshot", "find", "api",
 )  # fmt: skip
 
 

@@ -189,6 +189,10 @@ class PageView:
         """
         return await self._ask_until("digest", None)
 
+    async def drawn(self) -> None:
+        """Wait until what is drawn on canvases in view stays the same, as charts do after a second; at most 1.5 s."""
+        await self._ask(f"() => {_WAYGRAPH}?.drawn()", None)
+
     async def _ask_until(self, question: str, options: Mapping[str, Any] | None) -> str:
         """Ask the in-page script, and whatever document takes the place of one that goes away meanwhile."""
         deadline = time.monotonic() + self._patience_s

@@ -20,6 +20,7 @@ from pipeline.explore.explorer import Explorer
 from pipeline.explore.journal import Journal
 from pipeline.explore.pace import Pace
 from pipeline.explore.pacing import Pacer
+from pipeline.explore.secrets import redacted_logs
 from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start, prepare
 from pipeline.explore.walls import walls
@@ -72,6 +73,7 @@ async def explore_site(
         browsers = await stack.enter_async_context(pool.lease(counters))
         pace = Pace(pacer, slots, item_seconds=explore.page_seconds)
         start = await prepare(browsers.browser, start_url, settings, around, pacer=pacer, pace=pace)
+        stack.enter_context(redacted_logs(start.redactor))
         if journal is None:
             journal = Path(stack.enter_context(TemporaryDirectory(prefix="waygraph-"))) / "journal.sqlite"
         notes = await asyncio.to_thread(Journal.open, journal, terms(start, settings), resume=explore.resume)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from index.graph import InteractionGraph, Merge, Observation
+from index.graph import InteractionGraph, Observation, Recognition
 
 
 class BlobSink(Protocol):
@@ -86,8 +86,6 @@ class ExploreReport:
     pending : work items that were left when a limit ended the run.
     advice : requests whose stopping seems to have broken a page, and the rules that would let them through.
     fates : content hash of the table of all elements and what became of them (`index.store.fates`).
-    merges : the first looks that were taken for a known state, with both ids and the reason.
-    stands_for : in skeleton mode, how many pages a state stands for, itself included, where these are several.
     """
 
     start_url: str
@@ -101,8 +99,6 @@ class ExploreReport:
     pending: int = 0
     fates: str = ""
     advice: tuple[str, ...] = ()
-    merges: tuple[Merge, ...] = ()
-    stands_for: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +111,4 @@ class SiteCapture:
     observations: Mapping[str, Observation]
     report: ExploreReport
     profile: Mapping[str, Any] = field(default_factory=dict)
+    recognition: Recognition = field(default_factory=Recognition)

@@ -14,7 +14,7 @@ from pipeline.browser.snapshot import Candidate
 from pipeline.explore.capture import Skip
 from pipeline.explore.policy import Refusal
 
-Kind = Literal["skipped", "failed", "pending"]
+Kind = Literal["done", "skipped", "failed", "pending"]
 
 #: What a user can do about a reason; the lexicon's and the user's own get a rule to write instead.
 _REMEDIES = {
@@ -35,11 +35,11 @@ _ELEMENT = re.compile(r'^(?P<kind>\w+) (?P<role>\S*) "(?P<name>.*)"(?: \(.*\))?$
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one element or URL that is not an edge of the map.
+    """What became of one element or URL.
 
     Attributes
     ----------
-    kind : `skipped` on purpose, `failed` when tried, or still `pending`.
+    kind : `skipped` on purpose, `failed` when tried, still `pending`, or `done` when it worked.
     node_id, url : the state that shows it.
     element : the action on it, such as `click link "Log out"`.
     rule : which rule decided; empty where there is none to name.
@@ -96,6 +96,12 @@ def outcomes(report: Mapping[str, Any], urls: Mapping[str, str]) -> Iterator[Out
         rows = report.get(name, ())
         if not isinstance(rows, str | int):
             yield from (_outcome(kind, row, urls) for row in rows if isinstance(row, Mapping))
+
+
+def tabled(rows: Iterable[Mapping[str, str]], urls: Mapping[str, str]) -> Iterator[Outcome]:
+    """The outcomes that a table of fates (`index.store.fates`) holds; `urls` of the map's states, by id."""
+    kinds: dict[str, Kind] = {"done": "done", "skipped": "skipped", "failed": "failed", "pending": "pending"}
+    yield from (_outcome(kinds[row["status"]], {**row, "node_id": row["state"]}, urls) for row in rows)
 
 
 def _outcome(kind: Kind, row: Mapping[str, Any], urls: Mapping[str, str]) -> Outcome:

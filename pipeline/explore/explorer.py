@@ -7,21 +7,22 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import PathStep, similarity
+from index.graph import PathStep, Recognition, similarity
 from index.store.fates import fates_table
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.supervise import BrowserLease
-from pipeline.explore.account import MAX_LISTED, Account
+from pipeline.explore.account import Account
 from pipeline.explore.assemble import build_graph, build_observations
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.frontier import Frontier
 from pipeline.explore.growth import Growth
 from pipeline.explore.identity import Recogniser, Skeleton
+from pipeline.explore.identity.evidence import evidence
 from pipeline.explore.identity.traps import Traps
 from pipeline.explore.journal import Journal
 from pipeline.explore.journal_records import Checkpoint
@@ -98,6 +99,7 @@ class Explorer:
         recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
         traps = Traps(explore.trap_budget, recogniser.key, skeleton=skeleton)
         self._skeleton = skeleton
+        self._recogniser = recogniser
         self._growth = Growth(
             start.scope, self.account, recogniser, traps, self._looks.get, max_states=explore.max_states
         )
@@ -405,12 +407,13 @@ class Explorer:
             start_url=self._start.url,
             graph=graph,
             observations=build_observations(states, self._looks.captured, look),
-            report=replace(
-                self.account.report(fates, table=table),
-                merges=tuple(self._growth.merges.values())[:MAX_LISTED],
-                stands_for=self._skeleton.counts() if self._skeleton else {},
-            ),
+            report=self.account.report(fates, table=table),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
+            recognition=Recognition(
+                merges={merged: merge for merged, merge in self._growth.merges.items() if merge.kept in states},
+                stands_for=self._skeleton.counts() if self._skeleton else {},
+                evidence=evidence(states, self._recogniser, look, self._is_addressable),
+            ),
         )
         return redactor.site(explored)
 

@@ -84,7 +84,7 @@ def _hazard(candidate: Candidate, seen: Snapshot) -> Found | None:
     shows = bool(leads_to) or (action.role in _SHOWING and not _runs_script(action.target, seen.raw_url))
     return (
         (hazard_in_address(action.target) if action.target else None)
-        or hazard_in_name(action.name, shows=shows, leads_to=leads_to)
+        or (None if _names_a_place(leads_to) else hazard_in_name(action.name, shows=shows, leads_to=leads_to))
         or (hazard_in_code(candidate.handler) if candidate.handler else None)
         or (hazard_in_code(action.target) if action.target.startswith("javascript:") else None)
         or hazard_in_icon(candidate.icon, action.name)
@@ -97,6 +97,12 @@ def _leads_elsewhere(target: str, here: str) -> bool:
         return False
     page, _, fragment = target.partition("#")
     return page != here.partition("#")[0] or fragment[:1] in {"/", "!"}
+
+
+def _names_a_place(leads_to: str) -> bool:
+    """Whether a link shows one place of another page: an entry of an index ("purge()"), a heading ("Delete a file")."""
+    _, _, fragment = leads_to.partition("#")
+    return fragment[:1] not in {"", "/", "!"}
 
 
 def _runs_script(target: str, here: str) -> bool:

@@ -11,7 +11,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from index.graph import UrlPolicy, normalize_url
 from pipeline.browser.guard import advice
-from pipeline.browser.session import Capture, GuardedPage
+from pipeline.browser.session import RESTORABLE, Capture, GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.blockpage import detect
 from pipeline.explore.pace import Pace
@@ -42,7 +42,7 @@ class Loader:
     Parameters
     ----------
     open_page : opens a fresh page in the prepared session.
-    changed_areas : what a page changed of the prepared session.
+    session : what every load starts from.
     see : is told every look and how to capture it, while the page still shows it.
     advise : is told what a user should know of requests whose stopping broke a page.
     """
@@ -50,7 +50,7 @@ class Loader:
     def __init__(
         self,
         open_page: Callable[[], Awaitable[GuardedPage]],
-        changed_areas: Callable[[GuardedPage, Snapshot], Awaitable[frozenset[str]]],
+        session: PreparedSession,
         *,
         pace: Pace,
         counters: Counter[str],
@@ -58,7 +58,7 @@ class Loader:
         advise: Callable[[str], None],
     ) -> None:
         self._open_page = open_page
-        self._changed_areas = changed_areas
+        self._session = session
         self._counters = counters
         self._see = see
         self._advise = advise
@@ -112,10 +112,12 @@ class Loader:
         await self._see(seen, lambda: page.capture(acted))
         for banner in acted.banners:
             self._counters[f"banner/{banner.choice}"] += 1
-        changed = await self._changed_areas(page, seen)
-        if changed == {"session"}:
-            await page.forget_tab()
-        elif changed:
+        changed = self._session.changed_areas(await page.stored(seen))
+        if changed <= RESTORABLE:
+            if changed:
+                self._counters["session/resets"] += 1
+                await page.restore_storage(self._session)
+        else:
             self._counters["session/renewals"] += 1
             await self.close()
         return Load(seen.id, acted.ms, refused=stopped.refused, downloads=acted.downloads, blocked=stopped.blocked)

@@ -6,7 +6,8 @@ import html
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -148,7 +149,15 @@ class Redactor:
             failures=tuple(map(self.failure, capture.report.failures)),
         )
         start_url = self.url(capture.start_url)
-        return replace(capture, start_url=start_url, graph=graph, observations=observations, report=report)
+        merges = {merged: replace(m, url=self.url(m.url)) for merged, m in capture.recognition.merges.items()}
+        return replace(
+            capture,
+            start_url=start_url,
+            graph=graph,
+            observations=observations,
+            report=report,
+            recognition=replace(capture.recognition, merges=merges),
+        )
 
 
 class RedactingFilter(logging.Filter):
@@ -159,9 +168,31 @@ class RedactingFilter(logging.Filter):
         self._redactor = redactor
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record's message; it is always kept."""
+        """Rewrite the record's message and traceback; it is always kept."""
         record.msg, record.args = self._redactor.message(record.getMessage()), ()
+        if record.exc_info and not record.exc_text:
+            # What is written of an exception, its message included, is this text when there is one.
+            record.exc_text = logging.Formatter().formatException(record.exc_info)
+        if record.exc_text:
+            record.exc_text = self._redactor.message(record.exc_text)
         return True
+
+
+@contextmanager
+def redacted_logs(redactor: Redactor) -> Iterator[None]:
+    """Keep secrets out of what this process logs meanwhile, by all handlers that loggers have now."""
+    loggers = [logging.getLogger(), *(each for each in logging.root.manager.loggerDict.values())]
+    handlers = {handler for each in loggers if isinstance(each, logging.Logger) for handler in each.handlers}
+    if logging.lastResort is not None:
+        handlers.add(logging.lastResort)
+    redacting = RedactingFilter(redactor)
+    for handler in handlers:
+        handler.addFilter(redacting)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(redacting)
 
 
 def _without_password(found: re.Match[str]) -> str:

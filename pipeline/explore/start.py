@@ -77,6 +77,10 @@ class Start:
         )
         return refusal.reason if refusal else None
 
+    def acts_on_get(self, url: str) -> bool:
+        """Whether a script that asks for this address would change something here: `fetch("/logout")`."""
+        return self.scope.refuse_url(url) is None and self.hazards.refuse_url(url) is not None
+
     async def open_page(self, browser: Browser, lens: Lens, settings: Settings, pace: Pacing) -> GuardedPage:
         """A fresh page in the prepared session, guarded, that asks for documents when it is its turn."""
         return await GuardedPage.open(
@@ -92,6 +96,7 @@ class Start:
             proxy=self.walls.proxy.url,
             pace=pace,
             access=Access.of(self.url, settings.explore, lambda url: self.scope.refuse_url(url) is None),
+            acts=self.acts_on_get,
         )
 
 
@@ -117,6 +122,7 @@ async def prepare(
     robots = RobotsByHost(user_agent=user_agent, proxy=walls.proxy.url, pacer=pacer) if explore.robots else None
     await _ask_robots(robots, url)
     initial = read_storage_state(explore.storage_state, site_key(url))
+    asked_for = Hazards(BlockList.read(explore.rules, site_key(url)))
     page = await GuardedPage.open(
         browser,
         lens=Lens.of(settings.browser, explore),
@@ -130,6 +136,7 @@ async def prepare(
         proxy=walls.proxy.url,
         pace=pace,
         access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
+        acts=lambda target: site_key(target) == site_key(url) and asked_for.refuse_url(target) is not None,
     )
     try:
         acted = await _load_start(page, url, walls)

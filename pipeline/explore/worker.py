@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import BlockedRequest, PathStep
+from pipeline.browser.features import features
 from pipeline.browser.gestures import holds
 from pipeline.browser.guard import Stopped
 from pipeline.browser.replay import Agreement, replay
-from pipeline.browser.session import GuardedPage, PreparedSession
+from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, Stored
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
-from pipeline.explore.identity import NO_NOISE, Noise, change, features, rebase
+from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
 from pipeline.explore.loads import LOSSES, LOST, Loader, Loads, TakeCapture
 from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back
@@ -74,6 +75,8 @@ class _Stage:
     state: Snapshot
     look: Snapshot
     noise: Noise
+    stored: Stored
+    """What the site kept in the browser when the state was reached."""
     hovered: bool
     """The pointer holds it open: acting on it ends it, and nothing in the document says so."""
     used: bool = False
@@ -128,9 +131,11 @@ class Worker:
         self._item_seconds = item_seconds
         self._page: GuardedPage | None = None
         self._stage: _Stage | None = None
+        self._differs: frozenset[str] = frozenset()
+        """In what the page's context is known to differ from the prepared session."""
         self._pace = pace
         self._advise = advise
-        self.loader = Loader(open_page, self._changed_areas, pace=pace, counters=counters, see=see, advise=advise)
+        self.loader = Loader(open_page, session, pace=pace, counters=counters, see=see, advise=advise)
 
     async def close(self) -> None:
         """Give both pages back."""
@@ -218,9 +223,9 @@ class Worker:
         # What style sheets alone show under the pointer changes nothing in the document.
         same = quiet.digest == before.digest and not holds(candidate.action)
         seen = before if same else await page.view.observe()
-        changed = await self._changed_areas(page, seen)
+        changed = await self._changed_areas(stage, seen)
         if held and changed:
-            await self._start_over(page, changed)
+            self._start_over(changed)
             return None
         if held:
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
@@ -234,7 +239,7 @@ class Worker:
             outcome = replace(outcome, node_id=shown.id, changed=tuple(sorted(changed_features.items())))
             await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
         if changed:
-            await self._start_over(page, changed)
+            self._start_over(changed)
         elif not await self._restore(stage, candidate, happened, seen):
             self._stage = None
         return outcome
@@ -264,7 +269,7 @@ class Worker:
         else:
             digest = await self._undo.restore(view, candidate.action, before, seen.raw_url)
             stage.page.take_stopped()
-        if digest is None or await self._changed_areas(stage.page, before):
+        if digest is None or await self._changed_areas(stage, before):
             return False
         stage.look = replace(before, digest=digest)
         return True
@@ -280,6 +285,8 @@ class Worker:
         here = stage.state.id if stage is not None and not stage.used else ""
         done = next((i + 1 for i, step in reversed(list(enumerate(way))) if step.expected_node_id == here), 0)
         self._stage = None
+        if not done:
+            await self._prepare()
         if self._page is None:
             self._page = await self._open_page()
             self._counters["browser/contexts"] += 1
@@ -291,18 +298,28 @@ class Worker:
         if seen is None or not replayed.complete:
             raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
         noise = Noise.between(state, seen) if seen is not state else NO_NOISE
-        self._stage = _Stage(self._page, state, seen, noise, hovered=self._page.view.hovering)
+        stored = await self._page.stored(seen)
+        self._differs |= self._session.changed_areas(stored)
+        self._stage = _Stage(self._page, state, seen, noise, stored, hovered=self._page.view.hovering)
         return self._stage
 
-    async def _changed_areas(self, page: GuardedPage, seen: Snapshot) -> frozenset[str]:
-        """What the page changed of the prepared session."""
-        return self._session.changed_areas(await page.stored(seen))
+    async def _changed_areas(self, stage: _Stage, seen: Snapshot) -> frozenset[str]:
+        """What was changed of what the site keeps in the browser since the state was reached."""
+        return self._session.changed_areas(await stage.page.stored(seen), since=stage.stored)
 
-    async def _start_over(self, page: GuardedPage, changed: frozenset[str]) -> None:
-        """Start from the prepared session again."""
+    def _start_over(self, changed: frozenset[str]) -> None:
+        """The next state is reached from the prepared session."""
         self._stage = None
-        if changed == {"session"}:
-            await page.forget_tab()
+        self._differs |= changed
+
+    async def _prepare(self) -> None:
+        """Bring back the prepared session: what is stored now is what was done before, or what other pages keep."""
+        if not self._differs or self._page is None:
+            return
+        if self._differs <= RESTORABLE:
+            self._counters["session/resets"] += 1
+            await self._page.restore_storage(self._session)
+            self._differs = frozenset()
         else:
             self._counters["session/renewals"] += 1
             await self._renew()
@@ -310,5 +327,6 @@ class Worker:
     async def _renew(self) -> None:
         """Leave the page that is acted on; the next one starts from the prepared session again."""
         page, self._page, self._stage = self._page, None, None
+        self._differs = frozenset()
         if page is not None:
             await page.close()

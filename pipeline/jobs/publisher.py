@@ -87,6 +87,7 @@ class PublisherActor:
             report={"run_id": self._run_id, **asdict(capture.report)},
             partial=capture.report.partial,
             settings=_recorded(self._settings),
+            recognition=capture.recognition,
         )
         version = await asyncio.to_thread(_publish_once, store, draft, self._run_id)
         return Publication(

@@ -46,6 +46,7 @@ def mapped(site, tmp_path_factory):
             pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
             encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
             capture=dict(capture.profile),
+            recognition=capture.recognition,
             settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
         )
     )

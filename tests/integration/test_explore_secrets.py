@@ -85,6 +85,7 @@ async def publish(url, settings):
         pages={seen.node_id: page for seen, page in zip(observations, pages, strict=True)},
         encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
         capture=dict(capture.profile),
+        recognition=capture.recognition,
         report=asdict(capture.report),
         settings=recorded(settings),
     )

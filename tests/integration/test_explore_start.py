@@ -78,8 +78,23 @@ def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
     with FixtureServer({"/": html, "/other": "<h1>Other</h1><a href=/>Home</a>"}) as site:
         capture = explore(site.url, depth=2, workers=1)
     assert len(capture.graph) == 3
-    assert capture.report.counters["session/renewals"] >= 1
+    assert capture.report.counters["session/resets"] >= 1
     assert capture.report.failures == ()
+
+
+def test_what_pages_store_when_they_are_loaded_is_no_change_of_an_action():
+    """Each page writes its name down, and once more when it is left: no reason to do anything twice, or anew."""
+    html = """<h1>{0}</h1><a href=/>Home</a><a href=/one>One</a><a href=/two>Two</a><button onclick="more.hidden = false">
+    More</button><p id=more hidden>More of {0}</p><script>document.title = localStorage.left || 'new';
+    localStorage.setItem('page', '{0}'); addEventListener('pagehide', () => localStorage.setItem('left', '{0}'))</script>"""
+    with FixtureServer({f"/{name}": html.format(name) for name in ("", "one", "two")}) as site:
+        capture = explore(site.url, depth=2, workers=1, diff="off")
+    assert len(capture.graph) == 6
+    assert {node.title for node in capture.graph.nodes.values()} == {"new"}
+    counters = capture.report.counters
+    assert counters.get("session/renewals", 0) == 0
+    assert counters["explore/activations"] == 16
+    assert counters["browser/contexts"] == 2
 
 
 def test_a_run_that_is_out_of_time_keeps_what_it_found_and_says_so():

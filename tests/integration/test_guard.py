@@ -19,7 +19,7 @@ from pipeline.browser.launch import launch
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens
 from tests.conftest import explore
-from tests.sites.hostile import LEAVING, SENDERS, WITHOUT_EFFECT, HostileSite
+from tests.sites.hostile import ACTING_GETS, LEAVING, SENDERS, WITHOUT_EFFECT, HostileSite
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import BrowserSettings, CaptureProfile, ExploreSettings
 
@@ -227,8 +227,12 @@ def test_messages_over_websockets_that_subscribe_arrive_in_order_and_others_neve
 
 def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
     with HostileSite(other_host="127.0.0.1") as hostile:
-        hostile.site.pages["/start"] = "<a href='/elements'>Elements</a><a href='/some'>Some</a>"
+        hostile.site.pages["/start"] = (
+            "<a href='/elements'>Elements</a><a href='/some'>Some</a><a href='/gets'>Gets</a>"
+        )
         hostile.site.pages["/some"] = hostile.page("fetch", "form", "socket", "worker", "frame-form", "form-native-tab")
+        on_load = "<script>fetch('/logout?load')</script>"
+        hostile.site.pages["/gets"] = on_load + hostile.page(*ACTING_GETS)
         # Named, so that the egress proxy lets its WebSockets through and their messages are what is stopped.
         sink = hostile.sink.url.removeprefix("ws://").strip("/")
         capture = explore(f"{hostile.url}start", depth=2, scope_hosts=(sink,))
@@ -238,3 +242,8 @@ def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
     assert "/picture.svg" in fetched
     blocked = {request.url.rsplit("/", 1)[1] for edge in capture.graph.edges for request in edge.blocked}
     assert blocked >= {"pinged-link", "fetch", "form", "socket", "worker", "frame-form"}
+    asked = {r.url.rsplit("/", 1)[1]: r.kind for e in capture.graph.edges for r in e.blocked if r.method == "GET"}
+    # A worker may come to it when nobody watches that edge any more.
+    assert asked.keys() >= {"logout?get-fetch", "delete?id=get-xhr", "logout?get-redirect"}
+    assert set(asked.values()) <= {"fetch", "xhr", "worker"}
+    assert "/moved" in fetched

@@ -1,12 +1,15 @@
 """Does a page stay what it was between two looks, and do we see when it does not? Digests, timers, dialogs, find."""
 
 import asyncio
+import io
+import threading
 
 import pytest
+from PIL import Image
 
 from pipeline.browser.view import NotActionable
 from tests.integration.test_page_script import act, guarded_page, names
-from tests.sites.server import FixtureServer
+from tests.sites.server import FixtureServer, Page
 
 
 def visit(html, work, **pages):
@@ -154,3 +157,54 @@ def test_an_element_that_is_no_longer_exposed_at_its_place_is_not_found():
 
     with pytest.raises(NotActionable):
         visit("<div><button onclick=1>Go</button></div>", work)
+
+
+def texts(snapshot):
+    return [segment.text for segment in snapshot.segments]
+
+
+def test_what_a_module_imports_is_waited_for_also_where_scripts_come_slowly():
+    """`import()` cannot be watched; how long other scripts of the page took tells how long it may take."""
+
+    def slow(script):
+        return Page(script, content_type="text/javascript", hold=threading.Event(), hold_at_most_s=0.4)
+
+    async def work(page, site):
+        seen = (await page.view.goto(site.url)).snapshot
+        opened = await page.view.act(next(c.action for c in seen.candidates if c.action.name == "More"))
+        return texts(seen), texts(opened.snapshot)
+
+    html = "<h1>Page</h1><button>More</button><p></p><script type=module src=/main.js></script>"
+    main = """document.querySelector('button').onclick = () => import('/more.js');
+    import('/first.js');"""
+    seen, opened = visit(
+        html,
+        work,
+        **{
+            "/main.js": slow(main),
+            "/first.js": slow("document.querySelector('h1').textContent = 'First'"),
+            "/more.js": slow("document.querySelector('p').textContent = 'Details'"),
+        },
+    )
+    assert "First" in seen
+    assert "Details" in opened
+
+
+def test_a_picture_is_taken_when_a_chart_has_drawn_itself():
+    """The chart grows for 600 ms without a mutation; green in the end."""
+    html = """<canvas width=1200 height=700></canvas><script>
+      const brush = document.querySelector('canvas').getContext('2d'), start = performance.now();
+      const draw = () => {
+        const share = Math.min((performance.now() - start) / 600, 1);
+        brush.fillStyle = share < 1 ? 'red' : 'lime';
+        brush.fillRect(0, 0, 1200 * share, 700);
+        if (share < 1) requestAnimationFrame(draw);
+      };
+      draw();</script>"""
+
+    async def work(page, site):
+        return await page.capture(await page.view.goto(site.url))
+
+    picture = Image.open(io.BytesIO(visit(html, work).screenshot))
+    red, green, _ = picture.getpixel((1000, 400))
+    assert (red < 50, green > 200) == (True, True)

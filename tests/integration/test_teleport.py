@@ -104,7 +104,11 @@ def test_a_target_whose_page_was_changed_is_never_reported_as_reached(shop, maps
     async def walk():
         async with open_page(shop) as page:
             await page.add_init_script(
-                "addEventListener('DOMContentLoaded', () => document.body.append(document.createElement('hr'), 'new'))"
+                """addEventListener('click', (event) => {
+                    event.stopImmediatePropagation();
+                    event.preventDefault();
+                    document.body.insertAdjacentHTML('beforeend', '<hr><p>Sorry, this went wrong</p>');
+                }, true)"""
             )
             return await teleport(page, maps, shop.capture.site, target)
 

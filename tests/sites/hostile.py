@@ -88,6 +88,14 @@ SENDERS = {
     """ body: JSON.stringify({query: 'mutation { remove(id: 1) }'})})""",
 }
 
+#: Scripts that change something by asking for an address, on a server that acts on GET.
+ACTING_GETS = {
+    "get-fetch": "fetch('/logout?get-fetch')",
+    "get-xhr": "const r = new XMLHttpRequest(); r.open('GET', '/delete?id=get-xhr'); r.send()",
+    "get-redirect": "fetch('/moved')",
+    "get-worker": "new Worker(URL.createObjectURL(new Blob([`fetch('${location.origin}/logout?get-worker')`])))",
+}
+
 #: Senders that leave the page, or try to: they are used one at a time.
 LEAVING = ("form", "form-request", "form-native", "unload-beacon", "unload-keepalive", "unload-xhr")
 
@@ -129,6 +137,7 @@ SHARED_PAGES: dict[str, Page | str] = {
     ),
     "/service-worker.js": Page("fetch('/change/service-worker', {method: 'POST'})", content_type="text/javascript"),
     "/picture.svg": Page("<svg xmlns='http://www.w3.org/2000/svg'/>", content_type="image/svg+xml"),
+    "/moved": Page(redirect="/logout?get-redirect"),
     "/logout": "<h1>Logged out</h1>",
     "/delete": "<h1>Deleted</h1>",
 }
@@ -220,7 +229,7 @@ class HostileSite:
         """A page with a button for each of these senders."""
         other = f"http://{self._other_host}:{self.other.url.rsplit(':', 1)[1]}"
         buttons = "".join(f"<p><button type=button onclick=\"run('{name}')\">{name}</button></p>" for name in names)
-        senders = ",".join(f"'{name}': (T, S) => {{ {SENDERS[name]} }}" for name in names)
+        senders = ",".join(f"'{name}': (T, S) => {{ {(SENDERS | ACTING_GETS)[name]} }}" for name in names)
         return f"""<!doctype html><title>Hostile</title><body><h1>{len(names)} ways to change something</h1>
         <script>const O = '{other}', SENDERS = {{{senders}}};
         const run = (name) => SENDERS[name](location.origin + '/change/' + name, '{self.socket_url or self.sink.url}change/' + name);</script>{buttons}"""

@@ -64,6 +64,19 @@ def test_titles_of_articles_are_followed(name):
     assert refusal(name, "link", "http://x/help/a") is None
 
 
+@pytest.mark.parametrize("name", ["purge()", "window.erase()", "Delete a branch"])
+def test_links_to_a_place_in_another_page_are_followed(name):
+    """Entries of an index, headings in a table of contents."""
+    assert refusal(name, "link", "http://x/library/re.html#re.purge") is None
+    assert refusal(name, "link", "http://x/#re.purge") is not None, "a place in this page may be a script's"
+    assert refusal(name, "link", "http://x/app#/purge") is not None, "a route"
+    assert refusal(name, "link", "http://x/account/delete#re.purge") is not None
+
+
+def test_a_column_called_order_can_be_sorted_by():
+    assert refusal("Order: Activate to sort") is None
+
+
 def test_logging_out_is_no_article():
     assert refusal("Log out", "link", "http://x/docs/session") is not None
 

@@ -1,5 +1,6 @@
 """What is taken out of everything that is written down?"""
 
+import io
 import json
 import logging
 import pickle
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 
 from index.graph import Action, BlockedRequest, Edge, mask_secrets, parse_start_url
 from pipeline.explore.capture import Failure, Skip
-from pipeline.explore.secrets import RedactingFilter, Redactor
+from pipeline.explore.secrets import RedactingFilter, Redactor, redacted_logs
 from waygraph.errors import InvalidInput
 from waygraph.settings import ExploreSettings, Settings
 
@@ -109,6 +110,25 @@ def test_log_records_are_rewritten_and_kept():
     record = logging.LogRecord("a", logging.INFO, "", 0, "loading %s", ("http://x/s3cret-pw?token=1",), None)
     assert RedactingFilter(REDACTOR).filter(record) is True
     assert record.getMessage() == "loading http://x/***?token=***"
+
+
+def test_what_is_logged_while_a_site_is_explored_holds_no_secret_not_even_in_tracebacks():
+    written = io.StringIO()
+    handler, log = logging.StreamHandler(written), logging.getLogger("waygraph.test")
+    log.addHandler(handler)
+    try:
+        with redacted_logs(REDACTOR):
+            try:
+                int("cookie-value-99")
+            except ValueError:
+                log.exception("with %s", "s3cret-pw")
+        log.warning("afterwards %s", "s3cret-pw")
+    finally:
+        log.removeHandler(handler)
+    during, _, afterwards = written.getvalue().partition("afterwards ")
+    assert "with ***" in during
+    assert "with base 10: '***'" in during
+    assert afterwards == "s3cret-pw\n"
 
 
 def test_settings_show_no_secret_when_they_are_written_or_printed_and_keep_it_on_their_way_to_actors():

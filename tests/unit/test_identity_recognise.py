@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.graph import Merge, UrlPolicy
-from pipeline.explore.identity import Noise, Recogniser, change, features
+from pipeline.browser.features import features
+from pipeline.explore.identity import Noise, Recogniser, change
 from tests.sites import still
 from tests.sites.noise import KINDS, noise_pages, random_hex
 from tests.sites.still import BASE, Walk

@@ -180,7 +180,7 @@ async def _walk(
         for step in result.steps:
             say(f"  {step}")
         await result.page.screenshot(path=screenshot)
-        if result.outcome != "arrived":
+        if not result.arrived:
             raise TeleportFailed(f"The walk ended '{result.outcome}': {result.problem}", hint=f"See {screenshot}.")
         # Not taking teleport's word for it: the text must be there for eyes.
         if not await result.page.get_by_text(evidence).first.is_visible():

@@ -56,6 +56,7 @@ def show(
     skipped: Annotated[bool, typer.Option("--skipped", help="List what was left alone, and why.")] = False,
     failed: Annotated[bool, typer.Option("--failed", help="List what was tried and did not work.")] = False,
     pending: Annotated[bool, typer.Option("--pending", help="List what a stopped run did not come to.")] = False,
+    done: Annotated[bool, typer.Option("--done", help="List what was acted on.")] = False,
     reason: Annotated[
         list[str] | None, typer.Option("--reason", metavar="R", help="Only these reasons; repeatable.")
     ] = None,
@@ -69,7 +70,8 @@ def show(
     """Show a site's map (size, the run's account of itself) or one of its states (texts, ways out).
 
     With --skipped, --failed or --pending: the elements that are not in the map, of the site or of the
-    state, with the reason, the rule that decided, and what to do if that is not wanted.
+    state, with the reason, the rule that decided, and what to do if that is not wanted. With --done:
+    the others.
 
     \b
     Examples:
@@ -78,7 +80,7 @@ def show(
       waygraph show example.org 3f2a9c81 --json
       waygraph show example.org --skipped --reason hazard
     """  # noqa: D301
-    kinds = _kinds(skipped=skipped, failed=failed, pending=pending)
+    kinds = _kinds(skipped=skipped, failed=failed, pending=pending, done=done)
     answer: SiteDetail | NodeAnswer
     with open_source(store, url, api_key) as source:
         key = resolve_site(source, site)
@@ -86,7 +88,7 @@ def show(
         if kinds or reason:
             if url is not None:
                 raise InvalidInput("A service does not keep what is not in its maps.", hint="Use --store, not --url.")
-            rows = stored_outcomes(load_settings({"store": store}).store, key)
+            rows = stored_outcomes(load_settings({"store": store}).store, key, done=done)
             rows = [row for row in rows if node_id is None or row.node_id == node_id]
             show_outcomes(rows, kinds=kinds, reasons=reason or (), limit=limit, offset=offset, as_json=as_json)
             return
@@ -99,8 +101,10 @@ def show(
         _print_state(answer)
 
 
-def _kinds(*, skipped: bool, failed: bool, pending: bool) -> list[Kind]:
-    asked: tuple[tuple[Kind, bool], ...] = (("skipped", skipped), ("failed", failed), ("pending", pending))
+def _kinds(*, skipped: bool, failed: bool, pending: bool, done: bool) -> list[Kind]:
+    asked: tuple[tuple[Kind, bool], ...] = (
+        ("skipped", skipped), ("failed", failed), ("pending", pending), ("done", done)
+    )  # fmt: skip
     return [kind for kind, wanted in asked if wanted]
 
 
@@ -110,6 +114,8 @@ def _print_site(detail: SiteDetail) -> None:
     say(f"{detail.site}  version {detail.version} of {len(detail.versions)}, published {detail.created}{stopped}")
     say(f"  start     {detail.start_url}  [{detail.start_node_id[:8]}]")
     say(f"  size      {detail.states} states, {detail.edges} edges, depth {detail.depth}")
+    if detail.stood_for:
+        say(f"  stand for {detail.stood_for} more pages of the same kind, which were not mapped (skeleton)")
     encoder = detail.encoder
     say(f"  encoder   {encoder.get('name', '?')}, {encoder.get('dim', '?')} numbers per vector")
     if "seconds" in report:
@@ -130,6 +136,7 @@ def _print_site(detail: SiteDetail) -> None:
         say("Counters (docs/counters.md explains them):")
         for name, count in sorted(counters.items()):
             say(f"  {count:>7}  {name}")
+    _print_counts("Looks that were taken for a known state", detail.merges)
     _print_reasons("Seen and deliberately not visited", report.get("skips", ()))
     _print_reasons("Tried and failed", report.get("failures", ()))
 
@@ -139,11 +146,15 @@ def _velocity(row: Mapping[str, Any]) -> str:
 
 
 def _print_reasons(title: str, entries: list[Mapping[str, Any]]) -> None:
-    if not entries:
+    _print_counts(title, Counter(str(entry["reason"]) for entry in entries))
+
+
+def _print_counts(title: str, counts: Mapping[str, int]) -> None:
+    if not counts:
         return
     say()
     say(f"{title}, by reason:")
-    for reason, count in Counter(str(entry["reason"]) for entry in entries).most_common():
+    for reason, count in Counter(counts).most_common():
         say(f"  {count:>7}  {clean(reason, one_line=True)}")
 
 
@@ -152,6 +163,11 @@ def _print_state(node: NodeAnswer) -> None:
     say(f"  {node.url}")
     reload = "loading its URL shows it" if node.addressable else "reached by actions only, not by its URL"
     say(f"  id {node.node_id}, {node.depth} actions from the start page, {reload}")
+    if node.stands_for > 1:
+        say(f"  stands for {node.stands_for} pages of its kind, itself included")
+    if node.aliases:
+        looks = "one more look" if len(node.aliases) == 1 else f"{len(node.aliases)} more looks"
+        say(f"  was seen in {looks}, different in noise alone")
     say()
     say("What it says:")
     for segment in node.segments[:TEXTS_SHOWN]:

@@ -28,15 +28,24 @@ def explain_sites(report: RunReport, store: str) -> dict[str, list[Outcome]]:
     }
 
 
-def stored_outcomes(store: str, site: str) -> list[Outcome]:
-    """All outcomes of the current version of a site, in the order of the report."""
+def stored_outcomes(store: str, site: str, *, done: bool = False) -> list[Outcome]:
+    """All outcomes of the current version of a site, in the order they were found; with `done` those that worked too.
+
+    From the table that its exploration wrote; versions without one have the first of each kind in their report.
+    """
     from index.store import Store
-    from pipeline.explore.explain import outcomes
+    from index.store.fates import read_fates
+    from pipeline.explore.explain import outcomes, tabled
 
     opened = Store.open(store)
     snapshot = opened.read(site)
+    report = snapshot.manifest.report
     urls = {node.id: node.url for node in snapshot.graph.nodes.values()}
-    return list(outcomes(snapshot.manifest.report, urls))
+    table = str(report.get("fates", ""))
+    if not opened.blobs.has(table):
+        return list(outcomes(report, urls))
+    rows = (row for row in read_fates(opened.blobs.get(table)) if done or row["status"] != "done")
+    return list(tabled(rows, urls))
 
 
 def show_outcomes(

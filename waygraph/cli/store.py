@@ -56,7 +56,7 @@ def export(
     snapshot = opened.read(_stored_site(opened.sites(), site), version)
     arguments = (snapshot.manifest.site, snapshot.manifest.version, snapshot.graph)
     if form is ExportFormat.JSON:
-        content = to_bytes(to_json(*arguments, inherited=inherited))
+        content = to_bytes(to_json(*arguments, inherited=inherited, recognition=snapshot.recognition))
     else:
         content = to_graphml(*arguments, inherited=inherited).encode()
     if output is None:

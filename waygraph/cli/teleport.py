@@ -44,8 +44,9 @@ def teleport(
 ) -> None:
     """Start a browser, walk it to a state, checking the page before and after every step.
 
-    Exit code 0 only when it arrived: the page it ended on is the state that was asked for. A site
-    that has changed since it was mapped gives exit code 10, and says how far the walk came.
+    Exit code 0 only when it arrived: the page it ended on is the state that was asked for, or differs
+    from it in noise alone (an advertisement, a clock). A site that has changed since it was mapped gives
+    exit code 10, and says how far the walk came.
 
     \b
     Examples:
@@ -63,17 +64,17 @@ def teleport(
         result, picture = asyncio.run(walk)
     if screenshot is not None:
         _save(picture, screenshot)
-    arrived = result.outcome == "arrived"
     if as_json:
         print_json({"site": key, "target": goal, **result.to_json(), "screenshot": screenshot and str(screenshot)})
     else:
         for step in result.steps:
             say(step)
-        if arrived:
-            say(f"Arrived at [{goal[:8]}].")
+        if result.arrived:
+            noise = "" if result.outcome == "arrived" else " It looks a little different than when it was mapped."
+            say(f"Arrived at [{goal[:8]}].{noise}")
         if screenshot is not None:
             say(f"Picture: {screenshot}")
-    if arrived:
+    if result.arrived:
         return
     if as_json:
         raise typer.Exit(TeleportFailed.exit_code)
@@ -115,7 +116,7 @@ async def _walk(
         if origin is not None and is_node_id(origin):
             start = resolve_state(source, site, origin)
             began = await walk(page, source, site, start, settings=settings.browser)
-            if began.outcome != "arrived":
+            if not began.arrived:
                 raise TeleportFailed(f"The start [{start[:8]}] was not reached: {began.problem}", hint=_HINT)
             page = began.page
         else:

@@ -4,10 +4,11 @@ from pipeline.browser.guard.advice import advice
 from pipeline.browser.guard.judge import GuardMode, Judge
 from pipeline.browser.guard.reads import SAFE_METHODS, Sent
 from pipeline.browser.guard.rules import GuardRules
-from pipeline.browser.guard.watch import DocumentPolicy, HeldNavigation, NetworkGuard, Stopped, guard_script
+from pipeline.browser.guard.watch import ActsOnGet, DocumentPolicy, HeldNavigation, NetworkGuard, Stopped, guard_script
 
 __all__ = [
     "SAFE_METHODS",
+    "ActsOnGet",
     "DocumentPolicy",
     "GuardMode",
     "GuardRules",

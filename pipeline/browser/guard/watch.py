@@ -30,6 +30,9 @@ _PATTERNS = [
     for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
 ]
 
+#: What scripts ask for, and then do not show: no policy for documents sees it.
+_BY_SCRIPTS = {"XHR", "Fetch"}
+
 _EVERYTHING = [{"urlPattern": "*", "requestStage": "Request"}]
 
 #: What the in-page half calls, in pages (answered by Playwright) and in workers (a DevTools binding).
@@ -40,6 +43,9 @@ _MOST_RECORDS = 1_000
 
 #: Says why a document must not be loaded, or nothing when it may.
 DocumentPolicy = Callable[[str], str | None]
+
+#: Says whether an address acts when it is asked for, whatever the method: `/logout`.
+ActsOnGet = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,7 @@ class NetworkGuard:
     policy : which documents the main frame may load.
     rules : what only reads although its method says otherwise; those that come with waygraph when left out.
     access : headers to add to what goes to the site's own hosts.
+    acts : which addresses scripts may not ask for either, although a GET should change nothing.
     """
 
     def __init__(
@@ -98,8 +105,10 @@ class NetworkGuard:
         mode: GuardMode = "guard",
         rules: GuardRules | None = None,
         access: Access | None = None,
+        acts: ActsOnGet = lambda _: False,
     ) -> None:
         self._policy = policy
+        self._acts = acts
         self._access = access
         # Headers are asked for with images and styles as well.
         self._patterns = _EVERYTHING if access is not None and access.headers else _PATTERNS
@@ -192,7 +201,8 @@ class NetworkGuard:
         request = event["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
         sent = Sent(request["method"], request["url"], headers, _body_of(request))
-        return self._judge.may_change(sent, document=event["resourceType"] == "Document")
+        by_script = event["resourceType"] in _BY_SCRIPTS and self._acts(request["url"])
+        return by_script or self._judge.may_change(sent, document=event["resourceType"] == "Document")
 
     async def _decide(self, session: Session, event: Mapping[str, Any], main_frame: str, targets: TargetTree) -> None:
         request = event["request"]

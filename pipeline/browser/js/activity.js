@@ -11,6 +11,7 @@ const activity = {
   retargeted: [], // [link, its own target attribute] of links that were made to stay in this tab for a click
   inFlight: lasting(new Map()), // request -> start time
   timers: lasting(new Map()), // timer id -> due time
+  slowestCode: 0, // so long did the slowest script or style sheet of this document take
   observed: 0, // elements that wait to come into view (IntersectionObserver)
   swept: 0, // how many of them there were when the page was last scrolled through
   sweeps: 0, // how often that was since the last action
@@ -141,7 +142,13 @@ window.addEventListener("load", () => {
   activity.owed = now();
 });
 
-const resources = new PerformanceObserver(() => {
+const CODE = lasting(new Set(["script", "link", "css", "other"])); // what import() asks for counts as "other"
+const resources = new PerformanceObserver((list) => {
   activity.lastChange = now();
+  withNatives(() => {
+    for (const { initiatorType, duration } of list.getEntries()) {
+      if (CODE.has(initiatorType) && duration > activity.slowestCode) activity.slowestCode = duration;
+    }
+  });
 });
-resources.observe({ type: "resource" });
+resources.observe({ type: "resource", buffered: true });

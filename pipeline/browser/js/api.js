@@ -22,6 +22,7 @@ writeProperty(window, KEY, {
       const settled = await settle(options);
       return withNatives(() => stringify({ settled, digest: digest(), ...takeAllActivity() }));
     },
+    drawn,
     readHandlers,
     isHandled,
     changed,

@@ -2,7 +2,10 @@
 
 const MAX_FINISHES = 50; // a page that starts its animations again and again never comes to rest
 const BUSY_MS = 40; // a main thread that was away for longer was at work on something
-const MODULE_QUIET_MS = 200; // import() cannot be watched: where there are modules, wait for what they may import
+// import() cannot be watched: where there are modules, wait for what they may import, longer where scripts come slowly.
+const MODULE_QUIET_MS = 200;
+const MAX_MODULE_QUIET_MS = 1000;
+const moduleQuietMs = () => Math.min(Math.max(MODULE_QUIET_MS, 1.5 * activity.slowestCode), MAX_MODULE_QUIET_MS);
 
 const innerWaygraphs = function* (win) {
   for (const frame of win.document.querySelectorAll("iframe, frame")) {
@@ -55,7 +58,7 @@ const isQuiet = (quietMs, since) => {
     activity.inFlight.size === 0 &&
     activity.timers.size === 0 &&
     idle >= quietMs &&
-    (idle >= MODULE_QUIET_MS || !hasModules());
+    (idle >= moduleQuietMs() || !hasModules());
   // Asked last, since it makes the browser bring all styles up to date.
   if (!quiet || !finishAnimations()) return quiet;
   activity.lastChange = now();

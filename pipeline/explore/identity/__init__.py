@@ -1,6 +1,6 @@
 """When are two looks one state, when do many pages stand for one, and when does a site only repeat itself?"""
 
-from pipeline.explore.identity.features import change, features
+from pipeline.explore.identity.features import change
 from pipeline.explore.identity.parameters import VolatileParameters
 from pipeline.explore.identity.rebase import NO_NOISE, Noise, rebase
 from pipeline.explore.identity.recognise import CameBy, Placement, Recogniser
@@ -17,6 +17,5 @@ __all__ = [
     "Traps",
     "VolatileParameters",
     "change",
-    "features",
     "rebase",
 ]

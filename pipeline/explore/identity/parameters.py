@@ -9,8 +9,9 @@ from fnmatch import translate
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from index.graph.tokens import is_token, shape_of
 from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.explore.identity.templates import Difference, difference, is_token, shape_of
+from pipeline.explore.identity.templates import Difference, difference
 
 #: Parameters that never name a page, whatever their value.
 ALWAYS = (

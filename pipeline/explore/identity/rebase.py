@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from index.graph import node_id
+from index.graph.tokens import untokened
+from pipeline.browser.features import features
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.difference import difference_key
-from pipeline.explore.identity.features import change, features
-from pipeline.explore.identity.templates import untokened
+from pipeline.explore.identity.features import change
 
 
 @dataclass(frozen=True, slots=True)

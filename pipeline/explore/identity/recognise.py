@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from index.graph import Merge, UrlPolicy, normalize_url, similarity
+from pipeline.browser.features import Features, features
 from pipeline.browser.snapshot import Snapshot
-from pipeline.explore.identity.features import Features, change, content_key, features, same_links, without
+from pipeline.explore.identity.features import change, content_key, same_links, without
 from pipeline.explore.identity.parameters import VolatileParameters
 from pipeline.explore.identity.rebase import Noise
 from pipeline.explore.identity.skeleton import Skeleton
@@ -216,6 +217,16 @@ class Recogniser:
             return True
         least = SAME_PAGE_SIMILARITY if came_by == "load" else STAND_IN_SIMILARITY
         return similarity(known.structure, seen.structure) >= least
+
+    def change_of(self, node_id: str) -> Features | None:
+        """What in-page actions changed until this state was reached, noise aside, if that is known."""
+        known = self._changes.get(node_id)
+        return None if known is None else without(known[1], self._noise_at(self._known[node_id].url).features)
+
+    def noise_at(self, url: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Elements (first 12 characters) and features that are known to come and go by themselves at a URL."""
+        noise = self._noise.get(self.key(url))
+        return (frozenset(noise.elements), frozenset(noise.features)) if noise else (frozenset(), frozenset())
 
     # ---- learning ------------------------------------------------------------------------------------------------
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from index.graph import Merge, UrlPolicy, normalize_url
+from index.graph.tokens import shape_of
+from pipeline.browser.features import short_hash
 from pipeline.browser.snapshot import Snapshot
-from pipeline.explore.identity.features import short_hash
 from pipeline.explore.identity.parameters import link_places
-from pipeline.explore.identity.templates import difference, is_identifier, mask, shape_of
+from pipeline.explore.identity.templates import difference, is_identifier, mask
 from pipeline.explore.policy import Refusal
 
 #: Members of a group that were visited and agreed before the others are taken for the same without a visit.

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from index.graph.tokens import shape_of
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.difference import difference_key
 from pipeline.explore.identity.gain import MIN_NEW_WORDS, MIN_NEW_WORDS_OF_DATES, Group, pack, unpack
 from pipeline.explore.identity.recognise import CameBy
 from pipeline.explore.identity.skeleton import Skeleton
-from pipeline.explore.identity.templates import is_date, is_identifier, mask, shape_of
+from pipeline.explore.identity.templates import is_date, is_identifier, mask
 from pipeline.explore.policy import Refusal
 
 #: RFC 9110 asks for 8,000 at least; no page that a person is meant to find has a quarter of that.

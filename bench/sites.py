@@ -1,0 +1,511 @@
+"""How does the explorer do on sites that this project did not write?
+
+Gets three of them from package registries, serves them on loopback, explores each, then walks an agent's own unguarded
+page through 30 random teleports over the published map:
+
+    python -m bench.sites [--only NAME] [--scratch DIR] [--save]
+
+`--save` writes bench/sites.md, bench/results/sites.json and pictures. Nothing but this machine can be reached from the
+browsers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime as dt
+import io
+import json
+import logging
+import os
+import platform
+import random
+import re
+import shutil
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+from PIL import Image, ImageChops, ImageStat
+from playwright.async_api import Browser, Page
+
+from bench.real_sites import NotAvailable, Served, fetch, gentelella, python_docs, wagtail
+from index.graph import Node, normalize_url, site_key
+from index.store import EncoderInfo, MapDraft, Store
+from pipeline.browser.find import find_browser
+from pipeline.browser.launch import launch
+from pipeline.encode.counts import count_segments
+from pipeline.encode.protocol import Encoder
+from pipeline.encode.registry import create_encoder
+from pipeline.explore import SiteCapture, explore_site
+from waygraph.errors import NoPath
+from waygraph.local import StoreMap
+from waygraph.settings import BrowserSettings, EncodeSettings, Settings
+from waygraph.teleport import TeleportResult, teleport
+
+HERE = Path(__file__).parent
+BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
+SEED, PAIRS, TARGET = 2026, 30, 0.95
+#: Mean difference of grey values (0 to 255) up to which two small pictures show the same page.
+ALIKE = 6.0
+
+
+@dataclass(frozen=True)
+class Site:
+    """One site, how far it is explored, and how it is got."""
+
+    name: str
+    what: str
+    get: Callable[[Path], AbstractContextManager[Served]]
+    depth: int
+    max_states: int
+
+
+SITES = (
+    Site("gentelella", "npm: an admin dashboard", gentelella, 3, 120),
+    Site("python-docs", "Debian: documentation", python_docs, 2, 100),
+    Site("wagtail", "PyPI: a content management system, logged in", wagtail, 3, 120),
+)
+
+
+@dataclass
+class Teleports:
+    """30 walks of an unguarded page: how many arrived, how many of them also look like the recorded picture."""
+
+    walked: int = 0
+    arrived: int = 0
+    alike: int = 0
+    not_addressable: int = 0
+    without_goto: int = 0
+    median_ms: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Measured:
+    """What became of one site."""
+
+    name: str
+    start: str
+    depth: int
+    max_states: int
+    states: int = 0
+    addressable: int = 0
+    edges: int = 0
+    inherited: int = 0
+    seconds: float = 0.0
+    stopped_by: str = ""
+    depths: list[dict[str, Any]] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    blocked: dict[str, int] = field(default_factory=dict)
+    traps: dict[str, int] = field(default_factory=dict)
+    requests: dict[str, int] = field(default_factory=dict)
+    changed: bool = False
+    missed: dict[str, Any] = field(default_factory=dict)
+    teleports: Teleports = field(default_factory=Teleports)
+    pictures: list[tuple[str, str]] = field(default_factory=list)
+
+    def part(self, area: str) -> dict[str, int]:
+        """The counters of one area, largest first."""
+        found = {name.removeprefix(area): n for name, n in self.counters.items() if name.startswith(area)}
+        return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+async def measure(site: Site, served: Served, encoder: Encoder, scratch: Path, pictures: Path) -> Measured:
+    """Explore, publish, teleport, compare."""
+    settings = Settings(
+        browser=BROWSER,
+        explore={"depth": site.depth, "max_states": site.max_states, "storage_state": served.storage_state},
+    )
+    maps = scratch / "maps" / site.name
+    shutil.rmtree(maps, ignore_errors=True)
+    store = Store.open(str(maps), create=True)
+    before, asked = served.contents(), served.requests()
+    capture = await explore_site(served.start, settings=settings, blobs=store.blobs)
+    result = _summed_up(site, served.start, capture)
+    result.requests = dict(served.requests() - asked)
+    result.changed = served.contents() != before
+    print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
+    await asyncio.to_thread(_publish, store, capture, encoder, settings)
+    with StoreMap(str(maps)) as source:
+        result.teleports = await walks(capture, source, served.storage_state)
+    result.missed = await asyncio.to_thread(missed, site, served, capture, settings)
+    result.pictures = _pictures(site, capture, store, pictures)
+    return result
+
+
+def _summed_up(site: Site, start: str, capture: SiteCapture) -> Measured:
+    graph, report = capture.graph, capture.report
+    walked = [edge for edge in graph.edges if not edge.inherited]
+    return Measured(
+        name=site.name,
+        start=urlsplit(start).path,
+        depth=site.depth,
+        max_states=site.max_states,
+        states=len(graph),
+        addressable=sum(node.addressable for node in graph.nodes.values()),
+        edges=len(walked),
+        inherited=sum(1 for _ in graph.edges) - len(walked),
+        seconds=report.seconds,
+        stopped_by=report.stopped_by,
+        depths=[asdict(row) for row in report.depths],
+        counters=dict(report.counters),
+        failures=dict(Counter(_kind(failure.reason, start) for failure in report.failures).most_common()),
+        blocked=dict(
+            Counter(f"{b.method} {_kind(b.url, start)} ({b.kind})" for e in walked for b in e.blocked).most_common()
+        ),
+        traps=dict(Counter(skip.detail for skip in report.skips if skip.reason == "trap").most_common()),
+    )
+
+
+def _plain(text: str, start: str) -> str:
+    """Without the host and port of this run."""
+    parts = urlsplit(start)
+    return text.replace(f"{parts.scheme}://{parts.netloc}", "")
+
+
+def _kind(text: str, start: str) -> str:
+    """The beginning, without host and numbers: what is counted together."""
+    return re.sub(r"\d+", "#", " ".join(_plain(text, start).split()))[:110]
+
+
+def _publish(store: Store, capture: SiteCapture, encoder: Encoder, settings: Settings) -> None:
+    observations = list(capture.observations.values())
+    context = encoder.prepare_site(count_segments(observations))
+    pages = encoder.encode_pages(observations, context)
+    store.publish(
+        MapDraft(
+            site=capture.site,
+            start_url=capture.start_url,
+            graph=capture.graph,
+            observations=dict(capture.observations),
+            pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
+            encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+            capture=dict(capture.profile),
+            report=asdict(capture.report),
+            partial=capture.report.partial,
+            settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
+        )
+    )
+
+
+# ---- teleports -------------------------------------------------------------------------------------------------------
+
+
+def pairs(capture: SiteCapture, source: StoreMap) -> Iterator[tuple[Node, Node, bool]]:
+    """Seeded pairs with a known way: by turns with and without goto, to states with and without an address."""
+    chance = random.Random(SEED)
+    nodes = list(capture.graph.nodes.values())
+    kinds = {kind: [n for n in nodes if n.addressable is kind] for kind in (True, False)}
+    number = 0
+    for _ in range(PAIRS * 200):
+        if number == PAIRS:
+            return
+        allow_goto, addressable = number % 2 == 0, number % 4 < 2
+        begin, target = chance.choice(nodes), chance.choice(kinds[addressable] or nodes)
+        if begin.id != target.id and _has_way(source, capture.site, begin.id, target.id, allow_goto=allow_goto):
+            number += 1
+            yield begin, target, allow_goto
+
+
+def _has_way(source: StoreMap, site: str, begin: str, target: str, *, allow_goto: bool) -> bool:
+    try:
+        source.path(site, begin, target, allow_goto)
+        source.path(site, None, begin)
+    except NoPath:
+        return False
+    return True
+
+
+async def walks(capture: SiteCapture, source: StoreMap, storage_state: Path | None) -> Teleports:
+    """Walk a page that nobody guards, in a browser of its own."""
+    done, times = Teleports(), []
+    async with launch(BROWSER) as browser:
+        for begin, target, allow_goto in list(pairs(capture, source)):
+            page = await _agents_page(browser, storage_state)
+            done.walked += 1
+            done.not_addressable += not target.addressable
+            done.without_goto += not allow_goto
+            result = await teleport(page, source, capture.site, begin.id)
+            what = f"to the source {begin.url}"
+            if result.outcome == "arrived":
+                started = time.perf_counter()
+                result = await teleport(result.page, source, capture.site, target.id, allow_goto=allow_goto)
+                times.append((time.perf_counter() - started) * 1000)
+                what = f"{begin.url} -> {target.url}, goto {'allowed' if allow_goto else 'not allowed'}"
+            if result.outcome == "arrived" and result.node_id in {begin.id, target.id}:
+                done.arrived += result.node_id == target.id
+                recorded = await asyncio.to_thread(source.screenshot, capture.site, target.id)
+                difference = _difference(recorded, await result.page.screenshot(type="jpeg"))
+                done.alike += difference <= ALIKE
+                if difference > ALIKE:
+                    done.problems.append(_plain(f"arrived, but looks different ({difference:.0f}): {what}", begin.url))
+            else:
+                done.problems.append(_plain(f"{result.outcome}: {what}: {_why(result)}", begin.url))
+            await page.context.close()
+    done.median_ms = round(statistics.median(times)) if times else 0.0
+    return done
+
+
+def _why(result: TeleportResult) -> str:
+    return f"{result.problem} [{'; '.join(str(step) for step in result.steps[-3:])}]"
+
+
+async def _agents_page(browser: Browser, storage_state: Path | None) -> Page:
+    context = await browser.new_context(
+        viewport={"width": 1280, "height": 800},
+        reduced_motion="reduce",
+        locale="en-US",
+        timezone_id="UTC",
+        storage_state=storage_state,
+    )
+    return await context.new_page()
+
+
+def _difference(recorded: bytes, shown: bytes) -> float:
+    """Mean difference of two pictures' grey values, 0 to 255; small ones, so that a caret or an edge does not count."""
+    one, other = (Image.open(io.BytesIO(each)).convert("L").resize((160, 100)) for each in (recorded, shown))
+    return ImageStat.Stat(ImageChops.difference(one, other)).mean[0]
+
+
+# ---- what was missed -------------------------------------------------------------------------------------------------
+
+
+class _Links(HTMLParser):
+    """Link targets as they are written into a document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a" and (href := dict(attrs).get("href")):
+            self.found.append(href)
+
+
+def linked(served: Served, depth: int, settings: Settings, limit: int = 600) -> set[str]:
+    """Pages that a plain crawl finds: links as the server sends them, followed `depth` times."""
+    policy, cookies = settings.explore.url_policy, ""
+    if served.storage_state is not None:
+        state = json.loads(served.storage_state.read_text())
+        cookies = "; ".join(f"{cookie['name']}={cookie['value']}" for cookie in state["cookies"])
+    level, found = {normalize_url(served.start, policy)}, set[str]()
+    for _ in range(depth + 1):
+        further = set[str]()
+        for url in sorted(level):
+            if len(found) >= limit:
+                return found
+            try:
+                final, html = fetch(url, cookies)
+            except httpx.HTTPError:
+                continue
+            if not html:
+                continue
+            found.add(normalize_url(final, policy))
+            parser = _Links()
+            parser.feed(html)
+            further.update(normalize_url(urljoin(final, href), policy) for href in parser.found if _is_link(href))
+        level = {url for url in further if site_key(url) == site_key(served.start)} - found
+    return found
+
+
+def _is_link(href: str) -> bool:
+    return not href.startswith(("#", "mailto:", "tel:", "javascript:", "data:"))
+
+
+def missed(site: Site, served: Served, capture: SiteCapture, settings: Settings) -> dict[str, Any]:
+    """Known pages that no state shows, each with the reason that the report gives."""
+    policy = settings.explore.url_policy
+    seen = {node.url for node in capture.graph.nodes.values()}
+    known = {normalize_url(url, policy) for url in served.pages} or linked(served, site.depth, settings)
+    skipped = {
+        normalize_url(skip.target, policy): skip.reason
+        for skip in capture.report.skips
+        if skip.target.startswith("http") and "#" not in skip.target
+    }
+    targets = {normalize_url(e.action.target, policy) for e in capture.graph.edges if e.action.target}
+    why: dict[str, list[str]] = {}
+    for url in sorted(known - seen):
+        if url in skipped:
+            reason = f"skipped: {skipped[url]}"
+        elif url in targets:
+            reason = "redirects elsewhere"
+        elif capture.report.stopped_by:
+            reason = f"not reached before {capture.report.stopped_by}"
+        else:
+            reason = "no link shown within the depth"
+        why.setdefault(reason, []).append(_plain(url, served.start))
+    return {
+        "list": "all pages in the folder" if served.pages else f"links of a plain crawl to depth {site.depth}",
+        "known": len(known),
+        "reached": len(known & seen),
+        "only_ours": len(seen - known),
+        "why": {reason: len(urls) for reason, urls in why.items()},
+        "examples": {reason: urls[:6] for reason, urls in why.items()},
+    }
+
+
+# ---- the account -----------------------------------------------------------------------------------------------------
+
+
+def _pictures(site: Site, capture: SiteCapture, store: Store, where: Path, most: int = 6) -> list[tuple[str, str]]:
+    """Pictures of the start and of states that only actions lead to, with what does; the largest differences first."""
+    graph = capture.graph
+    start = next(iter(graph.nodes.values()))
+    chosen, kinds = [(start, "start")], set[tuple[str, str]]()
+    edges = [e for e in graph.edges if not e.inherited and not graph.nodes[e.target].addressable]
+    edges.sort(key=lambda e: -len(set(graph.nodes[e.source].structure) ^ set(graph.nodes[e.target].structure)))
+    for edge in edges:
+        kind = (graph.nodes[edge.target].url, edge.action.name)
+        if kind[0] not in {url for url, _ in kinds} and kind[1] not in {name for _, name in kinds}:
+            kinds.add(kind)
+            chosen.append(
+                (graph.nodes[edge.target], f"{edge.action} at {_plain(graph.nodes[edge.source].url, start.url)}")
+            )
+    where.mkdir(parents=True, exist_ok=True)
+    taken = []
+    for number, (node, how) in enumerate(chosen[:most]):
+        image = Image.open(io.BytesIO(store.blobs.get(capture.observations[node.id].screenshot)))
+        name = f"{site.name}-{number}.jpg"
+        image.resize((800, 800 * image.height // image.width)).save(where / name, quality=70, optimize=True)
+        taken.append((name, how))
+    return taken
+
+
+def table(results: list[Measured]) -> str:
+    rows = [
+        "| site | states (addressable) | edges (inherited) | seconds | states/s | failed | teleports | look alike |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    rows += [
+        f"| {r.name} | {r.states} ({r.addressable}) | {r.edges} ({r.inherited}) | {r.seconds:.0f}"
+        f" | {r.states / r.seconds:.2f} | {r.counters.get('explore/failed', 0)}"
+        f" | {r.teleports.arrived} of {r.teleports.walked} | {r.teleports.alike} of {r.teleports.arrived} |"
+        for r in results
+    ]
+    return "\n".join(rows)
+
+
+def account(r: Measured) -> str:
+    """One site in words, for people."""
+
+    def counted(counts: dict[str, int]) -> str:
+        return ", ".join(f"{name} {n}" for name, n in counts.items()) or "none"
+
+    t, c = r.teleports, r.counters
+    lines = [
+        f"From `{r.start}`, depth {r.depth}, at most {r.max_states} states"
+        + (f"; ended by `{r.stopped_by}`." if r.stopped_by else "; all of it was explored."),
+        "",
+        "- Depths: "
+        + "; ".join(
+            f"{row['depth']}: {row['states']} states, {row['activations']} actions, {row['seconds']:.0f} s"
+            for row in r.depths
+        )
+        + f". Actions saved by differencing: {c.get('diff/saved', 0)}.",
+        f"- Skipped: {counted(r.part('skip/'))}.",
+        f"- Merged: {counted(r.part('merge/'))}. Groups that were traps: {counted(r.traps)}.",
+        (
+            f"- Failed: {counted(r.failures)}. Second tries: {c.get('explore/retries', 0)}; looks at pages that had not"
+            f" settled: {c.get('settle/capped', 0)}; looks without a picture: {c.get('capture/failed', 0)}."
+        ),
+        (
+            f"- Stopped by the guard: {counted(r.blocked)}. The server saw: {counted(r.requests)};"
+            f" its contents have {'CHANGED' if r.changed else 'not changed'}."
+        ),
+        (
+            f"- Ways back: {counted(r.part('undo/'))}; {c.get('reach/replays', 0)} walked anew;"
+            f" contexts renewed {c.get('session/renewals', 0)} times, storage put back {c.get('session/resets', 0)}."
+        ),
+        (
+            f"- Teleports: {t.arrived} of {t.walked} arrived ({t.not_addressable} to states without an address,"
+            f" {t.without_goto} without goto; median {t.median_ms:.0f} ms), {t.alike} look like the recorded picture."
+        ),
+        *(f"  - {problem}" for problem in t.problems),
+        (
+            f"- Beside {r.missed['list']}: {r.missed['reached']} of {r.missed['known']} are states"
+            f" ({r.missed['only_ours']} more URLs are known to the map alone)."
+        ),
+        *(
+            f"  - {reason}: {n}, such as {', '.join(f'`{url}`' for url in r.missed['examples'][reason])}"
+            for reason, n in r.missed["why"].items()
+        ),
+        "",
+    ]
+    for name, how in r.pictures:
+        lines += [f"![{how}](results/sites/{name})", f"*{how}*", ""]
+    return "\n".join(lines)
+
+
+def bench(only: str, scratch: Path, pictures: Path) -> tuple[list[Measured], dict[str, str]]:
+    encoder = create_encoder(EncodeSettings())
+    results, absent = [], {}
+    for site in SITES:
+        if only and site.name != only:
+            continue
+        try:
+            with site.get(scratch) as served:
+                results.append(asyncio.run(measure(site, served, encoder, scratch, pictures)))
+        except NotAvailable as error:
+            absent[site.name] = str(error)
+            print(f"{site.name} could not be got: {error}", flush=True)
+            continue
+        print(f"\n## {site.name} ({site.what})\n\n{account(results[-1])}", flush=True)
+    return results, absent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", choices=[site.name for site in SITES])
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "waygraph-sites")
+    parser.add_argument("--save", action="store_true", help="write bench/sites.md and bench/results/")
+    parser.add_argument("--log", type=Path, help="write what the explorer logs to this file")
+    options = parser.parse_args()
+    if options.log:
+        logging.basicConfig(
+            filename=options.log, filemode="w", level=logging.INFO, format="%(relativeCreated)d %(message)s"
+        )
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    pictures = HERE / "results" / "sites" if options.save else options.scratch / "pictures"
+    results, absent = bench(options.only, options.scratch, pictures)
+    print(table(results))
+    if options.save and not options.only:
+        save(results, absent)
+
+
+def save(results: list[Measured], absent: dict[str, str]) -> None:
+    about = {
+        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        "browser": find_browser().path.name,
+    }
+    what = {site.name: site.what for site in SITES}
+    text = [
+        "# Sites that this project did not write",
+        "",
+        "Written by `python -m bench.sites --save`: "
+        + ", ".join(f"{name} {value}" for name, value in about.items())
+        + ".",
+        "",
+        table(results),
+        "",
+        *(f"Could not be got: {name} ({why})\n" for name, why in absent.items()),
+        *(f"## {r.name}\n\n{what[r.name]}. {account(r)}" for r in results),
+    ]
+    (HERE / "sites.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
+    document = about | {"sites": [asdict(r) for r in results], "absent": absent}
+    (HERE / "results" / "sites.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

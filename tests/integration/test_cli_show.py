@@ -1,0 +1,49 @@
+"""`waygraph show` lists what became of every element of a site that was really explored."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from waygraph.cli import main
+
+
+@pytest.fixture
+def show(shop, shop_store, capsys):
+    def run(*words):
+        code = main(["show", shop.capture.site, *words, "--store", str(shop_store), "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_everything_that_was_skipped_is_listed_not_only_what_fits_into_the_report(shop, show):
+    code, answer = show("--skipped", "--limit", "100000")
+    assert code == 0
+    skipped = {name.removeprefix("skip/"): n for name, n in shop.capture.report.counters.items() if name[:5] == "skip/"}
+    assert answer["reasons"] == skipped
+    assert answer["total"] == len(answer["outcomes"]) == sum(skipped.values())
+    urls = {node.url for node in shop.capture.graph.nodes.values()}
+    assert {row["url"] for row in answer["outcomes"]} <= urls
+
+
+def test_what_was_acted_on_is_listed_when_asked_for(shop, show):
+    _, answer = show("--done", "--limit", "100000")
+    acted = {(edge.source, str(edge.action)) for edge in shop.capture.graph.edges if not edge.inherited}
+    assert {(row["node_id"], row["element"]) for row in answer["outcomes"]} >= acted
+    assert Counter(row["kind"] for row in answer["outcomes"]).keys() == {"done"}
+    assert show("--failed")[1]["total"] == show("--pending")[1]["total"] == 0
+
+
+def test_the_table_and_not_the_report_is_read(shop, shop_store, show):
+    """The report of a version lists the first 2,000; without the table nothing else would be known."""
+    from index.store import Store
+    from index.store.fates import read_fates
+
+    store = Store.open(str(shop_store))
+    report = store.manifest(shop.capture.site).report
+    rows = list(read_fates(store.blobs.get(report["fates"])))
+    assert Counter(row["status"] for row in rows)["done"] > 0
+    _, answer = show("--skipped", "--limit", "1", "--offset", "1")
+    wanted = [row for row in rows if row["status"] == "skipped"][1]
+    assert answer["outcomes"][0]["element"] == wanted["element"]

@@ -1,0 +1,131 @@
+"""Does a teleport arrive on pages that never look the same twice, and only where it should?"""
+
+import asyncio
+
+import pytest
+
+from index.store import EncoderInfo, MapDraft, Store
+from pipeline.browser.launch import launch
+from pipeline.explore import explore_site
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.noise import KINDS, noise_pages, noise_truth
+from tests.sites.server import FixtureServer
+from tests.sites.truth import measure
+from waygraph.local import StoreMap
+from waygraph.settings import Settings
+from waygraph.teleport import teleport
+
+NAMES = ("ads", "bars", "csrf", "fast_carousel", "blocks", "stars")
+CALM = """<!doctype html><title>Calm</title><h1>A calm page</h1>
+<button onclick="this.nextElementSibling.toggleAttribute('hidden')">Menu</button>
+<ul hidden><li>The menu is open</li><li><a href="/contact">Write to us</a></li></ul>
+<p>Nothing ever changes here.</p><p>It has a second paragraph.</p>"""
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    """The site while it runs, its map, and the state that each true state is."""
+    kinds = tuple(kind for kind in KINDS if kind.name in NAMES)
+    pages = noise_pages(kinds)
+    pages["/about"] = CALM
+    with FixtureServer(pages) as site:
+        store = Store.open(str(tmp_path_factory.mktemp("noise") / "maps"), create=True)
+        settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2})
+        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
+        store.publish(
+            MapDraft(
+                site=capture.site,
+                start_url=capture.start_url,
+                graph=capture.graph,
+                observations=dict(capture.observations),
+                pages={},
+                encoder=EncoderInfo("none", 1, "none"),
+                capture=dict(capture.profile),
+                settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
+                recognition=capture.recognition,
+            )
+        )
+        found = measure(noise_truth(kinds), capture.graph, capture.observations, site.url)
+        ids = {name: members[0] for name, members in found.members.items() if members}
+        with StoreMap(store.location) as maps:
+            yield site, capture, maps, ids
+
+
+def calm_states(capture):
+    """The calm page and its open menu."""
+    said = {o.node_id: [s.text for s in o.segments] for o in capture.observations.values() if o.url.endswith("/about")}
+    (closed,) = [node_id for node_id, texts in said.items() if "The menu is open" not in texts]
+    (opened,) = [node_id for node_id, texts in said.items() if "The menu is open" in texts]
+    return closed, opened
+
+
+def walk(noisy, *targets, script=""):
+    """Teleport to each target in a page of its own; results, and what the page said in the end."""
+    _, capture, maps, _ = noisy
+
+    async def run():
+        ended = []
+        async with launch(LOOPBACK_ONLY) as browser:
+            for target in targets:
+                context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+                page = await context.new_page()
+                if script:
+                    await page.add_init_script(f"addEventListener('DOMContentLoaded', () => {{ {script} }})")
+                result = await teleport(page, maps, capture.site, target)
+                ended.append((result, await result.page.inner_text("body")))
+                await context.close()
+        return ended
+
+    return asyncio.run(run())
+
+
+def test_pages_with_noise_are_reached_and_their_menus_are_really_open(noisy):
+    ids = noisy[3]
+    names = [f"{name}{what}" for name in NAMES for what in ("", " menu", " tab")]
+    ended = walk(noisy, *(ids[name] for name in names))
+    outcomes = {name: result.outcome for name, (result, _) in zip(names, ended, strict=True)}
+    assert set(outcomes.values()) <= {"arrived", "arrived_equivalent"}, outcomes
+    assert "arrived_equivalent" in outcomes.values()
+    for name, (result, text) in zip(names, ended, strict=True):
+        assert result.node_id == ids[name]
+        assert ("The menu is open" in text) is name.endswith(" menu")
+        assert ("Second panel" in text) is name.endswith(" tab")
+
+
+def test_an_advertisement_more_is_no_reason_to_fail(noisy):
+    """Below what is there: no element moves, but no look was ever like this."""
+    script = "const ad = document.createElement('aside'); ad.textContent = 'Buy more'; document.body.append(ad);"
+    ended = walk(noisy, *calm_states(noisy[1]), script=script)
+    assert [result.outcome for result, _ in ended] == ["arrived_equivalent"] * 2
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "addEventListener('click', (e) => e.stopImmediatePropagation(), true)",
+        "document.querySelector('li').remove()",
+        "document.querySelector('button').textContent = 'Renamed'",
+        "document.querySelector('button').remove()",
+    ],
+    ids=["a click does nothing", "an entry is missing", "button renamed", "no button"],
+)
+def test_a_closed_or_different_menu_is_not_the_open_menu(noisy, script):
+    _, opened = calm_states(noisy[1])
+    ((result, _),) = walk(noisy, opened, script=script)
+    assert not result.arrived
+    assert result.node_id != opened
+    assert result.problem
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "document.querySelector('ul').hidden = false; document.body.append('and an advertisement')",
+        "document.body.innerHTML = '<h1>Log in</h1><input type=password><button>Log in</button>'",
+    ],
+    ids=["its menu is open", "it asks for a password"],
+)
+def test_a_page_that_shows_another_state_is_not_reached(noisy, script):
+    closed, _ = calm_states(noisy[1])
+    ((result, _),) = walk(noisy, closed, script=script)
+    assert not result.arrived
