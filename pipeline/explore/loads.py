@@ -152,10 +152,15 @@ class Loads:
         self._loads: dict[str, asyncio.Future[Load]] = {}
 
     def know(self, url: str, load: Load) -> None:
-        """Take over what was loaded elsewhere: the start page, or in the run that this one resumes."""
+        """Take over what was loaded in the run that this one resumes."""
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         future.set_result(load)
         self._loads[normalize_url(url, self._policy)] = future
+
+    async def alias(self, url: str, load: Load) -> None:
+        """Take note, for a resumed run too, of another URL that what was loaded goes by."""
+        await self._record(normalize_url(url, self._policy), load)
+        self.know(url, load)
 
     async def get(self, url: str, loader: Loader, referrer: str = "") -> Load:
         """What loading `url` shows; `loader` does it when nobody has."""
@@ -167,8 +172,9 @@ class Loads:
                 async with loader.pace.idle():
                     return await asyncio.shield(known)
             except asyncio.CancelledError:
-                # Whoever was at it gave up; when it is we who are cancelled, that goes on.
-                if not known.cancelled():
+                # Whoever was at it gave up; when it is we who are cancelled, perhaps as well, that goes on.
+                task = asyncio.current_task()
+                if not known.cancelled() or (task is not None and task.cancelling()):
                     raise
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         self._loads[key] = future

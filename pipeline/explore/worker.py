@@ -196,9 +196,10 @@ class Worker:
 
     async def _act(self, stage: _Stage, candidate: Candidate, *, hold: bool) -> _Happened:
         page, stage.used = stage.page, True
-        page.take_stopped()
         page.guard.hold = hold
         await self._pace.before_action(stage.state.url)
+        # Where the page wanted to go by itself until now is not this action's doing.
+        page.take_stopped()
         requests = page.guard.requests
         performed = await page.view.perform(candidate.action)
         quiet = await page.view.settle_digest()
