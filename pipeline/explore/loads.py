@@ -25,7 +25,7 @@ _TRIES = 2
 #: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
 LOST, LOSSES = "browser has been closed", 3
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
-_VISITS = 3
+VISITS = 3
 #: From this HTTP status on, or with so few elements, a page may be one that keeps us out.
 _REFUSING, _LITTLE = 400, 10
 
@@ -75,7 +75,7 @@ class Loader:
                     return await self._load(page, url, referrer)
                 except TurnedAway as error:
                     turned_away += 1
-                    if turned_away == _VISITS:
+                    if turned_away == VISITS:
                         return Load(problem=error.message)
                 except (BrowserFailure, PlaywrightError) as error:
                     stopped = page.take_stopped()
@@ -95,18 +95,12 @@ class Loader:
     async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
         page.take_stopped()
         acted = await page.view.goto(url, referrer=referrer)
-        seen, answer = acted.snapshot, page.view.answer
+        seen = acted.snapshot
         stopped = page.take_stopped()
         self._counters["browser/loads"] += 1
         self._counters["settle/capped"] += int(seen.capped)
         self._counters["look/cut"] += int(seen.cut)
-        again = self.pace.answered(url, seconds=answer.seconds, status=seen.status, retry_after=answer.retry_after)
-        if blocker := await _blocker(page, seen):
-            self._counters["block/pages"] += 1
-            self.pace.blocked(url, blocker)
-            raise TurnedAway(f"{url} shows a block page ({blocker}).")
-        if again:
-            raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
+        await check_answer(page, seen, url, pace=self.pace, counters=self._counters)
         if said := advice(stopped.blocked, None, seen):
             self._advise(said)
         await self._see(seen, lambda: page.capture(acted))
@@ -133,6 +127,24 @@ class Loader:
         page, self._page = self._page, None
         if page is not None:
             await page.close()
+
+
+async def check_answer(page: GuardedPage, seen: Snapshot, url: str, *, pace: Pace, counters: Counter[str]) -> None:
+    """Learn from the answer to a document that was just loaded.
+
+    Raises
+    ------
+    TurnedAway
+        When the host asks to come again later, or keeps us out; it is left alone for a while then.
+    """
+    answer = page.view.answer
+    again = pace.answered(url, seconds=answer.seconds, status=seen.status, retry_after=answer.retry_after)
+    if blocker := await _blocker(page, seen):
+        counters["block/pages"] += 1
+        pace.blocked(url, blocker)
+        raise TurnedAway(f"{url} shows a block page ({blocker}).")
+    if again:
+        raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
 
 
 async def _blocker(page: GuardedPage, seen: Snapshot) -> str | None:
