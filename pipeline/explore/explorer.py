@@ -48,6 +48,8 @@ log = logging.getLogger(__name__)
 STAND_IN_SIMILARITY = 0.9
 #: After so many commits in a level a checkpoint is written: a resumed run has no more than these to take in again.
 _COMMITS_PER_CHECKPOINT = 500
+#: A host that turned us away so often in a row does not want to be mapped now.
+_MOST_COOL_DOWNS = 5
 
 
 class NoBrowserError(Exception):
@@ -363,6 +365,8 @@ class Explorer:
             self.account.interrupt("max_seconds")
         elif self._start.walls.bytes_received > self._settings.explore.max_bytes:
             self.account.interrupt("max_bytes")
+        elif self._pacer.cool_downs(self._start.site) > _MOST_COOL_DOWNS:
+            self.account.interrupt("turned_away")
         return self.account.partial
 
     async def _unless_stopped(self, work: Awaitable[None]) -> None:

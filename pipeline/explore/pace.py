@@ -102,7 +102,6 @@ class Pace:
         """Learn from an answer; returns whether the host asks to come again later."""
         return self._pacer.answered(site_key(url), seconds=seconds, status=status, retry_after=retry_after)
 
-    def blocked(self, url: str, reason: str) -> int:
-        """The host showed a block page: leave it alone for a while; returns how often in a row that was so."""
+    def blocked(self, url: str, reason: str) -> None:
+        """The host showed a block page: leave it alone for a while, for longer each time."""
         self._pacer.cool_down(site_key(url), reason)
-        return self._pacer.cool_downs(site_key(url))
