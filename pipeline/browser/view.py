@@ -313,6 +313,8 @@ class PageView:
             if self.leave is not None and action.target.startswith(("http:", "https:")):
                 await self.leave(action.target)
             self._hovering = holds(action)
+            if found.get("draws"):
+                await self.drawn()  # what a chart answers depends on what it has drawn under the pointer
             await self._gesture(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
             if action.kind == "input":
                 await self._ask(f"() => {_WAYGRAPH}?.changed()", None)

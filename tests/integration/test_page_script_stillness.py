@@ -208,3 +208,20 @@ def test_a_picture_is_taken_when_a_chart_has_drawn_itself():
     picture = Image.open(io.BytesIO(visit(html, work).screenshot))
     red, green, _ = picture.getpixel((1000, 400))
     assert (red < 50, green > 200) == (True, True)
+
+
+def test_a_chart_is_pointed_at_when_it_has_drawn_itself():
+    """What it answers depends on what is drawn under the pointer: here nothing before 600 ms have passed."""
+    html = """<canvas width=1200 height=700></canvas><p></p><script>
+      const canvas = document.querySelector('canvas'), brush = canvas.getContext('2d'), start = performance.now();
+      const share = () => Math.min((performance.now() - start) / 600, 1);
+      const draw = () => { brush.fillRect(0, 0, 1200 * share(), 700); if (share() < 1) requestAnimationFrame(draw); };
+      draw();
+      canvas.onclick = () => document.querySelector('p').textContent = share() < 1 ? 'Nothing' : 'Bar';</script>"""
+
+    async def work(page, site):
+        seen = (await page.view.goto(site.url)).snapshot
+        clicked = await page.view.act(next(c.action for c in seen.candidates if c.action.kind == "click"))
+        return texts(clicked.snapshot)
+
+    assert "Bar" in visit(html, work)
