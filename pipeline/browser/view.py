@@ -226,9 +226,12 @@ class PageView:
             When the document cannot be loaded; `str(error)` holds Chromium's `net::ERR_...`.
         """
         start = time.monotonic()
-        self._hovering = False
+        was_hovering, self._hovering = self._hovering or not self._own, False
         self._forget()
         try:
+            if was_hovering:
+                # The pointer would rest on whatever the next document shows there.
+                await self.within(self.page.mouse.move(*PARKED))
             if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
                 await self.within(self.page.goto("about:blank"))
             async with self.turn(url) as over:
