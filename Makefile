@@ -14,7 +14,7 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-by-make
-BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal
+BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy $(BENCHES)

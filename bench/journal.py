@@ -32,8 +32,8 @@ import psutil
 from index.graph import Action, Box, Edge, Segment
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.journal import Journal
-from pipeline.explore.journal_records import Checkpoint, StateRow
-from pipeline.explore.state import Load
+from pipeline.explore.journal_records import Checkpoint
+from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
 
 TARGET_RESUME_S = 5.0
@@ -121,7 +121,7 @@ async def explore(path: Path, states: int) -> dict[str, object]:
     """Fill a journal as an exploration would: the committed part by checkpoints, and a level under way."""
     edges = [Edge(node_id(i), node_id(i % states), candidate(i).action, 100.0) for i in range(states * ITEMS_PER_STATE)]
     rows = [
-        StateRow(node_id(i), f"http://site.test/page/{i}", "", f"Page {i}", i % 4, node_id(0)) for i in range(states)
+        State(node_id(i), f"http://site.test/page/{i}", "", f"Page {i}", i % 4, node_id(0)) for i in range(states)
     ]
     looks = [look(i) for i in range(min(states, 500))]
     seconds: dict[str, float] = {}

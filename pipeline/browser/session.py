@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -96,6 +97,10 @@ class Pacing(Protocol):
         """A document was asked for at the host of `url`."""
         ...
 
+    async def redirected(self, url: str) -> None:
+        """Wait, under a turn that is not over, before the document that it was taken for is asked for elsewhere."""
+        ...
+
 
 class GuardedPage:
     """One page of our own, in a context of its own: looked at, acted on, guarded, captured. Close it when done."""
@@ -105,7 +110,7 @@ class GuardedPage:
     ) -> None:
         self._context = context
         self._pace = pace
-        self._has_turn = False
+        self._has_turn = self._is_loading = False
         if pace is not None:
             view.turn, view.leave = self._turn, self._leave
             guard.before_document = self._wait_for_turn
@@ -172,11 +177,11 @@ class GuardedPage:
             yield lambda: None
             return
         async with self._pace.turn(url) as turn:
-            self._has_turn = True
+            self._has_turn = self._is_loading = True
             try:
                 yield turn.over
             finally:
-                self._has_turn = False
+                self._has_turn = self._is_loading = False
 
     async def _leave(self, url: str) -> None:
         """A turn for a document that an action is about to ask for."""
@@ -190,6 +195,12 @@ class GuardedPage:
         has_turn, self._has_turn = self._has_turn, False
         if has_turn:
             self._pace.used(url)
+            return
+        if self._is_loading:
+            # A redirect: the turn of its host may be our own, which is not over before the redirect was followed.
+            began = time.monotonic()
+            await self._pace.redirected(url)
+            self.view.held_back_s += time.monotonic() - began
             return
         async with self._pace.turn(url):
             pass

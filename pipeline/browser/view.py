@@ -143,6 +143,8 @@ class PageView:
         """Awaited before an action on a link: what it leads to may have to wait for its host's turn."""
         self.answer = Answer(0.0, "")
         """How the server answered when the last document was loaded."""
+        self.held_back_s = 0.0
+        """So long the document that is being loaded had to wait on its way, which is not the server's doing."""
         self.open_tab: Callable[[], Awaitable[Page]] | None = None
         """Opens the tabs that the page asks for; set where the page itself may not."""
         page.on("popup", self._popups.put_nowait)
@@ -235,7 +237,7 @@ class PageView:
             if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
                 await self.within(self.page.goto("about:blank"))
             async with self.turn(url) as over:
-                start = time.monotonic()
+                start, self.held_back_s = time.monotonic(), 0.0
                 answer = await self.within(
                     self.page.goto(
                         url,
@@ -247,7 +249,8 @@ class PageView:
                 over()
         except PlaywrightError as error:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
-        self.answer = Answer(time.monotonic() - start, answer.headers.get("retry-after", "") if answer else "")
+        seconds = time.monotonic() - start - self.held_back_s
+        self.answer = Answer(seconds, answer.headers.get("retry-after", "") if answer else "")
         snapshot, banners = await self._past_banners(await self.observe())
         return Acted("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start), banners=banners)
 

@@ -95,9 +95,11 @@ class Account:
         """What a resumed run must know besides the counters, as plain JSON."""
         return {
             "planned": self.planned,
-            "stopped_by": self.stopped_by,
+            # Who goes on with an interrupted run is not interrupted.
+            "stopped_by": "" if self.partial else self.stopped_by,
             "seconds": self._seconds_before + self.seconds,
             "depths": [[row.depth, row.states, row.activations, row.seconds] for row in self._depths],
+            "advice": list(self.advice),
         }
 
     def recall(self, memory: Mapping[str, Any], counters: Mapping[str, int]) -> None:
@@ -106,6 +108,7 @@ class Account:
         self.planned, self.stopped_by = memory["planned"], memory["stopped_by"]
         self._seconds_before = memory["seconds"]
         self._depths = [DepthRow(*row) for row in memory["depths"]]
+        self.advice = dict.fromkeys(memory["advice"])
 
     def report(self, fates: Iterable[Fate], *, table: str = "") -> ExploreReport:
         """The account as plain data; `fates` are all there are, and `table` the blob that holds them."""

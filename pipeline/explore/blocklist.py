@@ -131,3 +131,11 @@ class BlockList:
             if rule.matches(candidate.action):
                 return Refusal("rule", rule.name, f"the user's rule '{rule.name}'")
         return None
+
+    def refuse_url(self, url: str) -> Refusal | None:
+        """Why a script or redirect must not go to a URL: by rules that know addresses alone."""
+        for rule in self.block:
+            knows_address_alone = rule.href is not None and rule.text is rule.xpath is rule.role is None
+            if knows_address_alone and compile_pattern(rule.href or "").search(url) is not None:
+                return Refusal("rule", rule.name, f"the user's rule '{rule.name}'")
+        return None

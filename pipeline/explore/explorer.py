@@ -109,6 +109,8 @@ class Explorer:
         self._loads = Loads(explore.url_policy, journal.record_load)
         self._undo = Undo(counters)
         self._watch = LoginWatch(start.site, start.logged_in)
+        self._cap: int | None = None
+        """The item of the last level at which a cap cut it off."""
         self._kept_states = self._kept_edges = 0
         """So many of the states and edges are in the journal's last checkpoint."""
 
@@ -125,10 +127,10 @@ class Explorer:
         level = 0
         try:
             if self._resumed is not None:
-                level = self._recall()
+                level = await self._recall()
             else:
                 await self._first_state(workers[0])
-            while level < explore.depth and not self.account.stopped_by and (states := self._at_depth(level)):
+            while level < explore.depth and not self._has_ended() and (states := self._at_depth(level)):
                 if self._browsers.is_stale:
                     await asyncio.gather(*(worker.close() for worker in workers))
                 await self._expand(states, level, workers)
@@ -140,27 +142,32 @@ class Explorer:
             await asyncio.gather(*(worker.close() for worker in workers))
         return await self._result()
 
+    def _has_ended(self) -> bool:
+        """Whether no further level is begun. What an earlier process began is gone on with, whatever limit it met."""
+        return self.account.partial or (self._resumed is None and bool(self.account.stopped_by))
+
     # ---- one level ---------------------------------------------------------------------------------------------
 
     async def _expand(self, states: Sequence[State], depth: int, workers: Sequence[Worker]) -> None:
         """Act on every new element of the states of one level; the states found make up the next (Alg. 1, l. 5-24)."""
         began, counters = time.monotonic(), self.account.counters
-        before, activated = len(self._growth.states), counters["explore/activations"]
+        activated = counters["explore/activations"]
         await self._unless_stopped(self._probe_all(states, workers))
-        if self._must_stop():
+        if self._must_stop() and self._resumed is None:
             return
+        ways = self._ways(depth)
         level = await self._plan(states, depth)
-        growth = self._growth
-        ways = Ways({s.id: s.url for s in growth.states.values() if self._is_addressable(s)}, growth.edges)
 
         async def work(worker: Worker) -> None:
             while not self._must_stop() and (chunk := level.take()):
                 await self._work_off(chunk, level, worker, ways, depth)
 
         await self._unless_stopped(_all(work(worker) for worker in workers))
+        if level.closed:
+            self._cap = level.committed
         if self.account.partial:
             level.stop()
-        found = len(growth.states) - before
+        found = len(self._at_depth(depth + 1))
         activations = counters["explore/activations"] - activated
         self.account.finish_depth(depth + 1, found, activations, time.monotonic() - began)
 
@@ -180,6 +187,7 @@ class Explorer:
             lambda item, outcome: self._commit(item, outcome, depth + 1),
             committed=resumed.committed,
             done=resumed.outcomes.keys(),
+            closed=self.account.stopped_by == "max_states",
         )
         for index, outcome in resumed.outcomes.items():
             level.done(items[index], outcome)
@@ -188,7 +196,7 @@ class Explorer:
 
     async def _work_off(self, chunk: Sequence[Item], level: Level, worker: Worker, ways: Ways, depth: int) -> None:
         worker.begin_chunk()
-        state, way = self._looks.get(chunk[0].state_id), self._way_to(chunk[0].state_id, ways)
+        state, way = self._looks.get(chunk[0].state_id), ways.to(chunk[0].state_id)
         for item in chunk:
             if level.closed or self._must_stop():
                 return
@@ -208,7 +216,7 @@ class Explorer:
     def _commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
         # What was found out while the item was under way decides here, where the order is canonical. Refusals are never
         # taken back, so that what a worker left alone for one is refused here too.
-        if refusal := self._frontier.refuse_now(item):
+        if refusal := self._frontier.refuse_at_last(item):
             outcome = Outcome(left_out=(refusal.reason, refusal.detail))
         return self._growth.commit(item, outcome, depth)
 
@@ -221,8 +229,14 @@ class Explorer:
 
     # ---- reaching states -----------------------------------------------------------------------------------------
 
-    def _way_to(self, node_id: str, ways: Ways) -> tuple[PathStep, ...] | None:
-        return ways.to(node_id, {each: state.url for each, state in self._growth.states.items()})
+    def _ways(self, depth: int) -> Ways:
+        """Ways over what was known before the level `depth` began, also when an earlier process began it."""
+        known = {id_: state for id_, state in self._growth.states.items() if state.depth <= depth}
+        return Ways(
+            {id_: state.url for id_, state in known.items()},
+            [id_ for id_, state in known.items() if self._is_addressable(state)],
+            [e for e in self._growth.edges if e.target in known and known[e.source].depth < depth],
+        )
 
     def _agrees(self, seen: Snapshot, step: PathStep) -> bool:
         """Whether a look on the way is what the map expects there, or near enough to go on from."""
@@ -269,7 +283,7 @@ class Explorer:
         state = self._growth.begin(self._looks.get(load.node_id))
         for banner in self._start.banners:
             self.account.counters[f"banner/{banner.choice}"] += 1
-        self._loads.know(state.url, load)
+        await self._loads.alias(state.url, load)
         self.account.finish_depth(0, 1, 0, time.monotonic() - began)
 
     async def _see(self, seen: Snapshot, take: TakeCapture) -> None:
@@ -290,10 +304,14 @@ class Explorer:
             edges=edges,
             fates=self.account.take_fates(),
             counters=dict(self.account.counters),
-            memories={"account": self.account.remember(), "growth": growth.remember()},
+            memories={
+                "account": self.account.remember(),
+                "growth": growth.remember(),
+                "robots": self._start.robots.remember() if self._start.robots is not None else [],
+            },
         )
 
-    def _recall(self) -> int:
+    async def _recall(self) -> int:
         """Take over what an earlier process found; returns the depth that it was working on."""
         resumed = self._resumed
         if resumed is None:
@@ -302,6 +320,8 @@ class Explorer:
             self._loads.know(url, load)
         self._growth.recall(resumed.memories["growth"], resumed.states, resumed.edges)
         self.account.recall(resumed.memories["account"], resumed.counters)
+        if self._start.robots is not None:
+            await self._start.robots.recall(resumed.memories["robots"])
         self._kept_states, self._kept_edges = len(resumed.states), len(resumed.edges)
         log.info("explore/resumed %s: %d states, depth %d", self._start.site, len(resumed.states), resumed.depth)
         return resumed.depth
@@ -380,7 +400,7 @@ class Explorer:
         states, look = self._growth.states, self._looks.get
         graph = build_graph(states, self._growth.edges, self._load_ms, self._settings.explore.diff, look)
         redactor = self._start.redactor
-        fates = [redactor.fate(fate) for fate in self._journal.fates(self.account.fates)]
+        fates = [redactor.fate(fate) for fate in self._journal.fates(self.account.fates, cap=self._cap)]
         table = await asyncio.to_thread(lambda: self._sink.put(fates_table(asdict(fate) for fate in fates)))
         explored = SiteCapture(
             site=self._start.site,

@@ -56,6 +56,7 @@ class Frontier:
             for candidate in self._new(state, seen):
                 refusal = trapped or self._refusal(candidate, seen) or self._refuse_more(candidate)
                 if refusal is not None:
+                    self._note(candidate, refusal)
                     account.skip(refused(state.id, candidate, refusal))
                 elif len(items) >= budget:
                     account.skip(Skip(state.id, "max_activations", str(candidate.action)))
@@ -82,5 +83,15 @@ class Frontier:
         return self._traps.refuse_link(url) or (self._skeleton.refuse_link(url) if self._skeleton else None)
 
     def refuse_now(self, item: Item) -> Refusal | None:
-        """Why an item that was planned is not wanted any more."""
+        """Why an item that was planned is not wanted any more. Changes nothing: workers ask at any time."""
         return self._traps.refuse_state(item.state_id) or self._refuse_more(item.candidate)
+
+    def refuse_at_last(self, item: Item) -> Refusal | None:
+        """The same when the item's turn to be committed has come: what is not visited is counted."""
+        if refusal := self.refuse_now(item):
+            self._note(item.candidate, refusal)
+        return refusal
+
+    def _note(self, candidate: Candidate, refusal: Refusal) -> None:
+        if refusal.reason == "skeleton" and self._skeleton is not None:
+            self._skeleton.leave(candidate.action.target)

@@ -53,7 +53,7 @@ _PAGE = 2_000
 class Journal:
     """The durable side of one exploration. Made by `open`; used by one process, from one event loop.
 
-    Methods that write return when the write is on the disk; a cancelled one happened or did not, never half. They raise
+    Methods that write return when the write is on the disk; a cancelled one happens all the same. They raise
     `StoreError` when the disk is full or the folder became unwritable: then nothing of that call was written, and
     everything before it is kept.
     """
@@ -205,20 +205,22 @@ class Journal:
 
     # ---- account -------------------------------------------------------------------------------------------------
 
-    def fates(self, current: Iterable[Fate] = ()) -> Iterator[Fate]:
+    def fates(self, current: Iterable[Fate] = (), *, cap: int | None = None) -> Iterator[Fate]:
         """Every element and URL that was ever discovered, and what became of it: once each.
 
         Parameters
         ----------
         current : fates that no checkpoint has yet, as `Checkpoint` takes them: of the level under way.
+        cap : from this item on the level under way was cut off, whether some of it had been performed by then or not.
         """
         try:
-            yield from self._fates(list(current))
+            yield from self._fates(list(current), cap)
         except (Unreadable, TypeError, ValueError) as error:
             raise self._damaged(error) from error
 
-    def _fates(self, current: Sequence[Fate]) -> Iterator[Fate]:
+    def _fates(self, current: Sequence[Fate], cap: int | None) -> Iterator[Fate]:
         depth, committed = self._progress()
+        end = key_of(depth + 1, 0) if cap is None else key_of(depth, cap)
         since = {key_of(depth, fate.item): fate for fate in current if fate.item is not None}
         for key, fate, has_outcome, state, candidate in self._pages(
             """SELECT i.key, f.fate, o.key IS NOT NULL, i.state, i.candidate FROM items i
@@ -227,7 +229,7 @@ class Journal:
         ):
             known = since.get(key) or (unpack(fate, Fate) if fate else None)
             if known is None:
-                is_done = has_outcome or key < key_of(depth, committed)
+                is_done = (has_outcome and key < end) or key < key_of(depth, committed)
                 element = str(unpack(candidate, Candidate).action)
                 known = Fate(to_text(state), element, "done" if is_done else "pending", item=key & INDEX)
             yield known
@@ -270,7 +272,8 @@ class Journal:
         if settled is not None:
             write.add_done_callback(settled)
         try:
-            await asyncio.wrap_future(write)
+            # Not withdrawn when we are cancelled: others rely on a look that was added, and a checkpoint is made once.
+            await asyncio.shield(asyncio.wrap_future(write))
         except Damaged as error:
             raise self._damaged(error) from error
 

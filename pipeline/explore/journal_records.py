@@ -16,7 +16,7 @@ from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
 
 #: Version of what is in the file. One written by another version is not resumed.
-FORMAT = 1
+FORMAT = 2
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;

@@ -38,6 +38,7 @@ class Level:
     commit : takes an item's outcome into the graph; returns False to end the level there, at a cap.
     committed : so many items are part of the graph already.
     done : further items whose outcomes an earlier run left behind; they are handed in, and not given out.
+    closed : it was ended at a cap already.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Level:
         *,
         committed: int = 0,
         done: Collection[int] = (),
+        closed: bool = False,
     ) -> None:
         self._items = items
         self._commit = commit
@@ -62,7 +64,7 @@ class Level:
                     self._chunks.append(chunk)
         self._outcomes: dict[int, Outcome] = {}
         self.committed = committed
-        self.closed = False
+        self.closed = closed
 
     @property
     def pending(self) -> int:
@@ -78,7 +80,7 @@ class Level:
         self._outcomes[item.index] = outcome
         while not self.closed and self.committed in self._outcomes:
             self.closed = not self._commit(self._items[self.committed], self._outcomes.pop(self.committed))
-            self.committed += 1
+            self.committed += not self.closed
 
     def stop(self) -> None:
         """End the level early (wall time, interrupt): commit what is done, gaps or not, and give out nothing more."""

@@ -25,7 +25,7 @@ _TRIES = 2
 #: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
 LOST, LOSSES = "browser has been closed", 3
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
-_VISITS = 3
+VISITS = 3
 #: From this HTTP status on, or with so few elements, a page may be one that keeps us out.
 _REFUSING, _LITTLE = 400, 10
 
@@ -75,7 +75,7 @@ class Loader:
                     return await self._load(page, url, referrer)
                 except TurnedAway as error:
                     turned_away += 1
-                    if turned_away == _VISITS:
+                    if turned_away == VISITS:
                         return Load(problem=error.message)
                 except (BrowserFailure, PlaywrightError) as error:
                     stopped = page.take_stopped()
@@ -95,18 +95,12 @@ class Loader:
     async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
         page.take_stopped()
         acted = await page.view.goto(url, referrer=referrer)
-        seen, answer = acted.snapshot, page.view.answer
+        seen = acted.snapshot
         stopped = page.take_stopped()
         self._counters["browser/loads"] += 1
         self._counters["settle/capped"] += int(seen.capped)
         self._counters["look/cut"] += int(seen.cut)
-        again = self.pace.answered(url, seconds=answer.seconds, status=seen.status, retry_after=answer.retry_after)
-        if blocker := await _blocker(page, seen):
-            self._counters["block/pages"] += 1
-            self.pace.blocked(url, blocker)
-            raise TurnedAway(f"{url} shows a block page ({blocker}).")
-        if again:
-            raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
+        await check_answer(page, seen, url, pace=self.pace, counters=self._counters)
         if said := advice(stopped.blocked, None, seen):
             self._advise(said)
         await self._see(seen, lambda: page.capture(acted))
@@ -135,6 +129,24 @@ class Loader:
             await page.close()
 
 
+async def check_answer(page: GuardedPage, seen: Snapshot, url: str, *, pace: Pace, counters: Counter[str]) -> None:
+    """Learn from the answer to a document that was just loaded.
+
+    Raises
+    ------
+    TurnedAway
+        When the host asks to come again later, or keeps us out; it is left alone for a while then.
+    """
+    answer = page.view.answer
+    again = pace.answered(url, seconds=answer.seconds, status=seen.status, retry_after=answer.retry_after)
+    if blocker := await _blocker(page, seen):
+        counters["block/pages"] += 1
+        pace.blocked(url, blocker)
+        raise TurnedAway(f"{url} shows a block page ({blocker}).")
+    if again:
+        raise TurnedAway(f"{url} answers {seen.status}, even after waiting.")
+
+
 async def _blocker(page: GuardedPage, seen: Snapshot) -> str | None:
     """Who keeps us out, if anybody does. Only pages with little on them are worth a look at their source."""
     if seen.status < _REFUSING and len(seen.candidates) > _LITTLE:
@@ -152,10 +164,15 @@ class Loads:
         self._loads: dict[str, asyncio.Future[Load]] = {}
 
     def know(self, url: str, load: Load) -> None:
-        """Take over what was loaded elsewhere: the start page, or in the run that this one resumes."""
+        """Take over what was loaded in the run that this one resumes."""
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         future.set_result(load)
         self._loads[normalize_url(url, self._policy)] = future
+
+    async def alias(self, url: str, load: Load) -> None:
+        """Take note, for a resumed run too, of another URL that what was loaded goes by."""
+        await self._record(normalize_url(url, self._policy), load)
+        self.know(url, load)
 
     async def get(self, url: str, loader: Loader, referrer: str = "") -> Load:
         """What loading `url` shows; `loader` does it when nobody has."""
@@ -167,8 +184,9 @@ class Loads:
                 async with loader.pace.idle():
                     return await asyncio.shield(known)
             except asyncio.CancelledError:
-                # Whoever was at it gave up; when it is we who are cancelled, that goes on.
-                if not known.cancelled():
+                # Whoever was at it gave up; when it is we who are cancelled, perhaps as well, that goes on.
+                task = asyncio.current_task()
+                if not known.cancelled() or (task is not None and task.cancelling()):
                     raise
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         self._loads[key] = future

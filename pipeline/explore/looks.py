@@ -52,9 +52,8 @@ class Looks:
         await self._journal.add_look(snapshot)
         if not capture:
             return
-        running = self._running.get(snapshot.id)
-        if running is not None:
-            # Another worker is at it; when it fails, this one still has the page.
+        while (running := self._running.get(snapshot.id)) is not None:
+            # Another worker is at it; when it fails, one of those that wait still has the page.
             await asyncio.wait([running])
         if snapshot.id in self.captured:
             return

@@ -84,6 +84,11 @@ class Pace:
         """A document was asked for at the host of `url`, under a turn that was over by then."""
         self._pacer.used(site_key(url))
 
+    async def redirected(self, url: str) -> None:
+        """Wait before a redirect to `url` is followed, under a turn that is not over."""
+        with self._stopped_clock():
+            await self._pacer.redirected(site_key(url), self._lease)
+
     async def before_action(self, url: str) -> None:
         """Wait before an action on a page of `url`, if such actions make requests."""
         with self._stopped_clock():

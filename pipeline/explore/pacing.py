@@ -17,7 +17,7 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -35,6 +35,8 @@ PUBLIC_DELAY_S = 1.0
 FIRST_COOL_DOWN_S = 5.0
 #: No host is waited for longer, whatever its Retry-After says.
 MAX_COOL_DOWN_S = 300.0
+#: A redirect is held back no longer for the sake of a delay.
+MAX_REDIRECT_S = 5.0
 #: In-page actions are waited with when more than this share of the latest ones made requests.
 _LIKELY = 0.5
 _TOO_MANY_REQUESTS, _UNAVAILABLE, _SERVER_ERROR = 429, 503, 500
@@ -152,6 +154,17 @@ class Pacer:
             yield turn
         finally:
             turn.over()
+
+    async def redirected(self, host: str, lease: Lease | None = None) -> None:
+        """Wait before a redirect to `host` is followed. It takes no turn: that of this very host may be held for it.
+
+        Delays are not waited for to their end when they are long, since the navigation would be given up meanwhile.
+        """
+        known = self._of(host)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if known.cooling_until > _now() else MAX_REDIRECT_S):
+                await self._until_free(known, lease)
+        self.used(host)
 
     async def before_action(self, host: str, lease: Lease | None = None) -> None:
         """Wait before an in-page action, if the latest ones made requests. It takes no turn: see `after_action`."""

@@ -136,7 +136,7 @@ class RobotsByHost:
             See `Robots.fetch`; of other hosts, a file that cannot be read only refuses their pages.
 
         """
-        self._keep(site_key(url), await self._fetch(url), FRESH_S)
+        self._keep(url, await self._fetch(url), FRESH_S)
 
     async def prefetch(self, urls: Iterable[str] = ()) -> None:
         """Read the files of the hosts of `urls`, and of those that were refused for not being read yet.
@@ -147,6 +147,14 @@ class RobotsByHost:
         self._unread = {}
         stale = {host: url for host, url in wanted.items() if not self._is_fresh(host)}
         await asyncio.gather(*(self._load(host, url) for host, url in stale.items()))
+
+    def remember(self) -> list[str]:
+        """Hosts whose files a resumed run must read before it goes on: until then it would refuse their pages."""
+        return sorted(known.url for known in self._known.values())
+
+    async def recall(self, memory: Iterable[str]) -> None:
+        """Read the files of what `remember` gave."""
+        await self.prefetch(memory)
 
     def has_read(self, url: str) -> bool:
         """Whether the file of the host of `url` was read."""
@@ -171,8 +179,9 @@ class RobotsByHost:
         known = self._known.get(host)
         return known is not None and self._clock() < known.until
 
-    def _keep(self, host: str, robots: Robots | None, seconds: float) -> None:
-        self._known[host] = _Known(robots, self._clock() + seconds)
+    def _keep(self, url: str, robots: Robots | None, seconds: float) -> None:
+        host = site_key(url)
+        self._known[host] = _Known(f"{urlsplit(url).scheme}://{host}/", robots, self._clock() + seconds)
         if self._pacer is not None and robots is not None:
             self._pacer.ask_delay(host, robots.delay_seconds)
 
@@ -181,10 +190,10 @@ class RobotsByHost:
             if self._is_fresh(host):
                 return
             try:
-                self._keep(host, await self._fetch(url), FRESH_S)
+                self._keep(url, await self._fetch(url), FRESH_S)
             except (RobotsForbidden, SiteUnreachable) as error:
                 log.warning("robots/unreadable %s: %s", host, error.message)
-                self._keep(host, None, RETRY_S)
+                self._keep(url, None, RETRY_S)
 
     async def _fetch(self, url: str) -> Robots:
         if self._pacer is None:
@@ -198,8 +207,9 @@ class RobotsByHost:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A file that was read, or None for one that could not be; until when that holds."""
+    """A file that was read, or None for one that could not be; of which host, and until when that holds."""
 
+    url: str
     robots: Robots | None
     until: float
 

@@ -104,9 +104,16 @@ class Lease:
         if self.held:
             return
         await self._slots.take()
+        if self._is_held():
+            # The guard waits for the turn of a redirect beside the worker: whoever came first holds the slot for both.
+            self._slots.give_back()
+            return
         self.held = True
         if self._limit_seconds is not None:
             self._timer = asyncio.get_running_loop().call_later(self._limit_seconds, self._expire)
+
+    def _is_held(self) -> bool:
+        return self.held  # asked anew after something was awaited
 
     def give_back(self) -> None:
         """Let others have the slot, for instance while waiting for something that is not computing."""

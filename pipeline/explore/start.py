@@ -63,6 +63,7 @@ class Start:
     scope: Scope
     robots: RobotsByHost | None
     policies: tuple[Policy, ...]
+    rules: BlockList
     hazards: Hazards
     walls: Walls
     logged_in: bool
@@ -73,6 +74,7 @@ class Start:
         refusal = (
             self.scope.refuse_url(url)
             or (self.robots.refuse_url(url) if self.robots else None)
+            or self.rules.refuse_url(url)
             or self.hazards.refuse_url(url)
         )
         return refusal.reason if refusal else None
@@ -171,6 +173,7 @@ async def prepare(
         scope=scope,
         robots=robots,
         policies=(Disabled(), scope, *asked, rules, Forms(rules), hazards),
+        rules=rules,
         hazards=hazards,
         walls=walls,
         logged_in=initial is not None,

@@ -14,29 +14,29 @@ class Ways:
     Distances are counted in actions, not in measured time, so that the way to a state is the same in every run.
     """
 
-    def __init__(self, addressable: Mapping[str, str], edges: Iterable[Edge]) -> None:
-        """Take the URL of every addressable state by id, and the edges that were walked so far in canonical order."""
-        self._urls = dict(addressable)
+    def __init__(self, urls: Mapping[str, str], addressable: Iterable[str], edges: Iterable[Edge]) -> None:
+        """Take all states with their URLs, the addressable ones, and the edges that were walked, in canonical order."""
+        self._urls = urls
         self._last: dict[str, Edge | None] = dict.fromkeys(addressable)
         out: dict[str, list[Edge]] = {}
         for edge in edges:
             if edge.source != edge.target and not edge.opens_tab:
                 out.setdefault(edge.source, []).append(edge)
-        queue = deque(addressable)
+        queue = deque(self._last)
         while queue:
             for edge in out.get(queue.popleft(), ()):
                 if edge.target not in self._last:
                     self._last[edge.target] = edge
                     queue.append(edge.target)
 
-    def to(self, node_id: str, url_of: Mapping[str, str]) -> tuple[PathStep, ...] | None:
+    def to(self, node_id: str) -> tuple[PathStep, ...] | None:
         """Steps that lead to a state from anywhere, or nothing when no way is known."""
         if node_id not in self._last:
             return None
         steps: list[PathStep] = []
         here = node_id
         while (edge := self._last[here]) is not None:
-            steps.append(PathStep(edge.action, here, url_of[here], edge.cost_ms))
+            steps.append(PathStep(edge.action, here, self._urls[here], edge.cost_ms))
             here = edge.source
         url = self._urls[here]
         steps.append(PathStep(Action("goto", url=url), here, url, 0.0))

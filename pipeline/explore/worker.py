@@ -19,7 +19,7 @@ from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, S
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
-from pipeline.explore.loads import LOSSES, LOST, Loader, Loads, TakeCapture
+from pipeline.explore.loads import LOSSES, LOST, VISITS, Loader, Loads, TakeCapture, TurnedAway, check_answer
 from pipeline.explore.pace import Pace
 from pipeline.explore.undo import Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
@@ -153,33 +153,40 @@ class Worker:
             return await self._perform(state, candidate, way)
 
     async def _perform(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
-        problem, failed, lost = "", 0, 0
-        while failed < _TRIES:
+        problem = ""
+        failed = lost = turned_away = 0
+        while failed < _TRIES and turned_away < VISITS:
             if problem:
                 self._counters["explore/retries"] += 1
             try:
                 async with self._pace.limited():
                     return await self._try(state, candidate, way)
-            except TimeoutError:
-                problem = f"It took longer than {self._item_seconds:.0f} s."
-            except NotActionable as error:
-                problem = error.message
-                # Perhaps something that was done before on this page is in the way; what covers an element of a fresh
-                # page will cover it again.
-                if "takes no pointer" in problem and (self._stage is None or not self._stage.used):
+            except TurnedAway as error:
+                problem, turned_away = error.message, turned_away + 1
+                continue  # its host is left alone before the next visit
+            except (TimeoutError, NotActionable, NotReached, BrowserFailure, PlaywrightError) as error:
+                problem = self._problem(error)
+                if self._is_final(error, has_way=way is not None):
                     break
-            except (NotReached, BrowserFailure) as error:
-                problem = error.message
-                if way is None:
-                    break
-            except PlaywrightError as error:
-                problem = str(error).splitlines()[0]
             log.info("explore/not_done %s at %s: %s", candidate.action, state.url, problem)
             is_lost = LOST in problem and lost < LOSSES
             lost, failed = lost + is_lost, failed + (not is_lost)
             await self._renew()
         await self._renew()
         return Outcome(problem=problem)
+
+    def _problem(self, error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return f"It took longer than {self._item_seconds:.0f} s."
+        return error.message if isinstance(error, WaygraphError) else str(error).splitlines()[0]
+
+    def _is_final(self, error: Exception, *, has_way: bool) -> bool:
+        """Whether trying again in a fresh page cannot help."""
+        if isinstance(error, NotActionable):
+            # Perhaps something that was done before on this page is in the way; what covers an element of a fresh page
+            # will cover it again.
+            return "takes no pointer" in error.message and (self._stage is None or not self._stage.used)
+        return isinstance(error, NotReached | BrowserFailure) and not has_way
 
     async def _try(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
         """First with navigations held back; when the action changed the session, once more and really leaving."""
@@ -196,9 +203,10 @@ class Worker:
 
     async def _act(self, stage: _Stage, candidate: Candidate, *, hold: bool) -> _Happened:
         page, stage.used = stage.page, True
-        page.take_stopped()
         page.guard.hold = hold
         await self._pace.before_action(stage.state.url)
+        # Where the page wanted to go by itself until now is not this action's doing.
+        page.take_stopped()
         requests = page.guard.requests
         performed = await page.view.perform(candidate.action)
         quiet = await page.view.settle_digest()
@@ -222,6 +230,8 @@ class Worker:
         # What style sheets alone show under the pointer changes nothing in the document.
         same = quiet.digest == before.digest and not holds(candidate.action)
         seen = before if same else await page.view.observe()
+        if not page.guard.hold and seen.url != before.url:
+            await check_answer(page, seen, seen.raw_url, pace=self._pace, counters=self._counters)
         changed = await self._changed_areas(stage, seen)
         if held and changed:
             self._start_over(changed)
@@ -294,6 +304,10 @@ class Worker:
         self._counters["reach/replays"] += 1
         self._counters["reach/steps"] += len(replayed.walked)
         seen = replayed.snapshot
+        if seen is not None and len(replayed.walked) == 1 and way[done].action.kind == "goto":
+            await check_answer(self._page, seen, way[done].action.url, pace=self._pace, counters=self._counters)
+        if replayed.view is not self._page.view:
+            raise NotReached(f"{state.url} could not be reached again: the way opened a tab.")
         if seen is None or not replayed.complete:
             raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
         noise = Noise.between(state, seen) if seen is not state else NO_NOISE

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import ray
-from ray.exceptions import RayActorError
+from ray.exceptions import RayActorError, RayError
 
 from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.actors import Actor, Ref, share, start_actor
@@ -148,9 +148,10 @@ class Run:
         tries, alone = 1 + self._settings.jobs.site_retries, False
         while True:
             async with self._seats.take(alone=alone) as explorer:
-                actor = await self._started(explorer)
+                actor = None
                 self._account.begin(site)
                 try:
+                    actor = await self._started(explorer)
                     capture = await self._explore(site, actor)
                 except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
                     failure = typed(error, f"Exploring {site.key}")
@@ -251,7 +252,7 @@ class Run:
         """Have the explorer, on whose machine it is, remove what would be needed to go on with a site."""
         try:
             await asyncio.wait_for(explorer.published.remote(site.task.start_url), _PATIENCE_SECONDS)
-        except (RayActorError, TimeoutError):
+        except (RayError, TimeoutError):
             # It died since then. On another machine the file stays: the next run finds nothing left to do in it.
             await asyncio.to_thread(drop_journal, journal_path(self._settings.store, site.key))
 

@@ -84,9 +84,10 @@ def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
 
 def test_what_pages_store_when_they_are_loaded_is_no_change_of_an_action():
     """Each page writes its name down, and once more when it is left: no reason to do anything twice, or anew."""
-    html = """<h1>{0}</h1><a href=/>Home</a><a href=/one>One</a><a href=/two>Two</a><button onclick="more.hidden = false">
-    More</button><p id=more hidden>More of {0}</p><script>document.title = localStorage.left || 'new';
-    localStorage.setItem('page', '{0}'); addEventListener('pagehide', () => localStorage.setItem('left', '{0}'))</script>"""
+    html = """<h1>{0}</h1><a href=/>Home</a><a href=/one>One</a><a href=/two>Two</a>
+    <button onclick="more.hidden = false">More</button><p id=more hidden>More of {0}</p>
+    <script>document.title = localStorage.left || 'new'; localStorage.setItem('page', '{0}');
+    addEventListener('pagehide', () => localStorage.setItem('left', '{0}'))</script>"""
     with FixtureServer({f"/{name}": html.format(name) for name in ("", "one", "two")}) as site:
         capture = explore(site.url, depth=2, workers=1, diff="off")
     assert len(capture.graph) == 6

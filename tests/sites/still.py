@@ -178,6 +178,8 @@ class Walk:
             skeleton = self.recogniser.skeleton
             if no := self.traps.refuse_link(url) or (skeleton and skeleton.refuse_link(url)):
                 self.refused[url] = f"{no.reason} {no.detail}"
+                if no.reason == "skeleton" and skeleton:
+                    skeleton.leave(url)
                 continue
             self._loaded.add(key)
             seen = self._load(url)

@@ -74,6 +74,14 @@ def test_a_stopped_level_commits_what_is_done_and_gives_out_nothing_more():
     assert level.take() == ()
 
 
+def test_a_level_that_was_closed_at_a_cap_stays_closed_in_a_resumed_run():
+    items = items_of([3])
+    committed = []
+    level = Level(items, lambda item, _: committed.append(item.index) is None, committed=1, done={1}, closed=True)
+    level.done(items[1], Outcome())
+    assert (committed, level.take(), level.pending) == ([], (), 0)
+
+
 URLS = {name: f"http://x/{name}" for name in "abcd"}
 
 
@@ -82,12 +90,12 @@ def edge(source, target, **details):
 
 
 def test_the_way_to_a_state_is_a_goto_to_the_nearest_addressable_one_and_the_fewest_actions():
-    ways = Ways({"a": URLS["a"], "c": URLS["c"]}, [edge("a", "b"), edge("b", "d"), edge("c", "d")])
-    assert [str(step.action) for step in ways.to("d", URLS)] == ["goto http://x/c", 'click  "cd"']
-    assert [step.expected_node_id for step in ways.to("d", URLS)] == ["c", "d"]
-    assert [str(step.action) for step in ways.to("a", URLS)] == ["goto http://x/a"]
+    ways = Ways(URLS, "ac", [edge("a", "b"), edge("b", "d"), edge("c", "d")])
+    assert [str(step.action) for step in ways.to("d")] == ["goto http://x/c", 'click  "cd"']
+    assert [step.expected_node_id for step in ways.to("d")] == ["c", "d"]
+    assert [str(step.action) for step in ways.to("a")] == ["goto http://x/a"]
 
 
 def test_ways_never_use_edges_that_open_tabs():
-    ways = Ways({"a": URLS["a"]}, [edge("a", "b", opens_tab=True)])
-    assert ways.to("b", URLS) is None
+    ways = Ways(URLS, "a", [edge("a", "b", opens_tab=True)])
+    assert ways.to("b") is None

@@ -1,9 +1,12 @@
 """Does waiting for others count neither as work nor against the time of an item?"""
 
 import asyncio
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
+from pipeline.browser.session import GuardedPage
 from pipeline.explore.pace import Pace
 from pipeline.explore.pacing import Pacer
 from pipeline.explore.slots import Slots
@@ -43,4 +46,35 @@ async def test_whoever_waits_for_another_one_leaves_the_slot_to_it():
 
     async with asyncio.timeout(5):
         await asyncio.gather(wait(), work())
+    assert slots.busy == 0
+
+
+async def test_a_redirect_within_a_turn_waits_for_the_delay_and_not_for_that_turn():
+    mine = pace(delay=0.1, item_seconds=0.2)
+    page = GuardedPage(None, None, SimpleNamespace(held_back_s=0.0), SimpleNamespace(hold=False), mine)
+    arrived = []
+    async with asyncio.timeout(5), mine.busy(), mine.limited():
+        async with page.view.turn("http://a.test/"):
+            for path in ("", "1", "2"):
+                await page.guard.before_document(f"http://a.test/{path}")
+                arrived.append(asyncio.get_running_loop().time())
+        async with page.view.turn("http://a.test/2"):
+            arrived.append(asyncio.get_running_loop().time())
+    assert all(later - earlier >= 0.099 for earlier, later in pairwise(arrived))
+    # What the host was not asked for does not count as its slowness.
+    assert 0.19 <= page.view.held_back_s < 1
+
+
+async def test_one_lease_takes_one_slot_whoever_asks_for_it_at_once():
+    slots = Slots(2, most=2)
+    async with slots.lease() as lease:
+        lease.give_back()
+        await slots.take()
+        await slots.take()
+        both = asyncio.gather(lease.take(), lease.take())
+        await asyncio.sleep(0)
+        slots.give_back()
+        slots.give_back()
+        await both
+        assert slots.busy == 1
     assert slots.busy == 0

@@ -89,8 +89,26 @@ def test_what_was_counted_can_be_recalled():
     for n in (2, 3):
         assert one.place(look(f"<h1>{n}</h1>", f"{BASE}/p/{n}"), None).kept == first.id
     assert one.refuse_link(f"{BASE}/p/4").detail == first.id
+    one.leave(f"{BASE}/p/4")
     other.recall(json.loads(json.dumps(one.remember())))
     assert other.remember() == one.remember()
     assert other.counts() == one.counts() == {first.id: 4}
     assert other.refuse_link(f"{BASE}/p/5").detail == first.id
+    assert other.counts() == {first.id: 4}
+    other.leave(f"{BASE}/p/5")
     assert other.counts() == {first.id: 5}
+
+
+def test_a_refusal_is_never_taken_back_whenever_workers_ask():
+    links = "".join(f"<a href='/p/{n}'>{n}</a>" for n in range(1, 9))
+    looks = {seen.id: seen for seen in (look(links, f"{BASE}/"), look("<h1>1</h1>", f"{BASE}/p/1"))}
+    skeleton = Skeleton(UrlPolicy(), looks.__getitem__)
+    for seen in looks.values():
+        skeleton.add(seen)
+    for n in (2, 3):
+        skeleton.place(look(f"<h1>{n}</h1>", f"{BASE}/p/{n}"), None)
+    assert [n for n in range(1, 6) if skeleton.refuse_link(f"{BASE}/p/{n}")] == [4, 5]
+    # Buttons and redirects lead to pages whose links are refused; one of them is alike, one is not.
+    assert skeleton.place(look("<h1>4</h1>", f"{BASE}/p/4"), None)
+    skeleton.add(look("<table><tr><td>a<td>b</table><form><input></form>", f"{BASE}/p/5"))
+    assert [n for n in range(1, 6) if skeleton.refuse_link(f"{BASE}/p/{n}")] == [4, 5]

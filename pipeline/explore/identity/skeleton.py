@@ -47,6 +47,8 @@ class Skeleton:
         self._agreed: dict[str, dict[str, int]] = {}
         self._offered: dict[str, str] = {}
         self._stands_for: dict[str, str] = {}
+        self._shown: set[str] = set()
+        """Pages that were visited before anything refused them."""
 
     def place(self, seen: Snapshot, source: Snapshot | None) -> Merge | None:
         """The state that already stands for pages like `seen`, which was found from `source`.
@@ -59,9 +61,18 @@ class Skeleton:
         for template in _templates(seen.url):
             for kept in self._by_template.get(template, ()):
                 if self._is_equivalent_url(kept, seen.url) and _is_similar(self._look(kept), seen):
+                    self._show(seen.url)
                     self._count(kept, template, seen.url)
                     return Merge(kept, seen.id, "equivalent", seen.url)
         return None
+
+    def _show(self, url: str) -> None:
+        """Links to visited pages stay edges; but a page that was refused once and shown in another way stays refused.
+
+        Workers ask at different times, and must all be told the same.
+        """
+        if self.stands_for(url) is None:
+            self._shown.add(short_hash(url))
 
     def _count(self, kept: str, template: str, url: str) -> None:
         members = self._visited.setdefault(kept, set())
@@ -77,6 +88,7 @@ class Skeleton:
 
     def add(self, seen: Snapshot) -> None:
         """Take a new state, which may come to stand for others, and the lists that it offers."""
+        self._show(seen.url)
         self._urls[seen.id] = seen.url
         for template in _templates(seen.url):
             representatives = self._by_template.setdefault(template, [])
@@ -90,22 +102,22 @@ class Skeleton:
     def refuse_link(self, url: str) -> Refusal | None:
         """Why a link need not be followed: enough pages like its target were visited, and all were alike."""
         kept = self.stands_for(url)
-        if kept is None:
-            return None
-        self._unvisited.setdefault(kept, set()).add(short_hash(self._url(url)))
-        return Refusal("skeleton", kept)
+        return Refusal("skeleton", kept) if kept is not None else None
+
+    def leave(self, url: str) -> None:
+        """Count the page of a link that is not followed. Like all that changes something, in the order of commits."""
+        if (kept := self.stands_for(url)) is not None:
+            self._unvisited.setdefault(kept, set()).add(short_hash(self._url(url)))
 
     def stands_for(self, url: str) -> str | None:
         """The state that stands for a page that was not visited, and need not be."""
         url = self._url(url)
+        if short_hash(url) in self._shown:
+            return None
         for template in _templates(url):
             kept = self._stands_for.get(template)
-            if kept is None or not self._is_equivalent_url(kept, url):
-                continue
-            is_visited = short_hash(url) in self._visited[kept] or any(
-                self._urls[other] == url for other in self._by_template[template]
-            )
-            return None if is_visited else kept
+            if kept is not None and self._is_equivalent_url(kept, url):
+                return kept
         return None
 
     def counts(self) -> dict[str, int]:
@@ -151,6 +163,7 @@ class Skeleton:
             "unvisited": {kept: sorted(urls) for kept, urls in self._unvisited.items()},
             "agreed": self._agreed,
             "offered": self._offered,
+            "shown": sorted(self._shown),
         }
 
     def recall(self, memory: Mapping[str, Any]) -> None:
@@ -162,6 +175,7 @@ class Skeleton:
         self._unvisited = {kept: set(urls) for kept, urls in memory["unvisited"].items()}
         self._agreed = {template: dict(votes) for template, votes in memory["agreed"].items()}
         self._offered = dict(memory["offered"])
+        self._shown = set(memory["shown"])
 
 
 def _templates(url: str) -> Iterator[str]:
