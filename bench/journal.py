@@ -120,9 +120,7 @@ def spread(took: Sequence[float]) -> dict[str, float]:
 async def explore(path: Path, states: int) -> dict[str, object]:
     """Fill a journal as an exploration would: the committed part by checkpoints, and a level under way."""
     edges = [Edge(node_id(i), node_id(i % states), candidate(i).action, 100.0) for i in range(states * ITEMS_PER_STATE)]
-    rows = [
-        State(node_id(i), f"http://site.test/page/{i}", "", f"Page {i}", i % 4, node_id(0)) for i in range(states)
-    ]
+    rows = [State(node_id(i), f"http://site.test/page/{i}", "", f"Page {i}", i % 4, node_id(0)) for i in range(states)]
     looks = [look(i) for i in range(min(states, 500))]
     seconds: dict[str, float] = {}
     with closing(Journal.open(path, TERMS)) as journal:

@@ -55,6 +55,8 @@ from waygraph.teleport import TeleportResult, teleport
 HERE = Path(__file__).parent
 BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
 SEED, PAIRS, TARGET = 2026, 30, 0.95
+#: From this heading on, bench/sites.md is written by hand and kept.
+NOTES = "## What these sites taught\n"
 #: Mean difference of grey values (0 to 255) up to which two small pictures show the same page.
 ALIKE = 6.0
 
@@ -71,7 +73,7 @@ class Site:
 
 
 SITES = (
-    Site("gentelella", "npm: an admin dashboard", gentelella, 3, 120),
+    Site("gentelella", "npm: an admin dashboard", gentelella, 3, 110),
     Site("python-docs", "Debian: documentation", python_docs, 2, 100),
     Site("wagtail", "PyPI: a content management system, logged in", wagtail, 3, 120),
 )
@@ -246,7 +248,7 @@ async def walks(capture: SiteCapture, source: StoreMap, storage_state: Path | No
             if result.outcome == "arrived" and result.node_id in {begin.id, target.id}:
                 done.arrived += result.node_id == target.id
                 recorded = await asyncio.to_thread(source.screenshot, capture.site, target.id)
-                difference = _difference(recorded, await result.page.screenshot(type="jpeg"))
+                difference = await _difference(recorded, result.page)
                 done.alike += difference <= ALIKE
                 if difference > ALIKE:
                     done.problems.append(_plain(f"arrived, but looks different ({difference:.0f}): {what}", begin.url))
@@ -272,10 +274,20 @@ async def _agents_page(browser: Browser, storage_state: Path | None) -> Page:
     return await context.new_page()
 
 
-def _difference(recorded: bytes, shown: bytes) -> float:
-    """Mean difference of two pictures' grey values, 0 to 255; small ones, so that a caret or an edge does not count."""
-    one, other = (Image.open(io.BytesIO(each)).convert("L").resize((160, 100)) for each in (recorded, shown))
-    return ImageStat.Stat(ImageChops.difference(one, other)).mean[0]
+async def _difference(recorded: bytes, page: Page) -> float:
+    """Mean difference of grey values (0 to 255) of the recorded picture and of what is shown, within two seconds.
+
+    Small pictures, so that a caret or an edge does not count.
+    """
+    expected, smallest, began = _small(recorded), 255.0, time.monotonic()
+    while smallest > ALIKE and time.monotonic() - began < 2:
+        shown = _small(await page.screenshot(type="jpeg"))
+        smallest = min(smallest, ImageStat.Stat(ImageChops.difference(expected, shown)).mean[0])
+    return smallest
+
+
+def _small(picture: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(picture)).convert("L").resize((160, 100))
 
 
 # ---- what was missed -------------------------------------------------------------------------------------------------
@@ -479,8 +491,14 @@ def main() -> None:
     pictures = HERE / "results" / "sites" if options.save else options.scratch / "pictures"
     results, absent = bench(options.only, options.scratch, pictures)
     print(table(results))
-    if options.save and not options.only:
+    if options.save:
         save(results, absent)
+
+
+def _measured(row: dict[str, Any]) -> Measured:
+    return Measured(
+        **{**row, "teleports": Teleports(**row["teleports"]), "pictures": [tuple(p) for p in row["pictures"]]}
+    )
 
 
 def save(results: list[Measured], absent: dict[str, str]) -> None:
@@ -490,6 +508,10 @@ def save(results: list[Measured], absent: dict[str, str]) -> None:
         "browser": find_browser().path.name,
     }
     what = {site.name: site.what for site in SITES}
+    path = HERE / "results" / "sites.json"
+    before = json.loads(path.read_text(encoding="utf-8"))["sites"] if path.exists() else []
+    known = {row["name"]: _measured(row) for row in before} | {result.name: result for result in results}
+    results = [known[site.name] for site in SITES if site.name in known]
     text = [
         "# Sites that this project did not write",
         "",
@@ -502,9 +524,11 @@ def save(results: list[Measured], absent: dict[str, str]) -> None:
         *(f"Could not be got: {name} ({why})\n" for name, why in absent.items()),
         *(f"## {r.name}\n\n{what[r.name]}. {account(r)}" for r in results),
     ]
-    (HERE / "sites.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
+    page = HERE / "sites.md"
+    _, _, notes = page.read_text(encoding="utf-8").partition(NOTES) if page.exists() else ("", "", "")
+    page.write_text("\n".join([*text, NOTES]) + notes, encoding="utf-8")
     document = about | {"sites": [asdict(r) for r in results], "absent": absent}
-    (HERE / "results" / "sites.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -228,9 +228,12 @@ class PageView:
             When the document cannot be loaded; `str(error)` holds Chromium's `net::ERR_...`.
         """
         start = time.monotonic()
-        self._hovering = False
+        was_hovering, self._hovering = self._hovering or not self._own, False
         self._forget()
         try:
+            if was_hovering:
+                # The pointer would rest on whatever the next document shows there.
+                await self.within(self.page.mouse.move(*PARKED))
             if "#" in url and self.page.url.partition("#")[0] == url.partition("#")[0]:
                 await self.within(self.page.goto("about:blank"))
             async with self.turn(url) as over:
@@ -316,6 +319,8 @@ class PageView:
             if self.leave is not None and action.target.startswith(("http:", "https:")):
                 await self.leave(action.target)
             self._hovering = holds(action)
+            if found.get("draws"):
+                await self.drawn()  # what a chart answers depends on what it has drawn under the pointer
             await self._gesture(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
             if action.kind == "input":
                 await self._ask(f"() => {_WAYGRAPH}?.changed()", None)

@@ -7,9 +7,11 @@ import threading
 import pytest
 from PIL import Image
 
-from pipeline.browser.view import NotActionable
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import NotActionable, PageView
 from tests.integration.test_page_script import act, guarded_page, names
 from tests.sites.server import FixtureServer, Page
+from waygraph.settings import BrowserSettings, ExploreSettings
 
 
 def visit(html, work, **pages):
@@ -208,3 +210,39 @@ def test_a_picture_is_taken_when_a_chart_has_drawn_itself():
     picture = Image.open(io.BytesIO(visit(html, work).screenshot))
     red, green, _ = picture.getpixel((1000, 400))
     assert (red < 50, green > 200) == (True, True)
+
+
+def test_a_page_is_loaded_with_the_pointer_outside_of_it():
+    """The pointer of an agent's page may hold something open; what is loaded next shows nothing of that."""
+    html = """<button style="width: 400px; height: 400px">Tip</button><p hidden>Tip is open</p><script>
+      const say = (open) => { document.querySelector('p').hidden = !open; };
+      document.querySelector('button').onmouseover = () => say(true);
+      document.querySelector('button').onmouseout = () => say(false);</script>"""
+
+    async def work(page, site):
+        seen = (await page.view.goto(site.url)).snapshot
+        hovered = await page.view.act(next(c.action for c in seen.candidates if c.action.kind == "hover"))
+        other = PageView(page.page, Lens.of(BrowserSettings(), ExploreSettings()), BrowserSettings(), own=False)
+        again = (await other.goto(site.url)).snapshot
+        return texts(hovered.snapshot), texts(again)
+
+    hovered, again = visit(html, work)
+    assert "Tip is open" in hovered
+    assert "Tip is open" not in again
+
+
+def test_a_chart_is_pointed_at_when_it_has_drawn_itself():
+    """What it answers depends on what is drawn under the pointer: here nothing before 600 ms have passed."""
+    html = """<canvas width=1200 height=700></canvas><p></p><script>
+      const canvas = document.querySelector('canvas'), brush = canvas.getContext('2d'), start = performance.now();
+      const share = () => Math.min((performance.now() - start) / 600, 1);
+      const draw = () => { brush.fillRect(0, 0, 1200 * share(), 700); if (share() < 1) requestAnimationFrame(draw); };
+      draw();
+      canvas.onclick = () => document.querySelector('p').textContent = share() < 1 ? 'Nothing' : 'Bar';</script>"""
+
+    async def work(page, site):
+        seen = (await page.view.goto(site.url)).snapshot
+        clicked = await page.view.act(next(c.action for c in seen.candidates if c.action.kind == "click"))
+        return texts(clicked.snapshot)
+
+    assert "Bar" in visit(html, work)

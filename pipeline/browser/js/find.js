@@ -191,5 +191,6 @@ const find = (action, options) => {
   const click = action.kind === "click" && !point.covered;
   const newTab = click && stayInTab(element);
   if (click && isTouched(element)) touch(element);
-  return { rung, newTab, handled, ...point };
+  const draws = element.localName === "canvas" || element.querySelector("canvas") !== null;
+  return { rung, newTab, handled, draws, ...point };
 };
