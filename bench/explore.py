@@ -42,7 +42,7 @@ from pipeline.explore.worker import Worker
 from waygraph.demo_site import DemoSite
 from waygraph.settings import Settings
 
-CLICKS, LINKS, KNOWN = 60, 60, 120
+CLICKS, LINKS, KNOWN = 96, 96, 192
 LATE_MS = (200, 500, 800, 950)
 
 
