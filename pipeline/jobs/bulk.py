@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 
 from index.store import Store
 from pipeline.encode.registry import ENCODERS, create_encoder
@@ -31,8 +32,10 @@ def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEven
     store = Store.open(settings.store, create=True)
     account = Account(plan, store, settings.store, on_event)
     try:
-        with _interruptible(), ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
-            asyncio.run(_until_stopped(account, settings, cluster, explore))
+        with _interruptible() as interrupted, ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
+            account.interrupted = interrupted.is_set()
+            if not account.interrupted:
+                asyncio.run(_until_stopped(account, settings, cluster, explore))
     except KeyboardInterrupt:
         account.interrupted = True  # while Ray was starting or ending
     except WaygraphError as error:
@@ -66,14 +69,23 @@ def _ray_ended(account: Account, loop: asyncio.AbstractEventLoop, private: Priva
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Outside the event loop SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt."""
+def _interruptible() -> Iterator[threading.Event]:
+    """Outside the event loop SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt.
+
+    Extension modules swallow that when it comes in the middle of their import, so the event that is given says it too.
+    """
+    interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interrupted
         return
-    before = {number: signal.signal(number, signal.default_int_handler) for number in _SIGNALS}
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:
-        yield
+        yield interrupted
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
