@@ -25,12 +25,13 @@ from pathlib import Path
 
 from index.graph import Evidence, InteractionGraph, is_equivalent, site_key
 from index.graph.recognition import ELEMENT_SHARE, FEATURE_SHARE, share
-from index.store import EncoderInfo, MapDraft, Store
+from index.store import Store
 from pipeline.browser.features import features
 from pipeline.browser.launch import launch
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
-from pipeline.explore import SiteCapture, explore_site
+from pipeline.explore import explore_site
+from pipeline.jobs.draft import draft_of
 from tests.sites.noise import noise_pages
 from tests.sites.server import FixtureServer
 from waygraph.cli.teleport import new_page
@@ -72,7 +73,7 @@ async def measure(name: str, url: str, most: int) -> Row:
         settings = Settings(store=folder, explore={"robots": False, "depth": 3, "max_states": 2 * most, "workers": 2})
         store = Store.open(folder, create=True)
         capture = await explore_site(url, settings=settings, blobs=store.blobs)
-        store.publish(draft(capture, settings))
+        store.publish(draft_of(capture, settings, pages={}))
         graph = capture.graph
         pairs: list[Pair] = []
         outcomes: Counter[str] = Counter()
@@ -91,21 +92,6 @@ async def measure(name: str, url: str, most: int) -> Row:
                         pairs += compare(seen, target, graph, capture.recognition.evidence)
                     await page.context.close()
     return row(name, len(chosen), outcomes, pairs)
-
-
-def draft(capture: SiteCapture, settings: Settings) -> MapDraft:
-    """The map, not encoded: nobody searches it."""
-    return MapDraft(
-        site=capture.site,
-        start_url=capture.start_url,
-        graph=capture.graph,
-        observations=dict(capture.observations),
-        pages={},
-        encoder=EncoderInfo("none", 1, "none"),
-        capture=dict(capture.profile),
-        settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
-        recognition=capture.recognition,
-    )
 
 
 def compare(seen: Snapshot, target: str, graph: InteractionGraph, evidence: dict[str, Evidence]) -> list[Pair]:

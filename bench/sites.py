@@ -40,13 +40,13 @@ from playwright.async_api import Browser, Page
 
 from bench.real_sites import NotAvailable, Served, fetch, gentelella, python_docs, wagtail
 from index.graph import Node, normalize_url, site_key
-from index.store import EncoderInfo, MapDraft, Store
+from index.store import Store
 from pipeline.browser.find import find_browser
 from pipeline.browser.launch import launch
-from pipeline.encode.counts import count_segments
 from pipeline.encode.protocol import Encoder
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
+from pipeline.jobs.draft import encoded_draft
 from waygraph.errors import NoPath
 from waygraph.local import StoreMap
 from waygraph.settings import BrowserSettings, EncodeSettings, Settings
@@ -182,23 +182,7 @@ def _kind(text: str, start: str) -> str:
 
 
 def _publish(store: Store, capture: SiteCapture, encoder: Encoder, settings: Settings) -> None:
-    observations = list(capture.observations.values())
-    context = encoder.prepare_site(count_segments(observations))
-    pages = encoder.encode_pages(observations, context)
-    store.publish(
-        MapDraft(
-            site=capture.site,
-            start_url=capture.start_url,
-            graph=capture.graph,
-            observations=dict(capture.observations),
-            pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
-            encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
-            capture=dict(capture.profile),
-            report=asdict(capture.report),
-            partial=capture.report.partial,
-            settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
-        )
-    )
+    store.publish(encoded_draft(capture, settings, encoder))
 
 
 # ---- teleports -------------------------------------------------------------------------------------------------------

@@ -3,15 +3,15 @@
 import asyncio
 import hashlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from index.store import EncoderInfo, MapDraft, Store
-from pipeline.encode.counts import count_segments
+from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
+from pipeline.jobs.draft import encoded_draft
 from waygraph.demo_site import DemoSite
 from waygraph.settings import BrowserSettings, EncodeSettings, Settings
 
@@ -62,24 +62,5 @@ def shop_store(shop: ExploredShop, tmp_path_factory: pytest.TempPathFactory) -> 
     store = Store.open(str(path), create=True)
     for content in shop.blobs.values():
         store.blobs.put(content)
-    capture = shop.capture
-    encoder = create_encoder(EncodeSettings())
-    observations = list(capture.observations.values())
-    context = encoder.prepare_site(count_segments(observations))
-    pages = encoder.encode_pages(observations, context)
-    store.publish(
-        MapDraft(
-            site=capture.site,
-            start_url=capture.start_url,
-            graph=capture.graph,
-            observations=dict(capture.observations),
-            pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
-            encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
-            capture=dict(capture.profile),
-            recognition=capture.recognition,
-            report=asdict(capture.report),
-            partial=capture.report.partial,
-            settings={"explore": Settings().explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
-        )
-    )
+    store.publish(encoded_draft(shop.capture, Settings(), create_encoder(EncodeSettings())))
     return path

@@ -8,8 +8,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import ray
 
@@ -20,6 +18,7 @@ from pipeline.encode.counts import count_segments
 from pipeline.encode.protocol import SiteContext
 from pipeline.explore.capture import SiteCapture
 from pipeline.jobs.actors import Actor, Ref, start_actor
+from pipeline.jobs.draft import draft_of
 from pipeline.jobs.encoder import EncoderActor, EncoderIdentity
 from pipeline.jobs.failures import typed
 from pipeline.jobs.report import Publication
@@ -76,18 +75,12 @@ class PublisherActor:
             raise typed(error, f"Encoding {capture.site}") from error
         pages = {node: known[o.content_hash] for node, o in capture.observations.items()}
         encoded = time.monotonic()
-        draft = MapDraft(
-            site=capture.site,
-            start_url=capture.start_url,
-            graph=capture.graph,
-            observations=dict(capture.observations),
+        draft = draft_of(
+            capture,
+            self._settings,
             pages=pages,
             encoder=EncoderInfo(identity.name, identity.dim, identity.fingerprint, context),
-            capture=dict(capture.profile),
-            report={"run_id": self._run_id, **asdict(capture.report)},
-            partial=capture.report.partial,
-            settings=_recorded(self._settings),
-            recognition=capture.recognition,
+            run_id=self._run_id,
         )
         version = await asyncio.to_thread(_publish_once, store, draft, self._run_id)
         return Publication(
@@ -152,11 +145,3 @@ def _publish_once(store: Store, draft: MapDraft, run_id: str) -> int:
     if draft.site in store.sites() and store.manifest(draft.site).report.get("run_id") == run_id:
         return store.head(draft.site)
     return store.publish(draft)
-
-
-def _recorded(settings: Settings) -> dict[str, Any]:
-    """The settings that shaped a map; paths of this machine are nobody else's business."""
-    return {
-        "explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"}),
-        "encode": settings.encode.model_dump(mode="json", exclude={"weights", "threads"}),
-    }

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from index.store import EncoderInfo, MapDraft, Store
-from pipeline.encode.counts import count_segments
+from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import explore_site
+from pipeline.jobs.draft import encoded_draft
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.cli import main
@@ -33,24 +33,10 @@ def mapped(site, tmp_path_factory):
     store = Store.open(location, create=True)
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2})
     capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
-    encoder = create_encoder(EncodeSettings())
-    observations = list(capture.observations.values())
-    context = encoder.prepare_site(count_segments(observations))
-    pages = encoder.encode_pages(observations, context)
-    store.publish(
-        MapDraft(
-            site=capture.site,
-            start_url=capture.start_url,
-            graph=capture.graph,
-            observations=dict(capture.observations),
-            pages={o.node_id: page for o, page in zip(observations, pages, strict=True)},
-            encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
-            capture=dict(capture.profile),
-            recognition=capture.recognition,
-            settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
-        )
-    )
-    (discounts,) = [o.node_id for o in observations if any("Ten percent" in s.text for s in o.segments)]
+    store.publish(encoded_draft(capture, settings, create_encoder(EncodeSettings())))
+    (discounts,) = [
+        o.node_id for o in capture.observations.values() if any("Ten percent" in s.text for s in o.segments)
+    ]
     return location, capture.site, discounts
 
 

@@ -4,13 +4,11 @@ import asyncio
 import base64
 import json
 import logging
-from dataclasses import asdict
 
-from index.store import EncoderInfo, MapDraft, Store
-from pipeline.encode.counts import count_segments
+from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import explore_site
-from pipeline.jobs.publisher import _recorded as recorded
+from pipeline.jobs.draft import encoded_draft
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
 
@@ -73,23 +71,7 @@ async def publish(url, settings):
     """Explore as an actor does, and publish as the publisher does."""
     store = Store.open(settings.store, create=True)
     capture = await explore_site(url, settings=settings, blobs=store.blobs)
-    encoder = create_encoder(EncodeSettings())
-    observations = list(capture.observations.values())
-    context = encoder.prepare_site(count_segments(observations))
-    pages = encoder.encode_pages(observations, context)
-    draft = MapDraft(
-        site=capture.site,
-        start_url=capture.start_url,
-        graph=capture.graph,
-        observations=dict(capture.observations),
-        pages={seen.node_id: page for seen, page in zip(observations, pages, strict=True)},
-        encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
-        capture=dict(capture.profile),
-        recognition=capture.recognition,
-        report=asdict(capture.report),
-        settings=recorded(settings),
-    )
-    store.publish(draft)
+    store.publish(encoded_draft(capture, settings, create_encoder(EncodeSettings())))
     return capture
 
 

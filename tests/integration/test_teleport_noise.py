@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from index.store import EncoderInfo, MapDraft, Store
+from index.store import Store
 from pipeline.browser.launch import launch
 from pipeline.explore import explore_site
+from pipeline.jobs.draft import draft_of
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.noise import KINDS, noise_pages, noise_truth
 from tests.sites.server import FixtureServer
@@ -32,19 +33,7 @@ def noisy(tmp_path_factory):
         store = Store.open(str(tmp_path_factory.mktemp("noise") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2})
         capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
-        store.publish(
-            MapDraft(
-                site=capture.site,
-                start_url=capture.start_url,
-                graph=capture.graph,
-                observations=dict(capture.observations),
-                pages={},
-                encoder=EncoderInfo("none", 1, "none"),
-                capture=dict(capture.profile),
-                settings={"explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"})},
-                recognition=capture.recognition,
-            )
-        )
+        store.publish(draft_of(capture, settings, pages={}))
         found = measure(noise_truth(kinds), capture.graph, capture.observations, site.url)
         ids = {name: members[0] for name, members in found.members.items() if members}
         with StoreMap(store.location) as maps:

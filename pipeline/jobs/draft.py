@@ -1,0 +1,68 @@
+"""How does an explored site become a draft of a map? The one place that says which field comes from where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from index.store import EncoderInfo, MapDraft
+from index.vectors.multivector import EncodedPage
+from pipeline.encode.counts import count_segments
+from pipeline.encode.protocol import Encoder
+from pipeline.explore.capture import SiteCapture
+from waygraph.settings import Settings
+
+#: Of a map that nobody searches.
+NOT_ENCODED = EncoderInfo("none", 1, "none")
+
+
+def draft_of(
+    capture: SiteCapture,
+    settings: Settings,
+    *,
+    pages: Mapping[str, EncodedPage],
+    encoder: EncoderInfo = NOT_ENCODED,
+    run_id: str = "",
+) -> MapDraft:
+    """A draft of what was explored.
+
+    Parameters
+    ----------
+    pages : vectors by node id.
+    run_id : of the run that publishes it, for its report.
+    """
+    return MapDraft(
+        site=capture.site,
+        start_url=capture.start_url,
+        graph=capture.graph,
+        observations=dict(capture.observations),
+        pages=dict(pages),
+        encoder=encoder,
+        capture=dict(capture.profile),
+        report={**({"run_id": run_id} if run_id else {}), **asdict(capture.report)},
+        partial=capture.report.partial,
+        settings=recorded(settings),
+        recognition=capture.recognition,
+    )
+
+
+def encoded_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
+    """A draft that is encoded here and now, without Ray."""
+    observations = list(capture.observations.values())
+    context = encoder.prepare_site(count_segments(observations))
+    vectors = encoder.encode_pages(observations, context)
+    return draft_of(
+        capture,
+        settings,
+        pages={seen.node_id: page for seen, page in zip(observations, vectors, strict=True)},
+        encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+    )
+
+
+def recorded(settings: Settings) -> dict[str, Any]:
+    """The settings that shaped a map; paths of this machine are nobody else's business."""
+    return {
+        "explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"}),
+        "encode": settings.encode.model_dump(mode="json", exclude={"weights", "threads"}),
+    }
