@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -23,18 +22,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import psutil
 from playwright.async_api import Browser
 
-from bench.trace import Trace, play, recorded
+from bench.trace import Trace, Waiting, play, recorded
 from pipeline.browser.find import find_browser
-from pipeline.browser.guard import NetworkGuard
 from pipeline.browser.launch import launch
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens
+from pipeline.browser.supervise import BrowserPool
 from pipeline.explore import SiteCapture, explore_site
 from pipeline.explore import worker as worker_module
 from pipeline.explore.walls import walls
@@ -44,6 +45,7 @@ from waygraph.settings import Settings
 
 CLICKS, LINKS, KNOWN = 96, 96, 192
 LATE_MS = (200, 500, 800, 950)
+WAITINGS: tuple[Waiting, ...] = ("quiet", "raw")
 
 
 class Blobs(dict[str, bytes]):
@@ -57,16 +59,21 @@ class Blobs(dict[str, bytes]):
 
 @dataclass(frozen=True)
 class Run:
-    """One exploration, or the bare script that repeats its browser work. CPU is that of driver, browser and us."""
+    """One level of an exploration, or a bare script that repeats its browser work. CPU seconds by kind of process."""
 
     what: str
     done: int
     seconds: float
-    cpu_seconds: float
+    cpu: dict[str, float]
 
     @property
     def per_second(self) -> float:  # noqa: D102
         return self.done / self.seconds
+
+    @property
+    def cpu_ms(self) -> dict[str, float]:
+        """CPU milliseconds for each that was done, by kind of process."""
+        return {kind: round(1000 * seconds / self.done, 1) for kind, seconds in sorted(self.cpu.items())}
 
 
 @contextmanager
@@ -82,32 +89,35 @@ def served() -> Iterator[str]:
             server.terminate()
 
 
-def cpu_seconds() -> float:
-    """Of this process and all it started and waited for: browsers and drivers are, the page server is not."""
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+async def explored(what: str, url: str, settings: Settings, count: str) -> tuple[Run, list[Run], SiteCapture]:
+    """Explore to depth 1, then play the browser work of that level back, in both ways of waiting.
 
-
-async def explored(what: str, url: str, settings: Settings, count: str) -> tuple[Run, Run, SiteCapture]:
-    """Explore to depth 1, then play the same browser work back; `count` is what is counted: states or activations."""
+    Parameters
+    ----------
+    count : what is counted: `states` or `activations`.
+    """
     trace = Trace()
-    cpu, began = cpu_seconds(), time.perf_counter()
-    async with recorded(trace):
-        capture = await explore_site(url, settings=settings, blobs=Blobs())
-    seconds, used = time.perf_counter() - began, cpu_seconds() - cpu
+    async with BrowserPool(partial(launch, settings.browser, guarded=True)) as pool, recorded(trace):
+        capture = await explore_site(url, settings=settings, blobs=Blobs(), pool=pool)
     level = capture.report.depths[1]
     done = level.states if count == "states" else level.activations
-    ours = Run(what, done, level.seconds, used)
-    cpu = cpu_seconds()
-    async with (
-        walls(url, settings) as around,
-        launch(settings.browser, guarded=True, proxy=around.proxy.url) as browser,
-    ):
-        began = time.perf_counter()
-        await play(trace, browser, lambda: NetworkGuard(lambda _: None, rules=around.rules))
-        bare_seconds = time.perf_counter() - began
-    # Starting the browser and preparing the session are no part of the level, nor of what is played back at its speed.
-    bare = Run(f"{what}: bare script", done, bare_seconds * level.seconds / seconds, cpu_seconds() - cpu)
+    ours = Run(what, done, trace.seconds, trace.cpu)
+    bare = []
+    for waiting in WAITINGS:
+        async with (
+            walls(url, settings) as around,
+            BrowserPool(partial(launch, settings.browser, guarded=True)) as pool,
+            pool.lease() as lease,
+        ):
+            played = await play(trace, lease.browser, around, settings, waiting)
+        # Who waits for nothing goes on before the last navigation was asked for, now and then.
+        missed = 0.02 * trace.held if waiting == "raw" else 0
+        if played.captures != trace.captures or not trace.held - missed <= played.held <= trace.held:
+            raise AssertionError(
+                f"{what}, {waiting}: {played.captures} documents captured and {played.held} navigations held,"
+                f" not {trace.captures} and {trace.held}"
+            )
+        bare.append(Run(f"{what}: {waiting} script", done, played.seconds, played.cpu))
     return ours, bare, capture
 
 
@@ -256,25 +266,31 @@ KINDS = (
 )
 
 
-async def bench(runs: int, workers: int, settle_runs: int) -> dict[str, object]:
+async def bench(runs: int, workers: int, settle_runs: int) -> dict[str, Any]:
     settings = Settings(explore={"workers": workers, "depth": 1})
-    document: dict[str, object] = {}
+    document: dict[str, Any] = {}
     with served() as url:
-        kinds = {}
+        kinds: dict[str, dict[str, Any]] = {}
         for what, path, count, target in KINDS:
             measured = [await explored(what, url + path, settings, count) for _ in range(runs)]
-            ours, bare = [run for run, _, _ in measured], [run for _, run, _ in measured]
+            ours = [run for run, _, _ in measured]
             kinds[what] = {
                 "per_s": round(statistics.median(run.per_second for run in ours), 2),
-                "bare_per_s": round(statistics.median(run.per_second for run in bare), 2),
-                "share_of_bare": round(
-                    statistics.median(b.seconds / o.seconds for o, b in zip(ours, bare, strict=True)), 2
-                ),
+                "cpu_ms": _medians([run.cpu_ms for run in ours]),
                 "target_per_s": target,
-                "runs": [asdict(run) for pair in zip(ours, bare, strict=True) for run in pair],
                 "counters": dict(measured[-1][2].report.counters),
+                "runs": [asdict(run) for run, bare, _ in measured for run in (run, *bare)],
             }
-            print(f"{what:24}{kinds[what]['per_s']:8.2f}/s  bare script {kinds[what]['bare_per_s']:6.2f}/s", flush=True)
+            for number, waiting in enumerate(WAITINGS):
+                scripts = [bare[number] for _, bare, _ in measured]
+                kinds[what][waiting] = {
+                    "per_s": round(statistics.median(run.per_second for run in scripts), 2),
+                    "cpu_ms": _medians([run.cpu_ms for run in scripts]),
+                    "share": round(
+                        statistics.median(b.seconds / o.seconds for o, b in zip(ours, scripts, strict=True)), 2
+                    ),
+                }
+            print(rows(what, kinds[what]), flush=True)
         document["kinds"] = kinds
         document["restore_share_of_browser_cpu"] = round(await restore_share(f"{url}clicks/{CLICKS}", settings), 3)
         document["look_ms"] = round(await look_ms(settings, url), 1)
@@ -283,25 +299,47 @@ async def bench(runs: int, workers: int, settle_runs: int) -> dict[str, object]:
     return document
 
 
-def table(document: dict[str, object]) -> str:
-    lines = [f"{'':24}{'per s':>9}{'target':>9}{'bare script per s':>20}{'share':>8}"]
-    kinds: dict[str, dict[str, float]] = document["kinds"]  # type: ignore[assignment]
-    for what, run in kinds.items():
-        lines.append(
-            f"{what:24}{run['per_s']:9.2f}{run['target_per_s']:9.1f}{run['bare_per_s']:20.2f}{run['share_of_bare']:8.2f}"
-        )
-    settle: dict[str, float] = document["settling"]  # type: ignore[assignment]
+def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {
+        kind: round(statistics.median(run.get(kind, 0.0) for run in runs), 1) for kind in sorted(set().union(*runs))
+    }
+
+
+CPU_KINDS = ("renderer", "browser", "network", "gpu", "driver", "python")
+
+
+def rows(what: str, kind: dict[str, Any]) -> str:
+    """One kind of work: how many per second, CPU milliseconds of each, and the same for the bare scripts."""
+    lines = []
+    for name, run in ((what, kind), *((f"  {waiting} script", kind[waiting]) for waiting in WAITINGS)):
+        share = f"{run['share']:8.2f}" if "share" in run else f"{'':8}"
+        cpu = run["cpu_ms"]
+        each = "".join(f"{cpu.get(of, 0.0):10.1f}" for of in CPU_KINDS)
+        total = sum(ms for of, ms in cpu.items() if of != "site")
+        lines.append(f"{name:24}{run['per_s']:8.2f}{share}{each}{total:10.1f}")
+    return "\n".join(lines)
+
+
+def table(document: dict[str, Any]) -> str:
+    """The whole result, for people."""
+    lines = [f"{'':24}{'per s':>8}{'share':>8}" + "".join(f"{of:>10}" for of in CPU_KINDS) + f"{'CPU ms':>10}"]
+    lines += [rows(what, kind) for what, kind in document["kinds"].items()]
+    lines += [
+        "targets: "
+        + ", ".join(f"{what} {kind['target_per_s']:g}/s" for what, kind in document["kinds"].items())
+        + "; share of the quiet script 0.85"
+    ]
+    settle = document["settling"]
     lines += [
         f"ways back: {document['restore_share_of_browser_cpu']:.0%} of the browser's CPU time (target 35%)",
         f"one look at a page of 1,200 elements: {document['look_ms']} ms",
         f"settling, median: {settle['median_ms']:.0f} ms (target 120)",
         f"late content missed in {settle['missed']} of {settle['late_runs']} runs (target < 1%)",
     ]
-    diffs: dict[str, dict[str, float]] = document["differencing"]  # type: ignore[assignment]
     lines += [
         f"demo shop to depth 2, differencing {name}: {run['states']} states, {run['edges']} edges,"
         f" {run['activations']} activations, {run['seconds']} s"
-        for name, run in diffs.items()
+        for name, run in document["differencing"].items()
     ]
     return "\n".join(lines)
 

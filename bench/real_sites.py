@@ -96,7 +96,7 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -106,7 +106,7 @@ def _free_port() -> int:
 @contextmanager
 def folder(root: Path, start: str, pages: str, log: Path) -> Iterator[Served]:
     """The files below `root`; `pages` is the glob of those that are pages."""
-    port = _free_port()
+    port = free_port()
     command = (sys.executable, "-u", "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(root))
     with serving(*command, cwd=root, port=port, log=log) as url:
         found = sorted(url + path.relative_to(root).as_posix() for path in root.glob(pages))
@@ -198,7 +198,7 @@ def wagtail(scratch: Path) -> Iterator[Served]:
         )
         return re.sub(r'"last_login": "[^"]*"', "", text)
 
-    port = _free_port()
+    port = free_port()
     command = (python, "-u", "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
     with serving(*command, cwd=root / "project", port=port, log=scratch / "wagtail.log") as url:
         state = scratch / "wagtail-session.json"

@@ -5,8 +5,9 @@ half, and looks at the memory and the processes of the whole tree all the time:
 
     make soak-explore        WAYGRAPH_PAGES=1000 WAYGRAPH_KILLS=10 WAYGRAPH_SEED=1 make soak-explore
 
-It fails when a page was lost or found twice, when memory was not flat in the second half (medians of ten stretches
-within 10% of the median), or when a process is left over at the end.
+It fails when a page was lost or found twice, when the memory of Python, of the driver (Node) or of the browser was not
+flat in the second half (a line through it rises or falls by more than 10% of the median from end to end; told of halves
+of two minutes or more, since a browser that was just started grows), or when a process is left over at the end.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 from pipeline.browser.launch import launch
@@ -41,7 +43,12 @@ PAGES = int(os.environ.get("WAYGRAPH_PAGES", "10000"))
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "10"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
 SAMPLE_S = 2.0
-STRETCHES, FLAT = 10, 0.10
+FLAT = 0.10
+#: A shorter half says nothing about growth: caches fill first.
+SHORTEST_S = 120.0
+#: More samples than these add nothing to a slope.
+MOST_POINTS = 200
+KINDS = ("python", "node", "browser")
 
 
 class Site(LocalServer):
@@ -72,6 +79,21 @@ class Site(LocalServer):
         )
 
 
+@dataclass(frozen=True)
+class Sample:
+    """One look at the tree: seconds since the beginning, bytes (PSS) by kind of process, number of processes."""
+
+    seconds: float
+    memory: Mapping[str, int]
+    processes: int
+
+
+def kind_of(each: Process) -> str:
+    if each.pid == os.getpid():
+        return "python"
+    return "node" if "run-driver" in each.command else "browser"
+
+
 @dataclass
 class Watch:
     """What was seen of the processes while exploring."""
@@ -79,8 +101,7 @@ class Watch:
     pool: BrowserPool
     chance: random.Random
     began: float = field(default_factory=time.monotonic)
-    samples: list[tuple[float, int, int, int]] = field(default_factory=list)
-    """Seconds, bytes (PSS) of everything, bytes of this process, number of processes."""
+    samples: list[Sample] = field(default_factory=list)
     seen: set[Process] = field(default_factory=set)
     states: int = 0
     kills: Counter[str] = field(default_factory=Counter)
@@ -105,11 +126,14 @@ class Watch:
         while True:
             tree = descendants([ourselves])
             self.seen |= tree - {ourselves}
-            whole = await asyncio.to_thread(memory_bytes, tree)
-            own = await asyncio.to_thread(memory_bytes, {ourselves})
-            self.samples.append((time.monotonic() - self.began, whole, own, len(tree)))
+            memory = {
+                kind: await asyncio.to_thread(memory_bytes, {each for each in tree if kind_of(each) == kind})
+                for kind in KINDS
+            }
+            self.samples.append(Sample(time.monotonic() - self.began, memory, len(tree)))
+            mebibytes = ", ".join(f"{kind} {used >> 20}" for kind, used in memory.items())
             sys.stderr.write(
-                f"\r{self.samples[-1][0]:6.0f} s {self.states:6} states {whole >> 20:5} MiB (Python {own >> 20})"
+                f"\r{self.samples[-1].seconds:6.0f} s {self.states:6} states, MiB: {mebibytes};"
                 f" {len(tree):3} processes {sum(self.kills.values())} kills "
             )
             await asyncio.sleep(SAMPLE_S)
@@ -136,13 +160,28 @@ class Watch:
                 self.back_s.append(time.monotonic() - before)
 
 
-def flatness(samples: Sequence[tuple[float, int, int, int]]) -> tuple[float, list[int]]:
-    """How far the medians of the stretches of the second half are from its median, at most; and these medians."""
-    second = [whole for _, whole, _, _ in samples[len(samples) // 2 :]]
-    size = max(1, len(second) // STRETCHES)
-    medians = [round(statistics.median(second[i : i + size])) for i in range(0, len(second) - size + 1, size)]
-    middle = statistics.median(second)
-    return max(abs(median - middle) for median in medians) / middle, medians
+@dataclass(frozen=True)
+class Flatness:
+    """Memory of one kind of process in the second half: median, and the part of it by which it grew from end to end."""
+
+    median_mib: int
+    growth: float
+
+
+def flatness(samples: Sequence[Sample]) -> dict[str, Flatness]:
+    """A straight line through what each kind took in the second half (Theil and Sen: single peaks do not bend it)."""
+    second = samples[len(samples) // 2 :]
+    seconds = [sample.seconds for sample in second]
+    found = {}
+    for kind in KINDS:
+        used = [sample.memory[kind] for sample in second]
+        middle = statistics.median(used)
+        pairs = list(combinations(range(0, len(second), max(1, len(second) // MOST_POINTS)), 2))
+        slopes = [(used[j] - used[i]) / (seconds[j] - seconds[i]) for i, j in pairs]
+        slope = statistics.median(slopes) if slopes else 0.0
+        growth = slope * (seconds[-1] - seconds[0]) / middle if middle else 0.0
+        found[kind] = Flatness(round(middle) >> 20, round(growth, 4))
+    return found
 
 
 async def soak() -> int:
@@ -181,7 +220,8 @@ class Discarded:
 
 
 def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int:
-    spread, medians = flatness(watch.samples)
+    memory = flatness(watch.samples)
+    long_enough = watch.samples[-1].seconds / 2 >= SHORTEST_S
     left = sorted(each.pid for each in watch.seen if each.is_running)
     zombies = [each for each in children(os.getpid()) if each in watch.seen]
     urls = [node.url for node in capture.graph.nodes.values()]
@@ -190,18 +230,26 @@ def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int
         for wrong, text in [
             (len(set(urls)) != pages, f"{pages - len(set(urls))} pages were lost"),
             (len(urls) != len(set(urls)), f"{len(urls) - len(set(urls))} pages were found twice"),
-            (spread > FLAT, f"memory is not flat: medians of the second half are up to {spread:.0%} off"),
+            *(
+                (
+                    long_enough and abs(flat.growth) > FLAT,
+                    f"memory of {kind} is not flat: {flat.growth:+.1%} over the second half",
+                )
+                for kind, flat in memory.items()
+            ),
             (bool(left), f"left over: {left}"),
         ]
         if wrong
     ]
-    seconds = watch.samples[-1][0]
+    seconds = watch.samples[-1].seconds
+    most = max(sample.processes for sample in watch.samples)
+    flat = ", ".join(f"{kind} {found.median_mib} MiB {found.growth:+.1%}" for kind, found in memory.items())
     sys.stdout.write(
         f"\n{len(urls)} states of {pages} pages in {seconds:.0f} s ({len(urls) / seconds:.1f}/s), {requests} requests,"
         f" kills {dict(watch.kills)}, seconds until the next new state {[round(s, 1) for s in watch.back_s]}\n"
-        f"memory in the second half, MiB: {[m >> 20 for m in medians]}, spread {spread:.1%};"
-        f" at most {max(count for *_, count in watch.samples)} processes, {len(left)} left over,"
-        f" {len(zombies)} not reaped\n" + "".join(f"FAILED: {problem}\n" for problem in problems)
+        f"memory in the second half, median and growth{'' if long_enough else ' (too short to tell)'}: {flat};"
+        f" at most {most} processes, {len(left)} left over, {len(zombies)} not reaped\n"
+        + "".join(f"FAILED: {problem}\n" for problem in problems)
     )
     document = {
         "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -213,13 +261,15 @@ def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int
         "requests": requests,
         "kills": dict(watch.kills),
         "seconds_until_next_state_after_kill": [round(s, 2) for s in watch.back_s],
-        "second_half_medians_mib": [m >> 20 for m in medians],
-        "second_half_spread": round(spread, 4),
-        "most_processes": max(count for *_, count in watch.samples),
+        "second_half": {kind: asdict(found) for kind, found in memory.items()},
+        "most_processes": most,
         "left_over": len(left),
         "counters": dict(capture.report.counters),
         "problems": problems,
-        "samples": [(round(s, 1), whole >> 20, own >> 20, count) for s, whole, own, count in watch.samples][::5],
+        "samples": [
+            (round(each.seconds, 1), *(each.memory[kind] >> 20 for kind in KINDS), each.processes)
+            for each in watch.samples[::5]
+        ],
     }
     path = Path(__file__).parent / "results" / "soak.json"
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -1,50 +1,133 @@
-"""What would a bare script take for the same browser work? Records what an exploration asks of pages, plays it back.
+"""What would a bare script take for the same browser work? Records what a level of exploring asks of pages, repeats it.
 
-Recorded are loads, gestures, history steps and captures, with the page of a worker that they were asked of. Played back
-they are plain Playwright calls on pages that are guarded alike; nothing is looked at, decided, or written down.
+Recorded are loads, gestures, keys, history steps and captures of one level, with the worker and the page that they were
+for. Played back they are plain Playwright and DevTools calls, by a browser that was started alike, on pages that are
+opened, guarded and proxied alike, as many at once as there were workers, without a limit of busy pages. What the script
+leaves out is all that makes an explorer of it: it knows each element's place and every target beforehand, looks at
+nothing, compares nothing, decides nothing, and writes nothing down.
+
+It is played in two ways of waiting:
+
+- `quiet`: after a load until the document is complete, and after a load or a gesture until nothing has changed for as
+  long as the explorer asks for (`quiet_ms`). A script that does not know the site cannot wait less: this is the bound
+  that exploring is held against.
+- `raw`: after a load until the document is complete, after a gesture not at all (the browser answers when the handlers
+  of the event have run). Right on the benchmark's pages alone, which change at once or not at all: what the browser
+  could do if nobody had to wait and see.
+
+Both are checked: they must capture as many different documents as exploring did, and hold back as many navigations.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+import hashlib
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from unittest import mock
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
+from bench.cpu import cpu_by_kind
 from index.graph import Action
 from pipeline.browser import view as view_module
-from pipeline.browser.gestures import make_gesture
+from pipeline.browser.gestures import PARKED, make_gesture
 from pipeline.browser.guard import NetworkGuard
-from pipeline.browser.session import GuardedPage
+from pipeline.browser.session import GuardedPage, context_options
 from pipeline.browser.view import PageView
+from pipeline.explore.explorer import Explorer
+from pipeline.explore.state import State
+from pipeline.explore.walls import Walls
+from pipeline.explore.worker import Worker
+from waygraph.settings import Settings
 
 Step = tuple[str, int, tuple[Any, ...]]
+Waiting = Literal["quiet", "raw"]
+
+#: Says when the document is complete, and has not changed for so many milliseconds; in every document from its start.
+_WATCH = """(() => {
+  let changed = performance.now();
+  new MutationObserver(() => { changed = performance.now(); })
+    .observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  const complete = new Promise((resolve) => {
+    if (document.readyState === "complete") resolve();
+    else addEventListener("load", resolve, { once: true });
+  });
+  window.__quiet = async (ms) => {
+    await complete;
+    if (!ms) return;
+    changed = performance.now();
+    for (let left = ms; left > 0; left = ms - (performance.now() - changed)) {
+      await new Promise((resolve) => setTimeout(resolve, left));
+    }
+  };
+})()"""
 
 
 @dataclass
 class Trace:
-    """Steps by worker: (what, number of the page, arguments), in the order in which they were asked for."""
+    """One level of exploring.
+
+    Attributes
+    ----------
+    steps : by worker, (what, number of the page, arguments), in the order in which they were asked for.
+    seconds, cpu : what the level took; CPU seconds by kind of process (`bench.cpu`).
+    held : navigations that were held back.
+    """
 
     steps: dict[str, list[Step]] = field(default_factory=dict)
+    seconds: float = 0.0
+    cpu: dict[str, float] = field(default_factory=dict)
+    held: int = 0
+    on: bool = False
     _pages: dict[Page, int] = field(default_factory=dict)
+    _owners: dict[Page, str] = field(default_factory=dict)
 
     def add(self, what: str, page: Page, *arguments: Any) -> None:
-        """Take down a step of the worker that is running."""
+        """Take down a step, if this is the level to be recorded."""
+        if not self.on:
+            return
         number = self._pages.setdefault(page, len(self._pages))
         task = asyncio.current_task()
-        self.steps.setdefault(task.get_name() if task else "", []).append((what, number, arguments))
+        # What is done with a page runs in tasks of its own, which the worker that has loaded the page waits for.
+        if what == "goto":
+            self._owners[page] = task.get_name() if task else ""
+        self.steps.setdefault(self._owners[page], []).append((what, number, arguments))
+
+    @property
+    def captures(self) -> int:
+        """How many captures were taken."""
+        return sum(what == "capture" for steps in self.steps.values() for what, _, _ in steps)
 
 
 @asynccontextmanager
 async def recorded(trace: Trace) -> AsyncIterator[None]:
-    """Record everything that is asked of guarded pages inside the block."""
-    goto, capture, back = PageView.goto, GuardedPage.capture, PageView.back
+    """Record what the first level that is explored inside the block asks of guarded pages."""
+    expand, act = Explorer._expand, Worker._act  # noqa: SLF001 - what is measured
+    goto, capture, back, press, release = (
+        PageView.goto, GuardedPage.capture, PageView.back, PageView.press, PageView.release,
+    )  # fmt: skip
+
+    async def recording_expand(self: Explorer, states: Sequence[State], depth: int, workers: Sequence[Worker]) -> None:
+        first = depth == 0
+        loop = asyncio.get_running_loop()
+        before, began, trace.on = cpu_by_kind(), loop.time(), first
+        try:
+            await expand(self, states, depth, workers)
+        finally:
+            trace.on = False
+            if first:
+                trace.seconds = loop.time() - began
+                trace.cpu = dict(cpu_by_kind() - before)
+
+    async def counting_act(self: Worker, *arguments: Any, **more: Any) -> Any:
+        happened = await act(self, *arguments, **more)
+        trace.held += trace.on and bool(happened.stopped.held)
+        return happened
 
     async def recording_goto(self: PageView, url: str, **more: Any) -> Any:
         trace.add("goto", self.page, url)
@@ -62,63 +145,134 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
         trace.add("back", self.page)
         await back(self)
 
+    async def recording_press(self: PageView, key: str) -> None:
+        trace.add("press", self.page, key)
+        await press(self, key)
+
+    async def recording_release(self: PageView) -> None:
+        trace.add("release", self.page)
+        await release(self)
+
     with (
+        mock.patch.object(Explorer, "_expand", recording_expand),
+        mock.patch.object(Worker, "_act", counting_act),
         mock.patch.object(PageView, "goto", recording_goto),
         mock.patch.object(PageView, "back", recording_back),
+        mock.patch.object(PageView, "press", recording_press),
+        mock.patch.object(PageView, "release", recording_release),
         mock.patch.object(GuardedPage, "capture", recording_capture),
         mock.patch.object(view_module, "make_gesture", recording_gesture),
     ):
         yield
 
 
-async def play(trace: Trace, browser: Browser, open_guard: Callable[[], NetworkGuard]) -> None:
-    """Play a trace back, its workers at once."""
-    await asyncio.gather(*(_play(steps, browser, open_guard) for steps in trace.steps.values()))
+@dataclass
+class Played:
+    """What a bare script did.
+
+    Attributes
+    ----------
+    seconds, cpu : as in `Trace`.
+    documents : hashes of the documents that were captured.
+    held : navigations that were held back.
+    """
+
+    seconds: float = 0.0
+    cpu: dict[str, float] = field(default_factory=dict)
+    documents: set[str] = field(default_factory=set)
+    held: int = 0
+
+    @property
+    def captures(self) -> int:
+        """How many different documents were captured."""
+        return len(self.documents)
+
+
+async def play(trace: Trace, browser: Browser, around: Walls, settings: Settings, waiting: Waiting) -> Played:
+    """Play a trace back, its workers at once; pages are opened when they are first used, as exploring does."""
+    played = Played()
+    before, began = cpu_by_kind(), asyncio.get_running_loop().time()
+    scripts = [_Script(browser, around, settings, waiting, played) for _ in trace.steps]
+    await asyncio.gather(*(script.play(steps) for script, steps in zip(scripts, trace.steps.values(), strict=True)))
+    played.seconds = asyncio.get_running_loop().time() - began
+    played.cpu = dict(cpu_by_kind() - before)
+    for script in scripts:
+        await script.close()
+    return played
 
 
 @dataclass
-class _Played:
+class _Bare:
     context: BrowserContext
     page: Page
     session: CDPSession
     guard: NetworkGuard
 
 
-async def _open(browser: Browser, open_guard: Callable[[], NetworkGuard]) -> _Played:
-    context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    guard = open_guard()
-    await guard.prepare(context)
-    page = await context.new_page()
-    return _Played(context, page, await guard.attach(page), guard)
+class _Script:
+    """The bare script of one worker."""
+
+    def __init__(self, browser: Browser, around: Walls, settings: Settings, waiting: Waiting, played: Played) -> None:
+        self._browser = browser
+        self._around = around
+        self._settings = settings
+        self._quiet_ms = settings.browser.quiet_ms if waiting == "quiet" else 0
+        self._waits_for_gestures = waiting == "quiet"
+        self._played = played
+        self._pages: dict[int, _Bare] = {}
+
+    async def play(self, steps: Sequence[Step]) -> None:
+        for what, number, arguments in steps:
+            if number not in self._pages:
+                self._pages[number] = await self._open()
+            bare = self._pages[number]
+            if what == "goto":
+                bare.guard.hold = False
+                await bare.page.goto(arguments[0], wait_until="commit")
+                await self._wait(bare)
+            elif what == "capture":
+                await self._capture(bare)
+            else:
+                bare.guard.hold = True
+                await _do(what, bare.page, arguments)
+                if self._waits_for_gestures:
+                    await self._wait(bare)
+                self._played.held += len(bare.guard.take().held)
+
+    async def close(self) -> None:
+        for bare in self._pages.values():
+            self._played.held += len(bare.guard.take().held)
+            await bare.context.close()
+
+    async def _open(self) -> _Bare:
+        context = await self._browser.new_context(
+            **context_options(self._settings.capture, user_agent="bench", proxy=self._around.proxy.url)
+        )
+        await context.add_init_script(_WATCH)
+        guard = NetworkGuard(lambda _: None, mode=self._settings.explore.guard, rules=self._around.rules)
+        await guard.prepare(context)
+        page = await context.new_page()
+        return _Bare(context, page, await guard.attach(page), guard)
+
+    async def _wait(self, bare: _Bare) -> None:
+        await bare.session.send("Runtime.evaluate", {"expression": f"__quiet({self._quiet_ms})", "awaitPromise": True})
+
+    async def _capture(self, bare: _Bare) -> None:
+        try:
+            shot = await bare.session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
+            base64.b64decode(shot["data"])
+        except PlaywrightError:  # no frame yet
+            await bare.page.screenshot(type="jpeg", quality=60)
+        self._played.documents.add(hashlib.sha256((await bare.page.content()).encode()).hexdigest())
+        await bare.page.locator("body").aria_snapshot()
 
 
-async def _play(steps: list[Step], browser: Browser, open_guard: Callable[[], NetworkGuard]) -> None:
-    pages: dict[int, _Played] = {}
-    for what, number, arguments in steps:
-        if number not in pages:
-            pages[number] = await _open(browser, open_guard)
-        played = pages[number]
-        page = played.page
-        if what == "goto":
-            played.guard.hold = False
-            await page.goto(arguments[0], wait_until="load")
-        elif what == "gesture":
-            played.guard.hold = True
-            await make_gesture(page, *arguments)
-            await page.evaluate("() => new Promise(requestAnimationFrame)")
-        elif what == "back":
-            await page.evaluate("() => history.back()")
-        else:
-            await _capture(page, played.session)
-    for played in pages.values():
-        await played.context.close()
-
-
-async def _capture(page: Page, session: CDPSession) -> None:
-    try:
-        shot = await session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
-        base64.b64decode(shot["data"])
-    except PlaywrightError:  # no frame yet
-        await page.screenshot(type="jpeg", quality=60)
-    await page.content()
-    await page.locator("body").aria_snapshot()
+async def _do(what: str, page: Page, arguments: Sequence[Any]) -> None:
+    if what == "gesture":
+        await make_gesture(page, *arguments)
+    elif what == "press":
+        await page.keyboard.press(*arguments)
+    elif what == "release":
+        await page.mouse.move(*PARKED)
+    else:
+        await page.evaluate("() => history.back()")

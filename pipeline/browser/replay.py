@@ -20,7 +20,12 @@ Agreement = Callable[[Snapshot, PathStep], bool]
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """One step that was tried: what was expected, what was seen, and how the element was found."""
+    """One step that was tried: what was expected, what was seen, and how the element was found.
+
+    Attributes
+    ----------
+    gone : the recorded element was not there, or could not be acted on; nothing was done.
+    """
 
     step: PathStep
     seen_node_id: str
@@ -29,6 +34,7 @@ class Walked:
     ms: float
     agrees: bool
     problem: str = ""
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,8 @@ async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement
             acted = await view.act(step.action)
         except (NotActionable, BrowserFailure) as error:
             url = view.page.url
-            walked.append(Walked(step, "", url, "", 0.0, agrees=False, problem=error.message))
+            gone = isinstance(error, NotActionable)
+            walked.append(Walked(step, "", url, "", 0.0, agrees=False, problem=error.message, gone=gone))
             return Replayed(complete=False, snapshot=snapshot, view=view, walked=tuple(walked))
         snapshot = acted.snapshot
         if acted.popup is not None:

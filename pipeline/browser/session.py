@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
@@ -17,7 +17,8 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from pipeline.browser.access import Access
 from pipeline.browser.guard import ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
-from pipeline.browser.snapshot import Lens, Snapshot, page_script
+from pipeline.browser.script import page_script
+from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import Acted, PageView
 from waygraph.errors import BrowserFailure
 from waygraph.settings import BrowserSettings, CaptureProfile
@@ -147,18 +148,9 @@ class GuardedPage:
         acts : addresses that scripts may not ask for, see `NetworkGuard`.
         """
         context = await browser.new_context(
-            viewport={"width": profile.viewport_width, "height": profile.viewport_height},
-            device_scale_factor=profile.scale,
-            locale=profile.locale,
-            timezone_id=profile.timezone,
-            user_agent=user_agent,
-            reduced_motion="reduce",
-            service_workers="block",
-            accept_downloads=False,
+            **context_options(profile, user_agent=user_agent, proxy=proxy),
             storage_state=storage_state,
             http_credentials=access.credentials if access else None,
-            # Browsers go to loopback addresses directly unless told otherwise.
-            proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None,
         )
         await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
         guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access, acts=acts)
@@ -239,10 +231,10 @@ class GuardedPage:
             if page not in self._sessions:
                 self._sessions[page] = await view.within(self._context.new_cdp_session(page))
             await view.drawn()
-            screenshot = await view.within(_screenshot(page, self._sessions[page]))
-            dom = await view.within(page.content())
-            # A frameset has no body, and waiting for one would take long.
-            aria = "" if "<frameset" in dom else await _aria(page)
+            # At once: the picture is made by other processes than the one that serialises the document.
+            screenshot, (dom, aria) = await asyncio.gather(
+                view.within(_screenshot(page, self._sessions[page])), _serialised(view)
+            )
         except PlaywrightError as error:
             raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
         return Capture(screenshot=screenshot, dom=dom, aria=aria)
@@ -276,6 +268,22 @@ class GuardedPage:
             log.debug("guard/popup_gone %s: %s", page.url, error)
 
 
+def context_options(profile: CaptureProfile, *, user_agent: str, proxy: str) -> dict[str, Any]:
+    """How pages are shown under the capture profile, and how they reach anything: options of `Browser.new_context`."""
+    return {
+        "viewport": {"width": profile.viewport_width, "height": profile.viewport_height},
+        "device_scale_factor": profile.scale,
+        "locale": profile.locale,
+        "timezone_id": profile.timezone,
+        "user_agent": user_agent,
+        "reduced_motion": "reduce",
+        "service_workers": "block",
+        "accept_downloads": False,
+        # Browsers go to loopback addresses directly unless told otherwise.
+        "proxy": {"server": proxy, "bypass": "<-loopback>"} if proxy else None,
+    }
+
+
 async def _screenshot(page: Page, session: CDPSession) -> bytes:
     """A JPEG of the viewport. Playwright would wait for fonts and repaint twice, but the page has settled already."""
     try:
@@ -289,6 +297,13 @@ async def _screenshot(page: Page, session: CDPSession) -> bytes:
 def compare_loads(first: Stored, second: Stored) -> frozenset[tuple[str, str]]:
     """Keys whose values differ between two loads of the same page: they change by themselves."""
     return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+
+
+async def _serialised(view: PageView) -> tuple[str, str]:
+    """HTML and accessibility snapshot."""
+    dom = await view.within(view.page.content())
+    # A frameset has no body, and waiting for one would take long.
+    return dom, "" if "<frameset" in dom else await _aria(view.page)
 
 
 async def _aria(page: Page) -> str:

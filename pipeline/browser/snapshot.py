@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from index.graph import Action, BlockedRequest, Box, Segment, UrlPolicy, node_id, normalize_url
+from pipeline.browser.foreign import FrameScope
 from waygraph.settings import BrowserSettings, ExploreSettings
 
 MAX_SEGMENTS = 1_000
-
-
-#: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
-SCRIPT_PARTS = (
-    "natives", "activity", "timers", "dialogs", "tabs", "settle", "drawing", "hash", "names", "exposure", "hover",
-    "handlers", "declared", "kinds", "pass", "banner", "digest", "snapshot", "find", "api",
-)  # fmt: skip
-
-
-@cache
-def page_script() -> str:
-    """The script that every snapshotted document runs before its own scripts (or late, in a page that is not ours).
-
-    All parts share one function scope, which leaves nothing behind but `window[Symbol.for("waygraph")]`. Running it
-    twice does nothing.
-    """
-    folder = files("pipeline.browser").joinpath("js")
-    parts = "\n".join(folder.joinpath(f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT_PARTS)
-    return f"""(() => {{
-"use strict";
-const KEY = Symbol.for("waygraph");
-if (window[KEY]) return;
-const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, WeakMap, WeakSet }} = window;
-{parts}
-}})();"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +116,14 @@ class Lens:
     timer_horizon_ms: int
     cap_ms: int
     banners: bool = True
-    submit_search: bool = False
     """Close cookie banners when a page was loaded."""
+    submit_search: bool = False
+    frames: FrameScope = field(default_factory=FrameScope)
+    """Which frames of other origins belong to the site, and are looked into."""
 
     @classmethod
-    def of(cls, browser: BrowserSettings, explore: ExploreSettings) -> Lens:
-        """The lens that the settings ask for."""
+    def of(cls, browser: BrowserSettings, explore: ExploreSettings, frames: FrameScope | None = None) -> Lens:
+        """The lens that the settings ask for; without `frames`, those of the page's own host alone are looked into."""
         return cls(
             roles=explore.roles,
             hover=explore.hover,
@@ -158,6 +133,7 @@ class Lens:
             cap_ms=browser.settle_cap_ms,
             submit_search=explore.submit_search,
             banners=explore.cookie_banners,
+            frames=frames or FrameScope(),
         )
 
     def to_js(self, *, hovering: bool = False) -> dict[str, Any]:
@@ -174,9 +150,8 @@ class Lens:
         }
 
 
-def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
-    """Build a `Snapshot` from the JSON that the in-page script returns."""
-    seen = json.loads(raw)
+def parse_snapshot(seen: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot:
+    """Build a `Snapshot` from what the in-page script returns."""
     url = normalize_url(seen["url"], url_policy)
     frames = [tuple(frame) for frame in seen["documents"]]
     paths, hashes = _places(seen, frames)
@@ -192,7 +167,7 @@ def parse_snapshot(raw: str, url_policy: UrlPolicy) -> Snapshot:
         status=seen["status"],
         structure=structure,
         candidates=candidates,
-        segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in seen["segments"]),
+        segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in seen["segments"][:MAX_SEGMENTS]),
         capped=seen["settled"]["capped"],
         opened=seen["opened"],
         tabs=tuple(seen["tabs"]),

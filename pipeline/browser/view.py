@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
@@ -11,36 +10,29 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from playwright.async_api import CDPSession, Dialog, Download, Page, Request
+from playwright.async_api import Dialog, Download, Frame, Page, Request
 from playwright.async_api import Error as PlaywrightError
 
 from index.graph import Action, BlockedRequest
+from pipeline.browser.asking import NAVIGATED, Asker, NoAnswer
+from pipeline.browser.foreign import ForeignFrames
 from pipeline.browser.gestures import PARKED, holds, make_gesture
-from pipeline.browser.snapshot import Banner, Lens, Snapshot, page_script, parse_snapshot
+from pipeline.browser.script import WAYGRAPH, page_script
+from pipeline.browser.snapshot import Banner, Lens, Snapshot, parse_snapshot
 from waygraph.errors import BrowserFailure, WaygraphError
 from waygraph.settings import BrowserSettings
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-_WAYGRAPH = "window[Symbol.for('waygraph')]"
 #: Some sites ask twice; more is a page that answers a click with another banner.
 _MAX_BANNERS = 2
-#: What Playwright says when a document goes away while it is being asked something.
-_NAVIGATED = (
-    "Execution context was destroyed", "Cannot find context", "Cannot find default execution context",
-    "frame was detached", "Frame was detached", "Promise was collected", "Inspected target navigated",
-)  # fmt: skip
 
 
 class NotActionable(WaygraphError):
     """The recorded element is not there, or something lies over it; nothing was clicked."""
 
     exit_code, http_status, slug, title = 1, 409, "not-actionable", "Element not actionable"
-
-
-class NoAnswer(BrowserFailure):
-    """The page did not answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +125,10 @@ class PageView:
         self._downloads: list[str] = []
         self._answers: set[asyncio.Task[None]] = set()
         self._own = own
-        self._devtools: CDPSession | None = None
-        self._crashed = False
-        self._limits: set[asyncio.Timeout] = set()
-        """Of the calls that are under way."""
+        self._asker = Asker(page, settings, own=own)
+        # An answer can get lost with the document that it was asked of: ask again before giving up.
+        self._answer_s = (settings.settle_cap_ms + settings.action_timeout_ms) / 1000
+        self._frames = ForeignFrames(page, lens.frames, self._asker.within, patience_s=self._answer_s)
         self.turn: Callable[[str], AbstractAsyncContextManager[Callable[[], None]]] = _at_once
         """Entered before a document is asked for; what it gives is called when the answer has begun."""
         self.leave: Callable[[str], Awaitable[None]] | None = None
@@ -150,7 +142,6 @@ class PageView:
         page.on("popup", self._popups.put_nowait)
         page.on("requestfailed", self._on_request_failed)
         page.on("download", self._on_download)
-        page.on("crash", self._on_crash)
         if own:
             page.on("dialog", self._on_dialog)
 
@@ -159,20 +150,27 @@ class PageView:
         self.page.remove_listener("popup", self._popups.put_nowait)
         self.page.remove_listener("requestfailed", self._on_request_failed)
         self.page.remove_listener("download", self._on_download)
-        self.page.remove_listener("crash", self._on_crash)
+        self._asker.detach()
         if self._own:
             self.page.remove_listener("dialog", self._on_dialog)
 
-    async def observe(self) -> Snapshot:
+    async def observe(self, *, digest: bool = True) -> Snapshot:
         """Wait until the page has settled, then describe it: one round trip, two more in a page that lacks the script.
+
+        Each frame of another origin that belongs to the site costs the same again, and the first time three more.
+
+        Parameters
+        ----------
+        digest : whether the look's digest will be asked for. It costs a quarter of a look; left out, it is empty.
 
         Raises
         ------
         BrowserFailure
             When the page does not answer: it hangs, crashed or was closed.
         """
-        raw = await self._ask_until("observe", self._lens.to_js(hovering=self._hovering))
-        snapshot = parse_snapshot(raw, self._lens.url_policy)
+        options = {**self._lens.to_js(hovering=self._hovering), "digest": digest}
+        seen = await self._frames.complete(lambda: self._ask_until("observe", options), "observe", options)
+        snapshot = parse_snapshot(seen, self._lens.url_policy)
         self._dialogs.extend(snapshot.dialogs)
         return snapshot
 
@@ -180,7 +178,8 @@ class PageView:
         """Hash of everything in the document that a person or a script would find again; one round trip.
 
         That is its address, elements with their attributes, texts, fields, scrolled boxes, frames of the same origin,
-        shadow roots, cookies and storage: not what only a script's variables know, and not the focus.
+        shadow roots, cookies and storage: not what only a script's variables know, not the focus, and nothing of frames
+        of other origins.
 
         Raises
         ------
@@ -191,24 +190,23 @@ class PageView:
 
     async def drawn(self) -> None:
         """Wait until what is drawn on canvases in view stays the same, as charts do after a second; at most 1.5 s."""
-        await self._ask(f"() => {_WAYGRAPH}?.drawn()", None)
+        await self._ask(f"() => {WAYGRAPH}?.drawn()", None)
 
     async def _ask_until(self, question: str, options: Mapping[str, Any] | None) -> str:
         """Ask the in-page script, and whatever document takes the place of one that goes away meanwhile."""
-        deadline = time.monotonic() + self._patience_s
-        # An answer can get lost with the document that it was asked of: ask again before giving up.
-        patience_s = (self._settings.settle_cap_ms + self._settings.action_timeout_ms) / 1000
+        deadline = time.monotonic() + self._asker.patience_s
+        patience_s = self._answer_s
         while True:
             try:
                 answer: str | None = await self._ask(
-                    f"o => {_WAYGRAPH}?.{question}(o) ?? null", options, patience_s=patience_s
+                    f"o => {WAYGRAPH}?.{question}(o) ?? null", options, patience_s=patience_s
                 )
                 if answer is not None:
                     return answer
                 await self._ask(f"() => {{ {page_script()} }}", None)
             except PlaywrightError as error:
                 # The document was replaced while it was being looked at: look at its successor.
-                if not any(phrase in str(error) for phrase in _NAVIGATED):
+                if not any(phrase in str(error) for phrase in NAVIGATED):
                     raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
             except NoAnswer:
                 left_s = deadline - time.monotonic()
@@ -219,8 +217,8 @@ class PageView:
             if time.monotonic() > deadline:
                 raise BrowserFailure(f"{self.page.url} does not stay long enough to be looked at.")
 
-    async def goto(self, url: str, *, referrer: str = "") -> Acted:
-        """Load `url` as a new document, even when only the fragment differs, and look at it.
+    async def goto(self, url: str, *, referrer: str = "", digest: bool = True) -> Acted:
+        """Load `url` as a new document, even when only the fragment differs, and look at it as `observe` does.
 
         Raises
         ------
@@ -251,7 +249,7 @@ class PageView:
             raise BrowserFailure(f"{url}: {_first_line(error)}") from error
         seconds = time.monotonic() - start - self.held_back_s
         self.answer = Answer(seconds, answer.headers.get("retry-after", "") if answer else "")
-        snapshot, banners = await self._past_banners(await self.observe())
+        snapshot, banners = await self._past_banners(await self.observe(digest=digest))
         return Acted("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start), banners=banners)
 
     async def _past_banners(self, seen: Snapshot) -> tuple[Snapshot, tuple[Banner, ...]]:
@@ -259,7 +257,7 @@ class PageView:
         closed: list[Banner] = []
         while seen.banner and self._lens.banners and len(closed) < _MAX_BANNERS:
             try:
-                found = await self._find(seen.banner.action)
+                found, _ = await self._find(seen.banner.action)
                 await self._gesture(make_gesture(self.page, seen.banner.action, found["x"], found["y"]))
             except NotActionable as error:
                 log.info("view/banner_stays %s", error.message)
@@ -315,40 +313,55 @@ class PageView:
         """
         self._forget()
         try:
-            found = await self._find(action)
+            found, frame = await self._find(action)
+            if frame is not None or self._frames.known:
+                await self._frames.acted(self.page.main_frame)
             if self.leave is not None and action.target.startswith(("http:", "https:")):
                 await self.leave(action.target)
             self._hovering = holds(action)
             if found.get("draws"):
                 await self.drawn()  # what a chart answers depends on what it has drawn under the pointer
+            if frame is not None and "x" in found:
+                await self._frames.point(frame, found["x"], found["y"])
             await self._gesture(make_gesture(self.page, action, found.get("x", 0.0), found.get("y", 0.0)))
             if action.kind == "input":
-                await self._ask(f"() => {_WAYGRAPH}?.changed()", None)
+                await self._tell_changed(frame)
         except PlaywrightError as error:
             raise BrowserFailure(f"{action} on {self.page.url}: {_first_line(error)}") from error
         return Performed(found["rung"], found["newTab"], found.get("handled", True))
 
+    async def _tell_changed(self, frame: Frame | None) -> None:
+        if frame is not None:
+            await self._frames.ask(frame, "changed")
+        else:
+            await self._ask(f"() => {WAYGRAPH}?.changed()", None)
+
     async def settle_digest(self) -> Quiet:
         """Wait until the page has settled, then take its digest: one round trip, no pass over what is exposed.
+
+        Each frame of another origin that belongs to the site costs another one, and is part of the digest.
 
         Raises
         ------
         BrowserFailure
             When the page does not answer. One that was replaced meanwhile has an empty digest.
         """
-        try:
-            raw = await self._ask(f"o => {_WAYGRAPH}?.quiet(o) ?? null", self._lens.to_js(hovering=self._hovering))
-        except PlaywrightError as error:
-            if any(phrase in str(error) for phrase in _NAVIGATED):
-                raw = None
-            else:
-                raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
-        if raw is None:
+        options = self._lens.to_js(hovering=self._hovering)
+        quiet = await self._frames.complete(lambda: self._ask_quiet(options), "quiet", options)
+        if not quiet:
             return Quiet("", capped=False, tabs=(), stopped=())
-        quiet = json.loads(raw)
         self._dialogs.extend(quiet["dialogs"])
         stopped = tuple(BlockedRequest(method, url, "form") for method, url in quiet["stopped"] if method != "GET")
         return Quiet(quiet["digest"], quiet["settled"]["capped"], tuple(quiet["tabs"]), stopped)
+
+    async def _ask_quiet(self, options: Mapping[str, Any]) -> str:
+        try:
+            raw: str | None = await self._ask(f"o => {WAYGRAPH}?.quiet(o) ?? null", options)
+        except PlaywrightError as error:
+            if any(phrase in str(error) for phrase in NAVIGATED):
+                return ""
+            raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
+        return raw or ""
 
     async def back(self) -> None:
         """Go back in the page's history, within its document."""
@@ -379,18 +392,24 @@ class PageView:
         """URLs of downloads that were started since the last action began, and refused."""
         return tuple(self._downloads)
 
-    async def _find(self, action: Action) -> dict[str, Any]:
-        """Where to point at the recorded element (`x`, `y`), the `rung` that found it, whether it opens a `newTab`."""
+    async def _find(self, action: Action) -> tuple[dict[str, Any], Frame | None]:
+        """Where to point at the recorded element (`x`, `y`), the `rung` that found it, whether it opens a `newTab`.
+
+        With it comes the frame of another origin that the element is in, if it is in one.
+        """
         options = self._lens.to_js(hovering=self._hovering)
-        raw = await self._ask(f"([a, o]) => {_WAYGRAPH}?.find(a, o) ?? null", [action.to_json(), options])
-        if raw is None:
+        found, frames = await self._frames.find(action, options, self._ask_find)
+        if found is None:
             raise BrowserFailure(f"{self.page.url} was replaced before {action} could be performed.")
-        found: dict[str, Any] = json.loads(raw)
-        if not found["rung"]:
+        if not found.get("rung"):
             raise NotActionable(f"{action} is not on {self.page.url}.")
         if "covered" in found:
             raise NotActionable(f"{action} on {self.page.url} takes no pointer: {found['covered']}.")
-        return found
+        return found, frames[-1] if frames else None
+
+    async def _ask_find(self, question: str, *arguments: object) -> str | None:
+        raw: str | None = await self._ask(f"given => {WAYGRAPH}?.{question}(...given) ?? null", list(arguments))
+        return raw
 
     async def _new_tab(self, snapshot: Snapshot) -> PageView | None:
         """The tab that the action opened or asked for; none when it may not be loaded."""
@@ -421,28 +440,8 @@ class PageView:
             if self._own:
                 self._in_background(late.close())
 
-    @property
-    def _patience_s(self) -> float:
-        return (self._settings.navigation_timeout_ms + self._settings.settle_cap_ms) / 1000
-
-    async def _ask(self, expression: str, argument: object, *, patience_s: float = 0.0) -> Any:  # noqa: ANN401
-        """What a function expression, called with `argument` in the page, returns: plain JSON."""
-        if not self._own:
-            return await self.within(self.page.evaluate(expression, argument), patience_s)
-        return await self.within(self._evaluate(f"({expression})({json.dumps(argument)})"), patience_s)
-
-    async def _evaluate(self, code: str) -> Any:  # noqa: ANN401 - whatever the page returns
-        # Playwright's own way needs functions of the page, which a page may have replaced.
-        if self._devtools is None:
-            self._devtools = await self.page.context.new_cdp_session(self.page)
-        answer = await self._devtools.send(
-            "Runtime.evaluate",
-            {"expression": code, "awaitPromise": True, "returnByValue": True, "userGesture": True},
-        )
-        if "exceptionDetails" in answer:
-            problem = answer["exceptionDetails"]
-            raise BrowserFailure(f"{self.page.url}: {problem.get('exception', {}).get('description', problem['text'])}")
-        return answer["result"].get("value")
+    async def _ask(self, expression: str, argument: object, *, patience_s: float = 0.0) -> Any:  # noqa: ANN401 - JSON
+        return await self._asker.ask(expression, argument, patience_s)
 
     async def _gesture(self, gesture: Awaitable[None]) -> None:
         """Make a gesture, and go on when the browser does not say that it arrived.
@@ -455,27 +454,8 @@ class PageView:
             log.info("view/gesture_unanswered %s", self.page.url)
 
     async def within(self, call: Awaitable[T], patience_s: float = 0.0) -> T:
-        """Await a browser call, but not for ever: a page in an endless loop answers nothing (NoAnswer).
-
-        A page whose process crashed answers nothing either, and is not waited for (BrowserFailure).
-        """
-        patience_s = patience_s or self._patience_s
-        limit = asyncio.timeout(0 if self._crashed else patience_s)
-        self._limits.add(limit)
-        try:
-            async with limit:
-                return await call
-        except TimeoutError as error:
-            if self._crashed:
-                raise BrowserFailure(f"{self.page.url}: the process of the page crashed.") from error
-            raise NoAnswer(f"{self.page.url} gave no answer for {patience_s:.0f} s.") from error
-        finally:
-            self._limits.discard(limit)
-
-    def _on_crash(self, _: Page) -> None:
-        self._crashed = True
-        for limit in self._limits:
-            limit.reschedule(asyncio.get_running_loop().time())
+        """Await a browser call, but not for ever, see `Asker.within`."""
+        return await self._asker.within(call, patience_s)
 
     def _on_download(self, download: Download) -> None:
         self._downloads.append(download.url)
@@ -490,7 +470,7 @@ class PageView:
     def _on_request_failed(self, request: Request) -> None:
         """A navigation that became a download, got no content or was stopped leaves its document waiting for it."""
         if request.is_navigation_request() and request.frame == self.page.main_frame:
-            self._in_background(self._ask(f"() => {_WAYGRAPH}?.navigationFailed()", None))
+            self._in_background(self._ask(f"() => {WAYGRAPH}?.navigationFailed()", None))
 
     def _in_background(self, call: Coroutine[Any, Any, Any]) -> None:
         async def run() -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, closing
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from index.graph import Observation
 from pipeline.browser.launch import launch
-from pipeline.browser.snapshot import page_script
+from pipeline.browser.script import page_script
 from pipeline.browser.supervise import BrowserPool
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
@@ -40,6 +41,7 @@ async def explore_site(
     pool: BrowserPool | None = None,
     pacer: Pacer | None = None,
     slots: Slots | None = None,
+    on_state: Callable[[Observation], Awaitable[None]] | None = None,
 ) -> SiteCapture:
     """Explore one site and return its map.
 
@@ -54,6 +56,7 @@ async def explore_site(
         when the map is published. Empty: nothing is left behind.
     pool, pacer, slots : browsers, turns at hosts and slots for busy pages, shared with other explorations in the same
         event loop. Left out: this one has its own.
+    on_state : told what each state looks like as soon as it is part of the map; exploring waits for it.
 
     Raises
     ------
@@ -89,6 +92,7 @@ async def explore_site(
             counters=counters,
             on_progress=on_progress or (lambda _: None),
             stop=stop or asyncio.Event(),
+            on_state=on_state,
         )
         return await explorer.run()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from index.graph import Edge, InteractionGraph, Node, Observation
@@ -25,7 +25,7 @@ def build_graph(
     Parameters
     ----------
     load_ms : how long loading its URL takes for a state that this reproduces; nothing for others.
-    look : the first look at a state, by id.
+    look : the look of a state, by id.
     """
     graph = InteractionGraph()
     for node_id, state in states.items():
@@ -65,7 +65,10 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode, l
         parent = look(state.parent)
         by_action = {edge.action: edge for edge in reversed(out.get(state.parent, ()))}
         by_key = {difference_key(c, mode): by_action.get(c.action) for c in reversed(parent.candidates)}
+        done = {edge.action for edge in out.get(node_id, ())}
         for candidate in split_candidates(look(node_id), parent, mode)[1]:
+            if candidate.action in done:
+                continue  # once more what made the state
             walked = by_key.get(difference_key(candidate, mode))
             if walked is None or walked.changes_something or walked.source == walked.target:
                 continue
@@ -78,12 +81,12 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode, l
 
 
 def build_observations(
-    states: Mapping[str, State], blobs: Mapping[str, tuple[str, str, str]], look: Look
+    states: Iterable[str], blobs: Callable[[str], tuple[str, str, str] | None], look: Look
 ) -> dict[str, Observation]:
     """What each state looked like; `blobs` are the hashes of its screenshot, DOM and accessibility snapshot."""
     observations = {}
     for node_id in states:
-        screenshot, dom, aria = blobs.get(node_id, ("", "", ""))
+        screenshot, dom, aria = blobs(node_id) or ("", "", "")
         seen = look(node_id)
         observations[node_id] = Observation(node_id, seen.url, seen.title, seen.segments, screenshot, dom, aria)
     return observations

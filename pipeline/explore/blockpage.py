@@ -116,6 +116,12 @@ class _Page:
     refusing: bool
 
 
+def needs_source(seen: Snapshot) -> bool:
+    """Whether `detect` can find anything in this page's document; it need not be fetched otherwise."""
+    page = _weigh(seen, "")
+    return page.bare or page.refusing
+
+
 def detect(
     seen: Snapshot, *, html: str = "", frames: Sequence[str] = (), headers: Mapping[str, str] | None = None
 ) -> str | None:

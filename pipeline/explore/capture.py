@@ -103,7 +103,10 @@ class ExploreReport:
 
 @dataclass(frozen=True, slots=True)
 class SiteCapture:
-    """One explored site, ready to be encoded and published. Plain data: it travels between Ray actors."""
+    """One explored site, ready to be encoded and published. Plain data: it travels between Ray actors.
+
+    `domain` is the registrable domain that was taken for the site, if one was.
+    """
 
     site: str
     start_url: str
@@ -112,3 +115,4 @@ class SiteCapture:
     report: ExploreReport
     profile: Mapping[str, Any] = field(default_factory=dict)
     recognition: Recognition = field(default_factory=Recognition)
+    domain: str = ""

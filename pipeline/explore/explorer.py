@@ -8,10 +8,11 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import islice
 
 from playwright.async_api import Error as PlaywrightError
 
-from index.graph import PathStep, Recognition, similarity
+from index.graph import Observation, PathStep, Recognition, similarity
 from index.store.fates import fates_table
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens, Snapshot
@@ -25,17 +26,17 @@ from pipeline.explore.identity import Recogniser, Skeleton
 from pipeline.explore.identity.evidence import evidence
 from pipeline.explore.identity.traps import Traps
 from pipeline.explore.journal import Journal
-from pipeline.explore.journal_records import Checkpoint
 from pipeline.explore.level import Item, Level
 from pipeline.explore.loads import Loads, TakeCapture
 from pipeline.explore.login import LoginWatch
 from pipeline.explore.looks import Looks
+from pipeline.explore.memory import Memory
 from pipeline.explore.pace import Pace
 from pipeline.explore.pacing import Pacer
 from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start
 from pipeline.explore.state import State
-from pipeline.explore.undo import Undo
+from pipeline.explore.undo import RatesByLevel, Undo
 from pipeline.explore.ways import Ways
 from pipeline.explore.worker import Outcome, Worker
 from waygraph.errors import BrowserFailure, WaygraphError
@@ -67,6 +68,7 @@ class Explorer:
     journal : holds what an earlier process found, and takes down what this one finds.
     counters : what is counted, see docs/counters.md.
     stop : set it to end the run early; what was found until then is returned, marked partial.
+    on_state : told what each state looks like as soon as it is part of the map; exploring waits for it.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Explorer:
         counters: Counter[str],
         on_progress: Callable[[ExploreProgress], None],
         stop: asyncio.Event,
+        on_state: Callable[[Observation], Awaitable[None]] | None = None,
     ) -> None:
         explore = settings.explore
         self._browsers = browsers
@@ -92,8 +95,11 @@ class Explorer:
         self._settings = settings
         self._on_progress = on_progress
         self._stop = stop
+        self._on_state = on_state
+        self._told_states = 0
+        """States that `on_state` was told of."""
         self._sink = blobs
-        self._lens = Lens.of(settings.browser, explore)
+        self._lens = Lens.of(settings.browser, explore, start.scope.frames)
         self._resumed = journal.last()
         self.account = Account(start_url=start.url, counters=counters)
         self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {}, start.redactor)
@@ -102,19 +108,22 @@ class Explorer:
         traps = Traps(explore.trap_budget, recogniser.key, skeleton=skeleton)
         self._skeleton = skeleton
         self._recogniser = recogniser
-        self._growth = Growth(
-            start.scope, self.account, recogniser, traps, self._looks.get, max_states=explore.max_states
-        )
+        self._growth = Growth(start.scope, self.account, recogniser, traps, self._looks, max_states=explore.max_states)
         self._frontier = Frontier(
-            start.policies, self.account, self._looks, traps=traps, skeleton=skeleton, settings=explore
+            start.policies,
+            self.account,
+            self._looks,
+            traps=traps,
+            skeleton=skeleton,
+            settings=explore,
+            made_by=self._growth.made_by,
         )
         self._loads = Loads(explore.url_policy, journal.record_load)
-        self._undo = Undo(counters)
+        self._rates = RatesByLevel()
+        self._memory = Memory(self._growth, self.account, self._loads, self._rates, start.robots)
         self._watch = LoginWatch(start.site, start.logged_in)
         self._cap: int | None = None
         """The item of the last level at which a cap cut it off."""
-        self._kept_states = self._kept_edges = 0
-        """So many of the states and edges are in the journal's last checkpoint."""
 
     async def run(self) -> SiteCapture:
         """Explore to the configured depth or to the first limit that is met, or go on where an earlier process ended.
@@ -129,15 +138,18 @@ class Explorer:
         level = 0
         try:
             if self._resumed is not None:
-                level = await self._recall()
+                await self._memory.recall(self._resumed)
+                level = self._resumed.depth
             else:
                 await self._first_state(workers[0])
+            await self._tell_states()
             while level < explore.depth and not self._has_ended() and (states := self._at_depth(level)):
                 if self._browsers.is_stale:
                     await asyncio.gather(*(worker.close() for worker in workers))
                 await self._expand(states, level, workers)
                 level += 1
             await self._unless_stopped(self._probe_all(self._at_depth(level), workers))
+            self._take_probes(self._at_depth(level))
         except NoBrowserError as error:
             raise BrowserFailure(f"The browser was lost while exploring {self._start.site}: {error}") from error
         finally:
@@ -155,8 +167,11 @@ class Explorer:
         began, counters = time.monotonic(), self.account.counters
         activated = counters["explore/activations"]
         await self._unless_stopped(self._probe_all(states, workers))
-        if self._must_stop() and self._resumed is None:
-            return
+        if self._resumed is None:
+            if self._must_stop():
+                return
+            self._take_probes(states)
+            self._rates.begin_level()
         ways = self._ways(depth)
         level = await self._plan(states, depth)
 
@@ -181,7 +196,7 @@ class Explorer:
                 await self._start.robots.prefetch(self._links(states))
             items = self._frontier.items(states)
             planned = [(item.state_id, item.candidate) for item in items]
-            await self._journal.begin_level(depth, planned, self._checkpoint())
+            await self._journal.begin_level(depth, planned, self._memory.checkpoint())
             return Level(items, lambda item, outcome: self._commit(item, outcome, depth + 1))
         items = [Item(i, state_id, candidate) for i, (state_id, candidate) in enumerate(resumed.items)]
         level = Level(
@@ -197,7 +212,7 @@ class Explorer:
         return level
 
     async def _work_off(self, chunk: Sequence[Item], level: Level, worker: Worker, ways: Ways, depth: int) -> None:
-        worker.begin_chunk()
+        worker.begin_chunk(Undo(self._rates.known, self.account.counters))
         state, way = self._looks.get(chunk[0].state_id), ways.to(chunk[0].state_id)
         for item in chunk:
             if level.closed or self._must_stop():
@@ -212,14 +227,27 @@ class Explorer:
             committed = level.committed
             level.done(item, outcome)
             if level.committed // _COMMITS_PER_CHECKPOINT != committed // _COMMITS_PER_CHECKPOINT:
-                await self._journal.save(depth, level.committed, self._checkpoint())
+                await self._journal.save(depth, level.committed, self._memory.checkpoint())
             self._report_progress(depth, level.pending)
+            await self._tell_states()
+
+    async def _tell_states(self) -> None:
+        """Say what the states look like that were committed since the last time."""
+        while self._on_state is not None and self._told_states < len(self._growth.states):
+            # Counted before the wait, in which other workers get here.
+            node_id = next(islice(self._growth.states, self._told_states, None))
+            self._told_states += 1
+            seen = build_observations({node_id: self._growth.states[node_id]}, self._looks.captured, self._looks.get)
+            await self._on_state(self._start.redactor.observation(seen[node_id]))
 
     def _commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
-        # What was found out while the item was under way decides here, where the order is canonical. Refusals are never
-        # taken back, so that what a worker left alone for one is refused here too.
+        self._rates.add(outcome.undone)
+        # What was found out while the item was under way decides here, where the order is canonical.
         if refusal := self._frontier.refuse_at_last(item):
             outcome = Outcome(left_out=(refusal.reason, refusal.detail))
+        elif outcome.left_out[0] and (page := self._recogniser.loaded_as(item.candidate.action.target)):
+            # A worker left it alone; before its turn came the page was visited from elsewhere.
+            outcome = Outcome(page, loaded=True)
         return self._growth.commit(item, outcome, depth)
 
     def _links(self, states: Iterable[State]) -> Iterator[str]:
@@ -265,6 +293,13 @@ class Explorer:
 
         await _all(probe(worker) for worker in workers)
 
+    def _take_probes(self, states: Iterable[State]) -> None:
+        """Loading a state's URL may show it with other noise: take that for the state, in canonical order."""
+        for state in states:
+            load = self._loads.known(state.url)
+            if load is not None and load.node_id:
+                self._growth.take_probe(state, load)
+
     def _is_addressable(self, state: State) -> bool:
         load = self._loads.known(state.url)
         return load is not None and self._growth.canonical(load.node_id) == state.id
@@ -282,51 +317,16 @@ class Explorer:
         if not load.node_id:
             raise BrowserFailure(f"{self._start.url} loaded, and then did not any more: {load.problem}")
         self._growth.learn(*self._start.looks)
-        state = self._growth.begin(self._looks.get(load.node_id))
+        state = self._growth.begin(load.look)
         for banner in self._start.banners:
             self.account.counters[f"banner/{banner.choice}"] += 1
         await self._loads.alias(state.url, load)
         self.account.finish_depth(0, 1, 0, time.monotonic() - began)
 
-    async def _see(self, seen: Snapshot, take: TakeCapture) -> None:
+    async def _see(self, seen: Snapshot, take: TakeCapture) -> str:
         """Keep a look; what is no page of this site is not captured."""
         wanted = seen.is_page and not self._start.scope.refuse_url(seen.raw_url)
-        await self._looks.see(seen, take, capture=wanted)
-
-    # ---- checkpoints ---------------------------------------------------------------------------------------------
-
-    def _checkpoint(self) -> Checkpoint:
-        """What was committed since the last one."""
-        growth = self._growth
-        states = tuple(growth.states.values())[self._kept_states :]
-        edges = tuple(growth.edges[self._kept_edges :])
-        self._kept_states, self._kept_edges = len(growth.states), len(growth.edges)
-        return Checkpoint(
-            states=states,
-            edges=edges,
-            fates=self.account.take_fates(),
-            counters=dict(self.account.counters),
-            memories={
-                "account": self.account.remember(),
-                "growth": growth.remember(),
-                "robots": self._start.robots.remember() if self._start.robots is not None else [],
-            },
-        )
-
-    async def _recall(self) -> int:
-        """Take over what an earlier process found; returns the depth that it was working on."""
-        resumed = self._resumed
-        if resumed is None:
-            raise ValueError("there is nothing to resume")
-        for url, load in resumed.loads.items():
-            self._loads.know(url, load)
-        self._growth.recall(resumed.memories["growth"], resumed.states, resumed.edges)
-        self.account.recall(resumed.memories["account"], resumed.counters)
-        if self._start.robots is not None:
-            await self._start.robots.recall(resumed.memories["robots"])
-        self._kept_states, self._kept_edges = len(resumed.states), len(resumed.edges)
-        log.info("explore/resumed %s: %d states, depth %d", self._start.site, len(resumed.states), resumed.depth)
-        return resumed.depth
+        return await self._looks.see(seen, take, capture=wanted)
 
     # ---- the run as a whole --------------------------------------------------------------------------------------
 
@@ -349,7 +349,6 @@ class Explorer:
             open_page,
             self._start.session,
             loads=self._loads,
-            undo=self._undo,
             counters=self.account.counters,
             see=self._see,
             agrees=self._agrees,
@@ -413,6 +412,7 @@ class Explorer:
             observations=build_observations(states, self._looks.captured, look),
             report=self.account.report(fates, table=table),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
+            domain=self._start.scope.domain,
             recognition=Recognition(
                 merges={merged: merge for merged, merge in self._growth.merges.items() if merge.kept in states},
                 stands_for=self._skeleton.counts() if self._skeleton else {},

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from index.graph import PASSIVE
+from index.graph import PASSIVE, Action
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.account import Account
 from pipeline.explore.capture import Skip
@@ -26,6 +26,7 @@ class Frontier:
     ----------
     policies : reasons to leave elements alone, asked in order.
     skeleton : refuses links to pages like those that were visited; nothing visits them all.
+    made_by : the action that showed a state first, on its parent.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class Frontier:
         traps: Traps,
         skeleton: Skeleton | None,
         settings: ExploreSettings,
+        made_by: Callable[[str], Action | None],
     ) -> None:
         self._policies = policies
         self._account = account
@@ -44,6 +46,7 @@ class Frontier:
         self._traps = traps
         self._skeleton = skeleton
         self._settings = settings
+        self._made_by = made_by
 
     def items(self, states: Iterable[State]) -> list[Item]:
         """Work of one level: states as they were found, elements in document order."""
@@ -68,7 +71,7 @@ class Frontier:
 
     def _new(self, state: State, seen: Snapshot) -> list[Candidate]:
         parent = self._looks.get(state.parent) if state.parent else None
-        new, old = split_candidates(seen, parent, self._settings.diff)
+        new, old = split_candidates(seen, parent, self._settings.diff, self._made_by(state.id))
         self._account.counters["diff/saved"] += sum(1 for c in old if self._refusal(c, seen) is None)
         return new
 

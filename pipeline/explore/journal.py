@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -19,19 +19,16 @@ from typing import Any
 
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.journal_codec import Unreadable, pack, pack_look, unpack, unpack_look
-from pipeline.explore.journal_file import Damaged, JournalFile, Lease, Statement, not_usable, remove, set_aside
+from pipeline.explore.journal_file import Damaged, JournalFile, Lease, Statement, not_usable, set_aside
 from pipeline.explore.journal_records import (
     FORMAT,
     INDEX,
     SCHEMA,
-    STATUSES,
     Blobs,
     Checkpoint,
     Fate,
     Resumed,
-    Status,
     checkpoint_statements,
-    frozen,
     key_of,
     read_resumed,
     set_meta,
@@ -63,8 +60,6 @@ class Journal:
         self._lease = lease
         self._file = file
         self._resumed = resumed
-        self.resumed = resumed is not None
-        """Whether an unfinished run of the same terms was found."""
         self._looks: set[str] = set(resumed.looks) if resumed else set()
         self._unwritten: dict[str, Snapshot] = {}
         self._cache: OrderedDict[str, Snapshot] = OrderedDict()
@@ -113,14 +108,13 @@ class Journal:
 
     async def begin_level(self, depth: int, items: Sequence[tuple[str, Candidate]], checkpoint: Checkpoint) -> None:
         """Keep what the levels before `depth` became, and the work of this one (in canonical order), at once."""
-        checkpoint = frozen(checkpoint)
-        work = tuple(items)
+        kept, work = checkpoint_statements(checkpoint, depth - 1), tuple(items)
         first = key_of(depth, 0)
 
         def statements() -> list[Statement]:
             rows = [(first + i, to_bytes(state), pack(candidate)) for i, (state, candidate) in enumerate(work)]
             return [
-                *checkpoint_statements(checkpoint, depth - 1),
+                *kept(),
                 ("DELETE FROM outcomes WHERE key < ?", [(first,)]),
                 ("DELETE FROM items WHERE key >= ?", [(first,)]),
                 ("INSERT INTO items VALUES (?, ?, ?)", rows),
@@ -132,10 +126,10 @@ class Journal:
 
     async def save(self, depth: int, committed: int, checkpoint: Checkpoint) -> None:
         """Keep what the first `committed` items of the level under way became, so that a resume need not redo it."""
-        checkpoint = frozen(checkpoint)
+        kept = checkpoint_statements(checkpoint, depth)
         await self._write(
             lambda: [
-                *checkpoint_statements(checkpoint, depth),
+                *kept(),
                 ("DELETE FROM outcomes WHERE key < ?", [(key_of(depth, committed),)]),
                 set_meta("progress", (depth, committed)),
             ]
@@ -152,33 +146,30 @@ class Journal:
         """Keep what loading a URL showed."""
         await self._write(lambda: [("INSERT OR REPLACE INTO loads VALUES (?, ?)", [(to_bytes(url), pack(load))])])
 
-    async def record_capture(self, node_id: str, blobs: Blobs) -> None:
-        """Keep the hashes of a state's screenshot, DOM and accessibility snapshot."""
+    async def record_capture(self, look: str, blobs: Blobs) -> None:
+        """Keep the hashes of the screenshot, DOM and accessibility snapshot that belong to a look."""
         sql = "INSERT OR REPLACE INTO captures VALUES (?, ?)"
-        await self._write(lambda: [(sql, [(to_bytes(node_id), pack(blobs))])])
+        await self._write(lambda: [(sql, [(to_bytes(look), pack(blobs))])])
 
-    async def add_look(self, snapshot: Snapshot) -> None:
-        """Keep the look of a state under its id, unless one is kept already: the first one counts."""
-        node_id = snapshot.id
-        if node_id in self._looks:
+    async def add_look(self, key: str, snapshot: Snapshot) -> None:
+        """Keep a look under a key that tells it from others, unless one is kept under it already."""
+        if key in self._looks:
             return
-        self._looks.add(node_id)
-        self._unwritten[node_id] = snapshot
+        self._looks.add(key)
+        self._unwritten[key] = snapshot
+        self._keep_decoded(key, snapshot)  # it is committed soon
 
         def settled(write: Future[None]) -> None:
-            self._unwritten.pop(node_id, None)
+            self._unwritten.pop(key, None)
             if write.cancelled() or write.exception() is not None:
-                self._looks.discard(node_id)
+                self._looks.discard(key)
+                self._cache.pop(key, None)
 
         sql = "INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?)"
-        await self._write(lambda: [(sql, [(to_bytes(node_id), *pack_look(snapshot))])], settled)
+        await self._write(lambda: [(sql, [(to_bytes(key), *pack_look(snapshot))])], settled)
 
-    def has_look(self, node_id: str) -> bool:
-        """Whether `look` knows it."""
-        return node_id in self._looks
-
-    def look(self, node_id: str) -> Snapshot:
-        """The look of a state, read back when it is not one of those used last.
+    def look(self, key: str) -> Snapshot:
+        """A look, read back when it is not one of those used last.
 
         Raises
         ------
@@ -187,21 +178,22 @@ class Journal:
         StoreError
             When it cannot be read.
         """
-        snapshot = self._cache.pop(node_id, None) or self._unwritten.get(node_id)
+        snapshot = self._cache.pop(key, None) or self._unwritten.get(key)
         if snapshot is None:
-            if node_id not in self._looks:
-                raise KeyError(node_id)
+            if key not in self._looks:
+                raise KeyError(key)
             try:
-                (row,) = self._file.read(
-                    "SELECT head, structure, body FROM looks WHERE state = ?", (to_bytes(node_id),)
-                )
+                (row,) = self._file.read("SELECT head, structure, body FROM looks WHERE key = ?", (to_bytes(key),))
                 snapshot = unpack_look(*row)
             except (Damaged, ValueError) as error:  # a look that is missing, or other than it was written
                 raise self._damaged(error) from error
-        self._cache[node_id] = snapshot
+        self._keep_decoded(key, snapshot)
+        return snapshot
+
+    def _keep_decoded(self, key: str, snapshot: Snapshot) -> None:
+        self._cache[key] = snapshot
         if len(self._cache) > CACHED_LOOKS:
             self._cache.popitem(last=False)
-        return snapshot
 
     # ---- account -------------------------------------------------------------------------------------------------
 
@@ -237,29 +229,15 @@ class Journal:
             yield unpack(fate, Fate)
         yield from (fate for fate in current if fate.item is None)
 
-    def census(self, current: Iterable[Fate] = ()) -> Mapping[Status, int]:
-        """How many elements and URLs are done, pending, skipped, failed; see `fates`."""
-        counts = Counter(fate.status for fate in self.fates(current))
-        return {status: counts[status] for status in STATUSES}
-
     # ---- end -----------------------------------------------------------------------------------------------------
 
-    async def finish(self) -> None:
-        """Remove the file: the run is published, there is nothing to go on with."""
-        await asyncio.to_thread(self._end, published=True)
-
     def close(self) -> None:
-        """Write what was asked for and let others have the file. May be called twice, and after `finish`."""
-        self._end(published=False)
-
-    def _end(self, *, published: bool) -> None:
+        """Write what was asked for and let others have the file. May be called twice."""
         if self._closed:
             return
         self._closed = True
         try:
             self._file.close()
-            if published:
-                remove(self._path)
         finally:
             self._lease.release()
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
@@ -16,7 +15,7 @@ from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
 
 #: Version of what is in the file. One written by another version is not resumed.
-FORMAT = 2
+FORMAT = 3
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -27,13 +26,12 @@ CREATE TABLE IF NOT EXISTS other_fates (key INTEGER PRIMARY KEY, fate BLOB NOT N
 CREATE TABLE IF NOT EXISTS states (key INTEGER PRIMARY KEY, state BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS edges (key INTEGER PRIMARY KEY, edge BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS loads (url BLOB PRIMARY KEY, load BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS captures (state BLOB PRIMARY KEY, blobs BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS looks (state BLOB PRIMARY KEY, head BLOB NOT NULL, structure BLOB NOT NULL,
+CREATE TABLE IF NOT EXISTS captures (look BLOB PRIMARY KEY, blobs BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS looks (key BLOB PRIMARY KEY, head BLOB NOT NULL, structure BLOB NOT NULL,
     body BLOB NOT NULL);
 """
 
 Status = Literal["done", "pending", "skipped", "failed"]
-STATUSES: tuple[Status, ...] = ("done", "pending", "skipped", "failed")
 Blobs = tuple[str, str, str]
 
 
@@ -65,7 +63,7 @@ class Checkpoint:
     Attributes
     ----------
     fates : of the items committed since then, those that are not simply done; and elements that never became items.
-    counters, memories : as a whole. Memories are plain JSON, by the name of the module that has them.
+    counters, memories : as a whole. Memories are plain JSON, packed, by the name of the module that has them.
     """
 
     states: Sequence[State] = ()
@@ -85,7 +83,8 @@ class Resumed:
     committed : its items before this index are part of the checkpoint already.
     items : all items of that level, decoded one by one when asked for.
     outcomes : of its items from `committed` on, by index; not part of the checkpoint.
-    looks : ids of the states whose looks are kept, `Journal.look` returns them.
+    captures : of looks, by their keys.
+    looks : keys of the looks that are kept, `Journal.look` returns them.
     """
 
     depth: int
@@ -146,29 +145,27 @@ def set_meta(name: str, value: object) -> Statement:
     return "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(name, pack(value))]
 
 
-def frozen(checkpoint: Checkpoint) -> Checkpoint:
-    """A copy that does not change while it waits to be written."""
-    return Checkpoint(
-        tuple(checkpoint.states),
-        tuple(checkpoint.edges),
-        tuple(checkpoint.fates),
-        dict(checkpoint.counters),
-        json.loads(json.dumps(checkpoint.memories)),
-    )
+def checkpoint_statements(checkpoint: Checkpoint, depth: int) -> Callable[[], list[Statement]]:
+    """What keeps a checkpoint as it is now; its items are those of the level `depth`.
 
+    Called later, on the thread that writes: states and edges are packed there.
+    """
+    states, edges, fates = tuple(checkpoint.states), tuple(checkpoint.edges), tuple(checkpoint.fates)
+    # These go on changing, at any depth.
+    metas = [set_meta("counters", checkpoint.counters), set_meta("memories", checkpoint.memories)]
 
-def checkpoint_statements(checkpoint: Checkpoint, depth: int) -> list[Statement]:
-    """What keeps a checkpoint; its items are those of the level `depth`."""
-    of_items = [(key_of(depth, f.item), pack(f)) for f in checkpoint.fates if f.item is not None]
-    others = [(pack(f),) for f in checkpoint.fates if f.item is None]
-    return [
-        ("INSERT INTO states (state) VALUES (?)", [(pack(state),) for state in checkpoint.states]),
-        ("INSERT INTO edges (edge) VALUES (?)", [(pack(edge),) for edge in checkpoint.edges]),
-        ("INSERT OR REPLACE INTO item_fates VALUES (?, ?)", of_items),
-        ("INSERT INTO other_fates (fate) VALUES (?)", others),
-        set_meta("counters", checkpoint.counters),
-        set_meta("memories", checkpoint.memories),
-    ]
+    def statements() -> list[Statement]:
+        of_items = [(key_of(depth, f.item), pack(f)) for f in fates if f.item is not None]
+        others = [(pack(f),) for f in fates if f.item is None]
+        return [
+            ("INSERT INTO states (state) VALUES (?)", [(pack(state),) for state in states]),
+            ("INSERT INTO edges (edge) VALUES (?)", [(pack(edge),) for edge in edges]),
+            ("INSERT OR REPLACE INTO item_fates VALUES (?, ?)", of_items),
+            ("INSERT INTO other_fates (fate) VALUES (?)", others),
+            *metas,
+        ]
+
+    return statements
 
 
 def read_resumed(file: JournalFile, meta: Mapping[str, bytes]) -> Resumed:
@@ -194,8 +191,8 @@ def read_resumed(file: JournalFile, meta: Mapping[str, bytes]) -> Resumed:
         memories=unpack(meta["memories"], dict[str, Any]),
         loads={to_text(url): unpack(raw, Load) for url, raw in file.read("SELECT url, load FROM loads")},
         captures={
-            to_text(node): unpack(raw, tuple[str, str, str])
-            for node, raw in file.read("SELECT state, blobs FROM captures")
+            to_text(look): unpack(raw, tuple[str, str, str])
+            for look, raw in file.read("SELECT look, blobs FROM captures")
         },
-        looks={to_text(node) for (node,) in file.read("SELECT state FROM looks")},
+        looks={to_text(key) for (key,) in file.read("SELECT key FROM looks")},
     )

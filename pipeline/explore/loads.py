@@ -13,7 +13,7 @@ from index.graph import UrlPolicy, normalize_url
 from pipeline.browser.guard import advice
 from pipeline.browser.session import RESTORABLE, Capture, GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Snapshot
-from pipeline.explore.blockpage import detect
+from pipeline.explore.blockpage import detect, needs_source
 from pipeline.explore.pace import Pace
 from pipeline.explore.state import Load
 from waygraph.errors import BrowserFailure, WaygraphError
@@ -26,8 +26,6 @@ _TRIES = 2
 LOST, LOSSES = "browser has been closed", 3
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
 VISITS = 3
-#: From this HTTP status on, or with so few elements, a page may be one that keeps us out.
-_REFUSING, _LITTLE = 400, 10
 
 TakeCapture = Callable[[], Awaitable[Capture]]
 
@@ -43,7 +41,7 @@ class Loader:
     ----------
     open_page : opens a fresh page in the prepared session.
     session : what every load starts from.
-    see : is told every look and how to capture it, while the page still shows it.
+    see : is told every look and how to capture it, while the page still shows it; returns the key it is kept by.
     advise : is told what a user should know of requests whose stopping broke a page.
     """
 
@@ -54,7 +52,7 @@ class Loader:
         *,
         pace: Pace,
         counters: Counter[str],
-        see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+        see: Callable[[Snapshot, TakeCapture], Awaitable[str]],
         advise: Callable[[str], None],
     ) -> None:
         self._open_page = open_page
@@ -94,7 +92,7 @@ class Loader:
 
     async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
         page.take_stopped()
-        acted = await page.view.goto(url, referrer=referrer)
+        acted = await page.view.goto(url, referrer=referrer, digest=False)
         seen = acted.snapshot
         stopped = page.take_stopped()
         self._counters["browser/loads"] += 1
@@ -103,7 +101,7 @@ class Loader:
         await check_answer(page, seen, url, pace=self.pace, counters=self._counters)
         if said := advice(stopped.blocked, None, seen):
             self._advise(said)
-        await self._see(seen, lambda: page.capture(acted))
+        look = await self._see(seen, lambda: page.capture(acted))
         for banner in acted.banners:
             self._counters[f"banner/{banner.choice}"] += 1
         changed = self._session.changed_areas(await page.stored(seen))
@@ -114,7 +112,9 @@ class Loader:
         else:
             self._counters["session/renewals"] += 1
             await self.close()
-        return Load(seen.id, acted.ms, refused=stopped.refused, downloads=acted.downloads, blocked=stopped.blocked)
+        return Load(
+            seen.id, acted.ms, refused=stopped.refused, downloads=acted.downloads, blocked=stopped.blocked, look=look
+        )
 
     async def _fresh_page(self) -> GuardedPage:
         if self._page is None:
@@ -148,8 +148,8 @@ async def check_answer(page: GuardedPage, seen: Snapshot, url: str, *, pace: Pac
 
 
 async def _blocker(page: GuardedPage, seen: Snapshot) -> str | None:
-    """Who keeps us out, if anybody does. Only pages with little on them are worth a look at their source."""
-    if seen.status < _REFUSING and len(seen.candidates) > _LITTLE:
+    """Who keeps us out, if anybody does."""
+    if not needs_source(seen):
         return None
     frames = [frame.url for frame in page.page.frames[1:]]
     return detect(seen, html=await page.view.within(page.page.content()), frames=frames)

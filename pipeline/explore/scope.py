@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from publicsuffixlist import PublicSuffixList
 
 from index.graph import PASSIVE, parse_start_url, site_key
+from pipeline.browser.foreign import FrameScope
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.policy import Refusal
 from waygraph.errors import InvalidInput
@@ -69,6 +70,11 @@ class Scope:
     def named(self) -> frozenset[str]:
         """What the user named, as `EgressProxy` takes it: these hosts may be at addresses that are not public."""
         return frozenset({self.site, *self.hosts, *([f".{self.domain}"] if self.domain else ())})
+
+    @property
+    def frames(self) -> FrameScope:
+        """Whose frames are looked into."""
+        return FrameScope(frozenset({self.site, *self.hosts}), self.domain)
 
     def covers(self, key: str) -> bool:
         """Whether a host, by its key, belongs to the site."""

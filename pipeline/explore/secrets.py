@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from index.graph import Action, BlockedRequest, Edge, InteractionGraph, mask_secrets
+from index.graph import Action, BlockedRequest, Edge, InteractionGraph, Observation, mask_secrets
 from index.graph.urls import MASK, SECRET_PARAMETERS
 from pipeline.explore.capture import Failure, SiteCapture, Skip
 from pipeline.explore.journal_records import Fate
@@ -24,8 +24,9 @@ _INPUT = re.compile(r"<input\b[^>]*>", re.IGNORECASE)
 _IS_PASSWORD = re.compile(r"""\stype\s*=\s*["']?password\b""", re.IGNORECASE)
 _VALUE = re.compile(r"""(\svalue\s*=\s*)(?:"[^"]*"|'[^']*'|[^\s>"']+)""", re.IGNORECASE)
 _NAMES = "|".join(re.escape(name).replace(r"\*", "[A-Za-z]*") for name in SECRET_PARAMETERS)
-#: A query parameter in a document, where URLs are relative and "&" may be written "&amp;".
-_PAIR = re.compile(rf"""([?&;](?:amp;)?(?:{_NAMES})=)[^&"'\s<>#\\]+""", re.IGNORECASE)
+#: A query parameter in a document, where URLs are relative and "&" may be written "&amp;". What is no name is seen
+#: at once: documents are large, and hold a ";" in every line of a script.
+_PAIR = re.compile(rf"""([?&;](?:amp;)?(?=[\w-]+=)(?:{_NAMES})=)[^&"'\s<>#\\]+""", re.IGNORECASE)
 _URL = re.compile(r"https?://[^\s\"'<>]*[^\s\"'<>:,.;)]")
 
 
@@ -124,6 +125,15 @@ class Redactor:
             target=self.url(fate.target),
         )
 
+    def observation(self, seen: Observation) -> Observation:
+        """What a state looked like, to be kept."""
+        return replace(
+            seen,
+            url=self.url(seen.url),
+            title=self.text(seen.title),
+            segments=tuple(replace(segment, text=self.text(segment.text)) for segment in seen.segments),
+        )
+
     def site(self, capture: SiteCapture) -> SiteCapture:
         """A whole site, ready to be published: its graph, what was seen, and the run's report."""
         graph = InteractionGraph(
@@ -133,15 +143,7 @@ class Redactor:
             ),
             (self.edge(edge) for edge in capture.graph.edges),
         )
-        observations = {
-            node_id: replace(
-                seen,
-                url=self.url(seen.url),
-                title=self.text(seen.title),
-                segments=tuple(replace(segment, text=self.text(segment.text)) for segment in seen.segments),
-            )
-            for node_id, seen in capture.observations.items()
-        }
+        observations = {node_id: self.observation(seen) for node_id, seen in capture.observations.items()}
         report = replace(
             capture.report,
             start_url=self.url(capture.report.start_url),

@@ -127,7 +127,7 @@ async def prepare(
     asked_for = Hazards(BlockList.read(explore.rules, site_key(url)))
     page = await GuardedPage.open(
         browser,
-        lens=Lens.of(settings.browser, explore),
+        lens=Lens.of(settings.browser, explore, Scope.of(site_key(url), explore).frames),
         settings=settings.browser,
         profile=settings.capture,
         user_agent=user_agent,

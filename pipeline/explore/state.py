@@ -10,19 +10,19 @@ from pipeline.browser.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state of the graph: what is needed of it all the time. How it looked is kept elsewhere."""
+    """A state of the graph: what is needed of it all the time. How it looked is kept elsewhere, by the key `look`."""
 
     id: str
     url: str
-    raw_url: str
     title: str
+    look: str
     depth: int
     parent: str | None = None
 
     @classmethod
-    def of(cls, seen: Snapshot, depth: int, parent: str | None) -> State:
-        """The state that a first look found."""
-        return cls(seen.id, seen.url, seen.raw_url, seen.title, depth, parent)
+    def of(cls, seen: Snapshot, look: str, depth: int, parent: str | None) -> State:
+        """The state that a look found; `look` is the key it is kept by."""
+        return cls(seen.id, seen.url, seen.title, look, depth, parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Load:
     Attributes
     ----------
     node_id : the state that was seen; empty when nothing could be loaded.
+    look : the key that what was seen is kept by.
     problem : why not; empty when something was.
     refused : documents that policy kept from loading on the way, with the reason.
     downloads : files that came in place of a page; they were refused.
@@ -44,3 +45,4 @@ class Load:
     refused: tuple[tuple[str, str], ...] = ()
     downloads: tuple[str, ...] = ()
     blocked: tuple[BlockedRequest, ...] = ()
+    look: str = ""

@@ -21,7 +21,7 @@ from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
 from pipeline.explore.loads import LOSSES, LOST, VISITS, Loader, Loads, TakeCapture, TurnedAway, check_answer
 from pipeline.explore.pace import Pace
-from pipeline.explore.undo import Undo, is_back
+from pipeline.explore.undo import Attempt, Rates, Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ class Outcome:
     Attributes
     ----------
     node_id : the state that was seen after the action; empty when it could not be performed, or led nowhere.
+    look : the key that what was seen is kept by; empty when it was the state that was acted on.
     loaded : the action asked for a document, which was loaded beside: `node_id` is what its URL shows.
     blocked : requests that could change something; they were stopped.
     observed : such requests that the guard was told to let through.
@@ -49,6 +50,7 @@ class Outcome:
     left_out : why it was not tried after all, and what decided that; found out while its level was worked on.
     noise : in what the page that was acted on differed from the recorded look of its state.
     changed : what the action changed in that page (`identity.change`), when there was noise.
+    undone : tries to take it back.
     """
 
     node_id: str = ""
@@ -65,6 +67,8 @@ class Outcome:
     noise: Noise = NO_NOISE
     changed: tuple[tuple[str, int], ...] = ()
     left_out: tuple[str, str] = ("", "")
+    look: str = ""
+    undone: tuple[Attempt, ...] = ()
 
 
 @dataclass(slots=True)
@@ -99,9 +103,8 @@ class Worker:
     Parameters
     ----------
     open_page : opens a fresh page in the prepared session.
-    see : is told every look at something new, and how to capture it while a page shows it.
+    see : is told every look, and how to capture it while a page shows it; returns the key that it is kept by.
     loads : what URLs show, shared by all workers.
-    undo : ways to take in-page changes back, shared by all workers.
     pace : this worker's slot, and its turns at hosts.
     advise : is told what a user should know of requests whose stopping broke a page.
     agrees : whether what is seen on the way to a state is what the map expects there.
@@ -113,9 +116,8 @@ class Worker:
         session: PreparedSession,
         *,
         loads: Loads,
-        undo: Undo,
         counters: Counter[str],
-        see: Callable[[Snapshot, TakeCapture], Awaitable[None]],
+        see: Callable[[Snapshot, TakeCapture], Awaitable[str]],
         agrees: Agreement,
         pace: Pace,
         advise: Callable[[str], None],
@@ -124,7 +126,7 @@ class Worker:
         self._open_page = open_page
         self._session = session
         self._loads = loads
-        self._undo = undo
+        self._undo = Undo(Rates(), counters)
         self._counters = counters
         self._see = see
         self._agrees = agrees
@@ -142,8 +144,12 @@ class Worker:
         await self._renew()
         await self.loader.close()
 
-    def begin_chunk(self) -> None:
-        """What is done next does not build on what was done before: a page that was acted on is not used again."""
+    def begin_chunk(self, undo: Undo) -> None:
+        """What is done next does not build on what was done before: a page that was acted on is not used again.
+
+        `undo` takes its changes back.
+        """
+        self._undo = undo
         if self._stage is not None and self._stage.used:
             self._stage = None
 
@@ -198,7 +204,8 @@ class Worker:
             ms = (asyncio.get_running_loop().time() - began) * 1000
             outcome = await self._follow(stage, candidate, happened)
             if outcome is not None:
-                return replace(outcome, ms=round(outcome.ms + ms, 1), noise=stage.noise)
+                undone = self._undo.take_attempts()
+                return replace(outcome, ms=round(outcome.ms + ms, 1), noise=stage.noise, undone=undone)
         raise AssertionError("what is not held back has an outcome")
 
     async def _act(self, stage: _Stage, candidate: Candidate, *, hold: bool) -> _Happened:
@@ -229,7 +236,7 @@ class Worker:
         )
         # What style sheets alone show under the pointer changes nothing in the document.
         same = quiet.digest == before.digest and not holds(candidate.action)
-        seen = before if same else await page.view.observe()
+        seen = before if same else await page.view.observe(digest=False)
         if not page.guard.hold and seen.url != before.url:
             await check_answer(page, seen, seen.raw_url, pace=self._pace, counters=self._counters)
         changed = await self._changed_areas(stage, seen)
@@ -245,8 +252,8 @@ class Worker:
         else:
             shown = rebase(seen, before, stage.state)
             changed_features = change(features(before), features(seen)) if stage.noise else {}
-            outcome = replace(outcome, node_id=shown.id, changed=tuple(sorted(changed_features.items())))
-            await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
+            look = await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
+            outcome = replace(outcome, node_id=shown.id, look=look, changed=tuple(sorted(changed_features.items())))
         if changed:
             self._start_over(changed)
         elif not await self._restore(stage, candidate, happened, seen):
@@ -262,7 +269,7 @@ class Worker:
         if not load.node_id and (outcome.refused or outcome.downloads or "ERR_ABORTED" in load.problem):
             # A download, no content, or a document that may not be loaded: the page stays as it is.
             return replace(outcome, node_id=stage.state.id)
-        return replace(outcome, node_id=load.node_id, loaded=True, problem=load.problem)
+        return replace(outcome, node_id=load.node_id, look=load.look, loaded=True, problem=load.problem)
 
     async def _restore(self, stage: _Stage, candidate: Candidate, happened: _Happened, seen: Snapshot) -> bool:
         """Whether the stage shows its state again, as if nothing had been done."""

@@ -18,7 +18,9 @@ The rules, with the words of docs/architecture.md:
 4. An element is *new* in a state when the state's parent has no actionable element with the same (XPath, role,
    name, target). Only new elements are activated or reported as skipped. The start state has no parent. `place`
    stands for the XPath: two elements have the same place exactly when the page templates put them at the same
-   XPath.
+   XPath. The element whose click showed a state at its parent's path is new in that state once more, unless it is a
+   tab, when a pointer can still reach it: a person tries what the button does now. Here all of them are toggles that
+   lead back.
 5. The parent of a state is its first discoverer: breadth first, states of one level in order of their discovery,
    the elements of a state in document order, click before hover (no state depends on
    the last).
@@ -33,7 +35,7 @@ Keys are for people: the path without its first slash, `+view` for what a click 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from waygraph.demo_site.catalogue import (
@@ -323,7 +325,7 @@ def _product(product: Product) -> list[View]:
         views.append(view("reviews", opinion, story, specification, sizes))
     if product.sizes:
         close = _button("dialog/close", "Close", key)
-        views.append(view("sizes", sizes, specification, opinion, elements=_shop_frame(*elements, close)))
+        views.append(view("sizes", sizes, specification, opinion, elements=(close,)))  # it is modal
     return views
 
 
@@ -550,10 +552,28 @@ def views() -> Mapping[str, View]:
     return by_key
 
 
-def new_elements(key: str, parent: str | None) -> tuple[Element, ...]:
-    """Elements of a state that its parent does not have (rule 4), in document order."""
+#: Lie below what they have opened: the drawer covers its button.
+COVERED = frozenset({"header/menu"})
+
+
+def new_elements(key: str, parent: str | None, made_by: Element | None = None) -> tuple[Element, ...]:
+    """Elements of a state that its parent does not have, and the toggle that showed it (rule 4), in document order."""
     old = {element.identity for element in views()[parent].elements} if parent is not None else set()
-    return tuple(element for element in views()[key].elements if element.identity not in old)
+    again = {}
+    if (
+        parent is not None
+        and made_by is not None
+        and made_by.role != "tab"
+        and made_by.place not in COVERED
+        and made_by.leads == key
+        and views()[key].state.path == views()[parent].state.path
+    ):
+        again[made_by.identity] = parent
+    return tuple(
+        replace(element, leads=again[element.identity], hover="") if element.identity in again else element
+        for element in views()[key].elements
+        if element.identity not in old or element.identity in again
+    )
 
 
 def _edges(source: str, element: Element) -> list[TrueEdge]:
@@ -568,12 +588,13 @@ def _edges(source: str, element: Element) -> list[TrueEdge]:
 def truth(depth: int = DEPTH) -> Truth:
     """States, edges and skipped elements up to `depth` actions from the start page, in canonical order (rule 5)."""
     level, known, parents = ["home"], ["home"], dict[str, str]()
+    made_by = dict[str, Element]()
     edges: list[TrueEdge] = []
     skips: list[TrueSkip] = []
     for _ in range(depth):
         discovered: list[str] = []
         for source in level:
-            for element in new_elements(source, parents.get(source)):
+            for element in new_elements(source, parents.get(source), made_by.get(source)):
                 if element.skip:
                     skips.append(TrueSkip(source, element.role, element.name, element.skip))
                     continue
@@ -583,5 +604,7 @@ def truth(depth: int = DEPTH) -> Truth:
                         known.append(edge.target)
                         discovered.append(edge.target)
                         parents[edge.target] = source
+                        if edge.kind == "click":
+                            made_by[edge.target] = element
         level = discovered
     return Truth({key: views()[key].state for key in known}, tuple(edges), tuple(skips), parents)

@@ -1,7 +1,8 @@
 """What explores a site when only the jobs around exploring are under test? A real one that follows links, no browser.
 
 Pages tell it how to misbehave: `<!-- die -->` kills its process, `<!-- bug -->` raises what nobody expects,
-`<!-- hang -->` waits to be told to stop, `<!-- browser -->` raises the failure of a browser.
+`<!-- hang -->` waits to be told to stop, `<!-- browser -->` raises the failure of a browser. `<!-- shows 10 20 30 -->`
+says which colour (red, green, blue) its screenshot has.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -21,6 +22,7 @@ from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, 
 from pipeline.browser.supervise import BrowserPool
 from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, Failure, SiteCapture, Skip
 from pipeline.explore.pacing import Pacer, Slots
+from tests.patch_encoder import picture
 from waygraph.errors import BrowserFailure, SiteUnreachable
 from waygraph.settings import Settings
 
@@ -36,12 +38,13 @@ async def explore_links(
     pacer: Pacer,
     slots: Slots,
     journal: Path,
+    on_state: Callable[[Observation], Awaitable[None]],
 ) -> SiteCapture:
     journal.parent.mkdir(parents=True, exist_ok=True)
     with journal.open("a") as kept:  # as exploring would, to go on after an interruption
         kept.write(f"explored in process {os.getpid()}\n")
     async with slots.lease() as lease, pacer.turn(site_key(start_url), lease), pool:
-        return await _explore(start_url, settings, blobs, on_progress, stop)
+        return await _explore(start_url, settings, blobs, on_progress, stop, on_state=on_state)
 
 
 async def _explore(
@@ -50,17 +53,22 @@ async def _explore(
     blobs: BlobSink,
     on_progress: Callable[[ExploreProgress], None],
     stop: asyncio.Event,
+    *,
+    on_state: Callable[[Observation], Awaitable[None]],
 ) -> SiteCapture:
     site, started = site_key(start_url), time.monotonic()
     pages: dict[str, tuple[str, int]] = {}
+    observations: dict[str, Observation] = {}
     level, links, skips = [start_url], [], []
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
         for depth in range(settings.explore.depth + 1):
             following: list[str] = []
             for url in level:
                 if url in pages or len(pages) >= settings.explore.max_states or stop.is_set():
                     continue
                 pages[url] = (await _fetch(client, url, stop), depth)
+                observations[_id(url)] = _observation(url, pages[url][0], blobs)
+                await on_state(observations[_id(url)])
                 for target, text in re.findall(r'href="([^"]+)">([^<]*)', pages[url][0]):
                     absolute = urljoin(url, target)
                     if site_key(absolute) == site:
@@ -84,7 +92,6 @@ async def _explore(
         skips=tuple(skips),
         failures=(Failure(_id(start_url), "click", "one that did not work"),),
     )
-    observations = {_id(url): _observation(url, html, blobs) for url, (html, _) in pages.items()}
     return SiteCapture(site, start_url, graph, observations, report, settings.capture.model_dump())
 
 
@@ -116,4 +123,6 @@ def _title(html: str) -> str:
 def _observation(url: str, html: str, blobs: BlobSink) -> Observation:
     texts = [text.strip() for text in re.findall(r">([^<]+)<", html) if text.strip()]
     segments = tuple(Segment(text, "text", Box(0, 20 * i, 100, 20)) for i, text in enumerate(texts))
-    return Observation(_id(url), url, _title(html), segments, dom=blobs.put(html.encode()))
+    shown = re.search(r"<!-- shows (\d+) (\d+) (\d+) -->", html)
+    screenshot = blobs.put(picture((int(shown[1]), int(shown[2]), int(shown[3])))) if shown else ""
+    return Observation(_id(url), url, _title(html), segments, screenshot, blobs.put(html.encode()))

@@ -14,10 +14,6 @@ from tests.sites.server import FixtureServer
 #: What the explorer does not find yet, and why. Strict: whoever makes one of these work takes it out.
 GAPS = {
     "declared-shadow | shows | declared-closed | Declared closed": "no script sees a closed root that the parser made",
-    "objects | shows | object-link | Link in an object": "documents in objects and embeds are not looked into",
-    "objects | shows | embed-link | Link in an embed": "documents in objects and embeds are not looked into",
-    "carousel | shows | slide-3 | Next slide": "what the parent state has too is not acted on again",
-    "carousel | states | /carousel | 3": "what the parent state has too is not acted on again",
     **{
         f"virtual-list | shows | row-{n} | Row {n}": "boxes are not scrolled for rows that are not in the document yet"
         for n in (5, 12, 19)
@@ -74,6 +70,5 @@ def test_cookie_banners_are_part_of_the_page_when_they_are_to_stay():
     assert alone("banner-french", *kept, cookie_banners=False) == {}
 
 
-@pytest.mark.xfail(strict=True, reason="frames of other origins are not looked into, in scope or not")
 def test_frames_of_another_origin_are_looked_into_when_it_is_in_scope():
     assert alone("foreign-frame", *FOREIGN_FRAME_IN_SCOPE, both_hosts=True) == {}

@@ -126,6 +126,36 @@ def test_behind_a_modal_dialog_nothing_is_exposed():
     assert names(opened.snapshot) == ["Close"]
 
 
+OVER = "position:fixed;inset:0;background:#0008"
+
+
+def test_behind_a_box_that_says_it_is_modal_and_covers_the_window_nothing_is_exposed():
+    seen = look(
+        f"""<a href=/behind>Behind</a><p>Text behind</p><div style="{OVER}"></div>
+        <div role=dialog aria-modal=true style="position:fixed;inset:20% 40%;background:white">
+        <p>Text in front</p><button>Close</button></div>"""
+    )
+    assert names(seen) == ["Close"]
+    assert [segment.text for segment in seen.segments] == ["Text in front", "Close"]
+
+
+@pytest.mark.parametrize(
+    ("why", "box"),
+    [
+        (
+            "it is hidden",
+            f"<div role=dialog aria-modal=true style='{OVER};visibility:hidden'>In</div>",
+        ),
+        ("it is transparent", f"<div role=dialog aria-modal=true style='{OVER};opacity:0'>In</div>"),
+        ("it lies below", f"<div role=dialog aria-modal=true style='{OVER};z-index:-1'>In</div>"),
+        ("it covers a corner only", "<div role=dialog aria-modal=true style='position:fixed;left:0;top:0'>In</div>"),
+        ("it is no dialog", f"<div aria-modal=true style='{OVER};pointer-events:none'>In</div>"),
+    ],
+)
+def test_a_box_that_only_says_it_is_modal_hides_nothing(why, box):
+    assert "Behind" in names(look(f"<a href=/behind>Behind</a>{box}")), why
+
+
 def test_scrolled_out_content_of_a_scrolling_box_is_exposed():
     seen = look("<div style='height:50px;overflow:auto'><p style='height:500px'>tall</p><a href=/x>Deep</a></div>")
     assert names(seen) == ["Deep"]

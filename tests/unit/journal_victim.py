@@ -24,7 +24,7 @@ async def explore(folder: Path) -> None:
     with closing(Journal.open(folder / "run.journal", TERMS)) as journal:
         last = journal.last()
         if last is None:
-            await journal.add_look(look(0))
+            await journal.add_look(look(0).id, look(0))
             await journal.begin_level(0, items(WIDTH), Checkpoint([row(0)]))
             depth, known = 0, {}
         else:
@@ -38,7 +38,8 @@ async def explore(folder: Path) -> None:
 
             async def work(depth=depth, todo=todo):
                 for i in todo:
-                    await journal.add_look(look(1 + depth * WIDTH + i))
+                    seen = look(1 + depth * WIDTH + i)
+                    await journal.add_look(seen.id, seen)
                     await journal.record(depth, i, outcome(i))
                     say(f"recorded {depth} {i}")
 

@@ -11,7 +11,8 @@ from index.graph import UrlPolicy
 from pipeline.browser.session import Capture
 from pipeline.explore.loads import Loads
 from pipeline.explore.looks import Looks
-from pipeline.explore.state import Load
+from pipeline.explore.state import Load, State
+from tests.sites.still import look
 from waygraph.errors import BrowserFailure
 
 URL = "http://x/"
@@ -94,7 +95,8 @@ async def test_when_a_capture_fails_the_next_one_who_has_the_page_tries(failing)
             raise BrowserFailure("gone")
         return Capture(b"shot", "dom", "aria")
 
-    seen = SimpleNamespace(id="state", url=URL)
-    await asyncio.gather(*(looks.see(seen, take) for _ in range(4)))
-    assert looks.captured == ({"state": ("shot", "dom", "aria")} if failing < 4 else {})
+    seen = look("<p>Hello", URL)
+    keys = await asyncio.gather(*(looks.see(seen, take) for _ in range(4)))
+    looks.choose(State.of(seen, keys[0], 0, None))
+    assert looks.captured(seen.id) == (("shot", "dom", "aria") if failing < 4 else None)
     assert counters["capture/failed"] == failing

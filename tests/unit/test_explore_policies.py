@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from index.graph import Action, Box
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.blocklist import BlockList
-from pipeline.explore.difference import split_candidates
+from pipeline.explore.difference import shows_more, split_candidates
 from pipeline.explore.hazard import Disabled, Forms, Hazards
 from pipeline.explore.robots import Robots
 from pipeline.explore.scope import Scope
@@ -255,3 +255,24 @@ def test_the_papers_difference_looks_at_the_place_alone_and_ours_at_the_element(
     assert split_candidates(state, parent, "paper")[0] == []
     assert split_candidates(state, parent, "element")[0] == list(state.candidates)
     assert split_candidates(state, None, "paper")[0] == list(state.candidates)
+
+
+def test_what_made_a_state_is_tried_once_more_when_the_state_shows_something():
+    button, more = candidate("Next"), candidate("Slide 2", "link", "http://x/2", xpath="/html[1]/body[1]/a[2]")
+    first, second = snapshot(button), snapshot(button, more)
+    assert split_candidates(second, first, "element", button.action) == ([button, more], [])
+    assert split_candidates(first, first, "element", button.action) == ([], [button])
+    assert split_candidates(second, first, "element", more.action) == ([more], [button])
+
+
+@pytest.mark.parametrize("difference", [{"role": "tab"}, {"kind": "hover"}])
+def test_choices_and_hovers_are_not_tried_once_more(difference):
+    again = candidate("Next", **difference)
+    more = candidate("Slide 2", "link", "http://x/2", xpath="/html[1]/body[1]/a[2]")
+    assert split_candidates(snapshot(again, more), snapshot(again), "element", again.action) == ([more], [again])
+
+
+def test_a_state_shows_more_by_what_its_elements_are_and_not_by_where():
+    here, there = candidate("Go"), candidate("Go", xpath="/html[1]/body[1]/a[7]")
+    assert not shows_more(snapshot(here, there), [snapshot(here)])
+    assert shows_more(snapshot(here, candidate("Stay")), [snapshot(here), snapshot(there)])

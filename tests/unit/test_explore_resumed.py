@@ -1,4 +1,4 @@
-"""Does a run that was killed become the map of one that was not, whatever limit it met? Without a browser."""
+"""Is the map the same for a run that was killed, and whichever worker is first? Without a browser."""
 
 import asyncio
 from collections import Counter
@@ -42,15 +42,17 @@ class Hands:
         self.loader = SimpleNamespace(load=self.load, pace=pace)
 
     async def load(self, url, _=""):
-        seen = page(url.removeprefix(BASE).partition("?")[0])
+        seen = self.show(url.removeprefix(BASE).partition("?")[0])
 
         async def take():
-            return Capture(b"", "", "")
+            return Capture(f"picture of {seen.title}".encode(), "", "")
 
-        await self.see(seen, take)
-        return Load(seen.id, 1.0)
+        return Load(seen.id, 1.0, look=await self.see(seen, take))
 
-    def begin_chunk(self):
+    def show(self, path):
+        return page(path)
+
+    def begin_chunk(self, _):
         pass
 
     async def close(self):
@@ -61,7 +63,25 @@ class Hands:
         if Hands.left < 0:
             raise Killed
         assert way is not None
-        return Outcome((await self.loads.get(candidate.action.target, self.loader)).node_id, loaded=True)
+        load = await self.loads.get(candidate.action.target, self.loader)
+        return Outcome(load.node_id, loaded=True, look=load.look)
+
+
+class RacingHands(Hands):
+    """The second click leads to one page that says where one came from; those of the first page take longest."""
+
+    async def load(self, url, _=""):
+        if "/some/" in url:
+            await asyncio.sleep(0.05)
+        return await super().load(url, _)
+
+    def show(self, path):
+        if path == "/":
+            return page(path)
+        middle, _, last = path.strip("/").partition("/")
+        if not last:
+            return page(path)
+        return look(f"<title>{middle}</title><h1>From {middle}</h1><a href='/to/{middle}'>on</a>", f"{BASE}/shared")
 
 
 class Robots:
@@ -139,3 +159,17 @@ async def test_a_killed_run_becomes_the_map_of_one_that_was_not(tmp_path, monkey
     robots = Robots()
     assert shown(await explore(tmp_path / "killed", robots, **limits)) == shown(whole)
     assert robots.read
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+async def test_of_two_contents_with_one_structure_under_one_url_the_first_in_the_order_of_commits_counts(
+    tmp_path, monkeypatch, workers
+):
+    monkeypatch.setattr(module, "Worker", RacingHands)
+    monkeypatch.setattr(Hands, "left", 10**6)
+    capture = await explore(tmp_path / "journal", workers=workers)
+    (shared,) = [node for node in capture.graph.nodes.values() if node.url == f"{BASE}/shared"]
+    observation = capture.observations[shared.id]
+    assert shared.title == observation.title == "some"
+    assert [segment.text for segment in observation.segments][:1] == ["From some"]
+    assert [e.action.target for e in capture.graph.edges if e.source == shared.id] == [f"{BASE}/to/some"]

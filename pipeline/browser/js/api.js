@@ -17,15 +17,17 @@ writeProperty(window, KEY, {
       return withNatives(() => stringify({ settled, ...snapshot(options) }));
     },
     digestDocument,
+    shadowRoots,
     digest: () => withNatives(digest),
     quiet: async (options) => {
       const settled = await settle(options);
-      return withNatives(() => stringify({ settled, digest: digest(), ...takeAllActivity() }));
+      return withNatives(() => stringify({ settled, digest: digest(), foreign: tellForeign(), ...takeAllActivity() }));
     },
     drawn,
     readHandlers,
     isHandled,
     changed,
+    reveal,
     find: (action, options) => withNatives(() => stringify(find(action, options))),
   },
 });

@@ -87,7 +87,7 @@ const bannerText = (box) => {
     }
     return false;
   };
-  const inside = box.localName === "iframe" ? box.contentDocument.body : box;
+  const inside = FRAME_TAGS.has(box.localName) ? documentIn(box).body : box;
   return (shadowOf(inside) && walk(shadowOf(inside))) || walk(inside) ? "" : text;
 };
 const phrase = (name) => name.toLowerCase().replace(/’/g, "'").replace(/\s*[.!›»→✓✔]+\s*$/u, "").trim();

@@ -28,15 +28,9 @@ const digestRoot = (hash, root) => {
   for (const field of root.querySelectorAll("input, textarea, select, video, audio")) hash.feed(fieldState(field));
   // Neither has an attribute that says so.
   for (const box of root.querySelectorAll("[popover], dialog")) hash.feed(`${box.matches(":popover-open")}${box.matches(":modal")}`);
-  for (const frame of root.querySelectorAll("iframe, frame")) {
-    let doc = null;
-    let inner = null;
-    try {
-      doc = frame.contentDocument;
-      inner = doc && frame.contentWindow[KEY];
-    } catch {
-      // of another origin: only the element itself counts
-    }
+  for (const frame of root.querySelectorAll(FRAMES)) {
+    const doc = documentIn(frame); // of another origin: only the element itself counts
+    const inner = doc?.defaultView?.[KEY];
     if (inner) hash.feed(inner.digestDocument());
     else if (doc?.documentElement) digestRoot(hash, doc);
   }

@@ -44,6 +44,35 @@ const clipBelow = (element, style, rect, clip) => {
   return bounds;
 };
 
+// The dialog that everything else of a document is behind. One that browsers know as modal, or one that says so of itself
+// (`aria-modal`) and that a pointer finds on top: where its own middle is, and at the middle and the corners of the window
+// nothing but the dialog or a backdrop that covers the window.
+const AT_EDGE = 5; // CSS pixels from the edges of the window
+const modalOf = (doc) => {
+  const known = doc.querySelectorAll(":modal");
+  if (known.length) return known[known.length - 1];
+  const { innerWidth: width, innerHeight: height } = doc.defaultView;
+  const screen = { left: 0, top: 0, right: width, bottom: height };
+  const covers = (element) => {
+    const { left, top, right, bottom } = element.getBoundingClientRect();
+    const { position } = getComputedStyle(element);
+    return (position === "fixed" || position === "absolute") && left <= 0 && top <= 0 && right >= width && bottom >= height;
+  };
+  const isOver = (dialog) => {
+    const box = intersect(dialog.getBoundingClientRect(), screen);
+    if (isEmpty(box) || dialog.closest("[inert], [aria-hidden=true]")) return false;
+    if (!dialog.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+    if (!dialog.contains(doc.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2))) return false;
+    return [[width / 2, height / 2], [AT_EDGE, AT_EDGE], [width - AT_EDGE, AT_EDGE], [AT_EDGE, height - AT_EDGE],
+      [width - AT_EDGE, height - AT_EDGE]].every(([x, y]) => {
+      const top = doc.elementFromPoint(x, y);
+      return top !== null && (dialog.contains(top) || covers(top));
+    });
+  };
+  const claimed = [...doc.querySelectorAll('[role=dialog][aria-modal="true"], [role=alertdialog][aria-modal="true"]')];
+  return claimed.reverse().find(isOver) ?? null;
+};
+
 const pathFromRoot = (element) => {
   let path = "";
   for (let node = element; node?.nodeType === 1; node = node.parentNode) {

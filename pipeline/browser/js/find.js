@@ -12,15 +12,7 @@ const sameButDrawn = (action, candidate) =>
 // The recorded element when it still is what and where it was; most often it is, and nothing else need be looked at.
 // `named` says which names are its own.
 const inPlace = (action, options, named, rung) => {
-  let doc = document;
-  for (const xpath of action.frame) {
-    const frame = doc && resolve(xpath, doc);
-    try {
-      doc = frame?.contentDocument;
-    } catch {
-      doc = null; // another origin
-    }
-  }
+  const { doc } = followFrames(action.frame);
   const element = doc && resolve(action.xpath, doc);
   if (!element) return null;
   const alone = createLook({ ...options, hover: false, kind: action.kind }, element).ofAlone();
@@ -92,19 +84,23 @@ const pointsOf = (element, screen) => {
   return [...element.getClientRects()].flatMap((rect) => boxPoints(rect, screen));
 };
 
+// Where a point of a window is in this one.
+const inTop = (view, x, y) => {
+  for (let win = view; win !== window; win = win.parent) {
+    const frame = win.frameElement;
+    const outer = frame.getBoundingClientRect();
+    [x, y] = [x + outer.left + frame.clientLeft, y + outer.top + frame.clientTop];
+  }
+  return { x, y };
+};
 const pointOf = (element) => {
   const target = element.localName === "area" ? imageOf(element) : element;
   scrollTo(target);
   const view = element.ownerDocument.defaultView;
   const points = pointsOf(element, { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight });
-  for (let [x, y] of points) {
+  for (const [x, y] of points) {
     if (!takesPointer(element, x, y)) continue;
-    for (let win = view; win !== window; win = win.parent) {
-      const frame = win.frameElement;
-      const outer = frame.getBoundingClientRect();
-      [x, y] = [x + outer.left + frame.clientLeft, y + outer.top + frame.clientTop];
-    }
-    return { x, y };
+    return inTop(view, x, y);
   }
   const over = points.length ? element.ownerDocument.elementFromPoint(...points[0]) : null;
   return { covered: over ? over.outerHTML.slice(0, 120) : "it lies outside the page" };
@@ -165,21 +161,23 @@ const POINTED = new Set(["click", "dblclick", "contextmenu", "hover"]);
 const changed = () => {
   let element = document.activeElement;
   for (;;) {
-    const inner = (element && shadowOf(element)?.activeElement) ?? innerDocument(element)?.activeElement;
+    const inner = element && (shadowOf(element)?.activeElement ?? (FRAME_TAGS.has(element.localName) ? documentIn(element)?.activeElement : null));
     if (!inner) break;
     element = inner;
   }
   element?.dispatchEvent(new Event("change", { bubbles: true }));
 };
-const innerDocument = (element) => {
-  try {
-    return element?.contentDocument;
-  } catch {
-    return null; // another origin
-  }
+// The recorded element is in a frame of another origin: which one must be asked for it, and the path to go on from there.
+const elsewhere = (action, options) => {
+  const { doc, frame, left } = followFrames(action.frame);
+  if (doc || !frame || !isForeign(frame)) return null;
+  const alone = createLook({ ...options, hover: false, kind: "" }, frame).ofAlone();
+  return alone.length ? { foreign: frame[TOKEN] ?? "", left } : null;
 };
 
 const find = (action, options) => {
+  const away = elsewhere(action, options);
+  if (away) return away;
   // In pages that are not ours, what only listens is no candidate: the ladder does not find it when its name changed.
   const found = inPlace(action, options, (name, recorded) => name === recorded, "exact") ?? ladder(action, options) ??
     inPlace(action, options, (name, recorded) => masked(name) === masked(recorded), "xpath");

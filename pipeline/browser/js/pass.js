@@ -61,6 +61,7 @@ const createLook = (options, alone = null) => {
   const candidates = [];
   const elements = []; // parallel to candidates
   const segments = [];
+  const foreign = new Map(); // exposed frames of other origins -> where they are
   const inline = new Map();
   let exposed = 0;
   let clicks = 0;
@@ -207,13 +208,14 @@ const createLook = (options, alone = null) => {
     else if (position === "absolute") clip = absoluteClip(where);
     const rect = element.getBoundingClientRect();
     const { width, height } = rect;
+    const inFront = where.inFront || node === world.modal;
     const isExposed =
       !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip, world.view) &&
       (!where.drawing || tag === "a" || alone !== null || hasAny(world.handlers.get(node) || NOTHING, CLICKS)) &&
-      (world.modal === null || world.modal.contains(node));
+      inFront;
     const below = {
       up: where, world, step, place: null, style, position, clip, rect,
-      inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed,
+      inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed, inFront,
       drawing: where.drawing || tag === "svg", // in which only links and what is listened to count
     };
     if (isExposed) {
@@ -224,7 +226,7 @@ const createLook = (options, alone = null) => {
       below.pointer = style.cursor === "pointer";
       if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);
     }
-    if (LEAVES.has(tag) && !(tag === "svg" && (alone || world.drawings.has(node)))) return null;
+    if (LEAVES.has(tag) && !FRAME_TAGS.has(tag) && !(tag === "svg" && (alone || world.drawings.has(node)))) return null;
     if (!boxless) below.clip = clipBelow(element, style, rect, clip);
     return below;
   };
@@ -234,7 +236,7 @@ const createLook = (options, alone = null) => {
     const tag = element.localName;
     const below = enter(node, element, tag, step, where);
     if (!below) return;
-    if (tag === "iframe" || tag === "frame") {
+    if (FRAME_TAGS.has(tag)) {
       if (below.exposed) visitFrame(element, below);
       return;
     }
@@ -273,26 +275,20 @@ const createLook = (options, alone = null) => {
     }
   };
 
-  const documentIn = (frame) => {
-    try {
-      return frame.contentDocument;
-    } catch {
-      return null; // another origin: only the frame's own element is part of this state
-    }
-  };
   const originIn = (frame, rect, { x, y }) => ({ x: x + rect.left + frame.clientLeft, y: y + rect.top + frame.clientTop });
 
   const visitFrame = (element, below) => {
     const doc = documentIn(element);
-    if (!doc?.documentElement) return;
     const path = [...documents[below.world.number], pathOf(below.place)];
-    visitDocument(doc, path, originIn(element, below.rect, below.world.origin));
+    const origin = originIn(element, below.rect, below.world.origin);
+    if (doc?.documentElement) visitDocument(doc, path, origin);
+    // Of another origin: only the frame's own element is seen from here.
+    else if (!doc) foreign.set(element, { path, origin, candidates: candidates.length, segments: segments.length });
   };
 
   const worldOf = (doc, path, origin) => {
     const root = doc.documentElement;
     const win = doc.defaultView;
-    const modals = doc.querySelectorAll(":modal");
     const number = documents.push(path) - 1;
     const world = {
       number, origin,
@@ -301,7 +297,7 @@ const createLook = (options, alone = null) => {
         right: Math.max(root.scrollWidth, win.innerWidth) - win.scrollX,
         bottom: Math.max(root.scrollHeight, win.innerHeight) - win.scrollY,
       },
-      modal: modals.length ? modals[modals.length - 1] : null, // everything else is inert then
+      modal: modalOf(doc), // everything else is inert then
       hovers: options.hover ? hoverTargets(doc) : new Set(),
       drawings: new Set(),
       handlers: alone ? NO_HANDLERS : (win === window ? readHandlers : win[KEY]?.readHandlers ?? (() => NO_HANDLERS))(),
@@ -314,6 +310,7 @@ const createLook = (options, alone = null) => {
       for (let svg = link.ownerSVGElement; svg; svg = svg.ownerSVGElement) world.drawings.add(svg);
     }
     return {
+      inFront: world.modal === null,
       up: null, world, step: "", place: -1 - number, style: null, clip: EVERYWHERE, rect: null,
       inside: false, pointer: false, spoken: alone !== null, exposed: true, drawing: false,
     };
@@ -324,7 +321,8 @@ const createLook = (options, alone = null) => {
     if (root) visit(root, root, `/${stepName(root, 1)}`, worldOf(doc, path, origin)); // a script may have emptied it
   };
 
-  const pageOrigin = () => ({ x: window.scrollX, y: window.scrollY });
+  // `origin`: this is a frame of a page of another origin, and where it is in it.
+  const pageOrigin = () => options.origin ?? { x: window.scrollX, y: window.scrollY };
   const whole = () => {
     visitDocument(document, [], pageOrigin());
     const counts = new Map();
@@ -334,7 +332,7 @@ const createLook = (options, alone = null) => {
       counts.set(key, candidate.nth + 1);
     }
     return {
-      steps, parents, veiled, documents, candidates, elements, segments, segmentsCut, pathOf,
+      steps, parents, veiled, documents, candidates, elements, segments, segmentsCut, pathOf, foreign,
       cut: exposed >= MAX_EXPOSED,
     };
   };

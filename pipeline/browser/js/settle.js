@@ -7,21 +7,6 @@ const MODULE_QUIET_MS = 200;
 const MAX_MODULE_QUIET_MS = 1000;
 const moduleQuietMs = () => Math.min(Math.max(MODULE_QUIET_MS, 1.5 * activity.slowestCode), MAX_MODULE_QUIET_MS);
 
-const innerWaygraphs = function* (win) {
-  for (const frame of win.document.querySelectorAll("iframe, frame")) {
-    let inner = null;
-    try {
-      inner = frame.contentDocument && frame.contentWindow;
-    } catch {
-      inner = null; // another origin
-    }
-    if (inner) {
-      if (inner[KEY]) yield inner[KEY];
-      yield* innerWaygraphs(inner);
-    }
-  }
-};
-
 // Put finite animations to their end; says whether that calls for another look.
 const finishAnimations = () => {
   let finished = false;
@@ -77,7 +62,9 @@ const normalise = () => {
 // run. Scrolling through once makes it be there always. Bounded, so that endless lists grow by a step at most.
 const MAX_SCREENS = 20;
 const MAX_SWEEPS = 2; // after each action or load: a list that grows when its end is seen grows once more
-const frame = () => Promise.race([new Promise(nativeFrame), new Promise((r) => nativeSetTimeout(r, 40))]);
+// Whether there was a frame: what watches for what comes into view is told in one. Pages that are not drawn have none.
+const frame = () =>
+  Promise.race([new Promise((r) => nativeFrame(() => r(true))), new Promise((r) => nativeSetTimeout(() => r(false), 250))]);
 const scroller = () => {
   const page = document.scrollingElement;
   if (!page || page.scrollHeight > window.innerHeight) return page;
@@ -93,10 +80,10 @@ const sweep = async () => {
   activity.owed = now();
   const box = scroller();
   const end = Math.min(box ? box.scrollHeight : 0, window.innerHeight * MAX_SCREENS);
-  for (let y = window.innerHeight; y < end; y += window.innerHeight) {
+  let isDrawn = true;
+  for (let y = window.innerHeight; y < end && isDrawn; y += window.innerHeight) {
     box.scrollTo({ top: y, behavior: "instant" });
-    await frame();
-    await frame();
+    isDrawn = (await frame()) && (await frame());
   }
   box?.scrollTo({ top: 0, left: 0, behavior: "instant" });
   await frame();
@@ -114,8 +101,10 @@ const settle = async (options) => {
   const start = now();
   if (!options.hovering) withNatives(normalise);
   let capped = false;
+  let waited = false;
   const quiet = () => withNatives(() => allQuiet(options.quietMs, start));
   while (!(capped || quiet())) {
+    waited = true;
     await new Promise((resolve) => nativeSetTimeout(resolve, 8));
     capped = now() - start > options.capMs;
     const unseen = activity.observed > activity.swept && activity.sweeps < MAX_SWEEPS;
@@ -130,5 +119,5 @@ const settle = async (options) => {
     }
     if (!options.hovering) normalise();
   });
-  return { capped, ms: now() - start };
+  return { capped, waited, ms: now() - start };
 };

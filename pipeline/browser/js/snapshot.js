@@ -51,9 +51,10 @@ const snapshot = (options) => {
     segments: seen.segments,
     segmentsCut: seen.segmentsCut,
     cut: seen.cut,
-    digest: digest(),
+    digest: options.digest ? digest() : "",
     storage: storageDigest(),
     password: asksForPassword(),
+    foreign: tellForeign((frame) => seen.foreign.get(frame) ?? null),
     banner: bannerOf(seen.candidates, seen.elements),
     ...takeAllActivity(),
   };

@@ -218,6 +218,19 @@ class Recogniser:
         least = SAME_PAGE_SIMILARITY if came_by == "load" else STAND_IN_SIMILARITY
         return similarity(known.structure, seen.structure) >= least
 
+    def is_page_of(self, seen: Snapshot, node_id: str) -> bool:
+        """Whether a page that was loaded shows a state of its URL, with other noise. Learns nothing."""
+        known = self._look(node_id)
+        if not self._tolerant or seen.url != known.url:
+            return False
+        noise = self._noise.get(self.key(seen.url)) or _Noise(set(), set())
+        differs = change(features(known), features(seen))
+        return self._only_noise(seen, node_id, noise) and not without(differs, noise.features)
+
+    def loaded_as(self, url: str) -> str | None:
+        """The state that loading a URL, or one that differs from it in volatile parts alone, showed."""
+        return self._loaded.get(self.key(url))
+
     def change_of(self, node_id: str) -> Features | None:
         """What in-page actions changed until this state was reached, noise aside, if that is known."""
         known = self._changes.get(node_id)

@@ -92,12 +92,18 @@ class Traps:
 
     # ---- what it is told -----------------------------------------------------------------------------------------
 
-    def visited(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy) -> None:
-        """Take note of a new state that was just added; `source` is the state it was found from."""
+    def visited(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy, *, is_repeated: bool = False) -> None:
+        """Take note of a new state that was just added.
+
+        Parameters
+        ----------
+        source : the state it was found from.
+        is_repeated : by the action that had shown `source`, which may be done on and on.
+        """
         links = dict.fromkeys(self._links(seen))
         fresh = [link for link in links if _crc(link) not in self._offered]
         if self._is_in_page(seen, source, came_by) and source is not None:
-            self._visited_in_page(seen, source, fresh)
+            self._visited_in_page(seen, source, fresh, is_repeated=is_repeated)
         else:
             self._visited_page(seen, source, fresh)
         self._offered.update(map(_crc, links))
@@ -140,14 +146,14 @@ class Traps:
         shorter = (url.replace(f"/{segment}/", "/", 1) for segment in shape_of(url).segments[1:-1] if segment)
         return (candidate for candidate in shorter if _crc(candidate) in self._offered)
 
-    def _visited_in_page(self, seen: Snapshot, source: Snapshot, fresh: list[str]) -> None:
+    def _visited_in_page(self, seen: Snapshot, source: Snapshot, fresh: list[str], *, is_repeated: bool) -> None:
         name = f"in page {self._key(seen.url)}"
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = Group(self._budget, self._budget)
             group.shows(source)
         gain, cluster = group.shows(seen)
-        generating = _new_handlers(seen, source)
+        generating = is_repeated or _new_handlers(seen, source)
         group.generating += generating
         # A dialog of a page is no chain, however little it says; what is opened from within it may be.
         is_chain = source.id in self._member_of

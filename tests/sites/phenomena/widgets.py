@@ -152,6 +152,39 @@ MODAL = Area(
     (shows("in-dialog", by="Link in the dialog"), shows("behind", by="Behind"), states("/modal", 3)),
 )
 
+#: As dashboards and component libraries make them: a box that says it is modal, over a backdrop.
+_ARIA_MODAL = """<style>.back, .over { position: fixed; inset: 0 } .back { background: #0008 }
+.box { margin: 80px auto; width: 400px; background: white } [hidden] { display: none }</style>"""
+
+ARIA_MODAL = Area(
+    "aria-modal",
+    {
+        "/aria-modal": page(
+            f"""{_ARIA_MODAL}<button onclick="b.hidden = o.hidden = false">Open the box</button>
+            <button onclick="s.hidden = false">Open the side</button><button onclick="say('beneath')">Beneath</button>
+            <div class=back id=b hidden></div>
+            <div class=over id=o role=dialog aria-modal=true aria-label=Box hidden><div class=box>
+            <a href=/aria-modal/next>Link in the box</a><x-part></x-part>
+            <button onclick="b.hidden = o.hidden = true">Close the box</button></div></div>
+            <div id=s role=dialog aria-modal=true hidden style="position:fixed;right:0;top:0;width:300px;height:300px">
+            <a href=/aria-modal/side>Link at the side</a></div><script>
+            document.querySelector('x-part').attachShadow({{ mode: 'open' }}).innerHTML = '<a href=/aria-modal/part>Link in a part</a>';
+            </script>"""
+        ),
+        "/aria-modal/next": found("in-aria-modal"),
+        "/aria-modal/part": found("in-aria-part"),
+        "/aria-modal/side": found("in-aria-side"),
+    },
+    (
+        shows("in-aria-modal", by="Link in the box"),
+        shows("in-aria-part", by="Link in a part"),
+        # What says it is modal and covers nothing is not: the page beside it can still be used.
+        shows("in-aria-side", by="Link at the side"),
+        shows("beneath", by="Beneath"),
+        states("/aria-modal", 4),
+    ),
+)
+
 MENU_BUTTON = Area(
     "menu-button",
     {
@@ -200,6 +233,6 @@ TEXT_TABS = Area(
 )
 
 AREAS = (
-    HOVER_MENUS, DETAILS, TABS, ACCORDION, CAROUSEL, COMBOBOX_CLICK, COMBOBOX_KEYS, MODAL, MENU_BUTTON, POPOVER, CSS_TOGGLE,
+    HOVER_MENUS, DETAILS, TABS, ACCORDION, CAROUSEL, COMBOBOX_CLICK, COMBOBOX_KEYS, MODAL, ARIA_MODAL, MENU_BUTTON, POPOVER, CSS_TOGGLE,
     TEXT_TABS,
 )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Which processes use how much CPU? Of this process and everything below it, ended or not, by what the processes are.
+
+Linux, from /proc. A process that has ended is counted by whoever waited for it: renderers are forked by a zygote, and
+what those that have ended had used stands in the zygote's own account. So nothing is missed between two readings, as
+long as the browser itself lives from one to the other. Each process is counted in whole clock ticks (10 ms).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections import Counter
+from pathlib import Path
+
+from pipeline.browser.processes import Process, descendants, process
+
+#: Of /proc/PID/stat, counted from the state: own time in user and kernel mode, and that of waited-for children.
+_OWN, _CHILDREN = (11, 12), (13, 14)
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_KINDS = {
+    "--type=renderer": "renderer",
+    "--type=gpu-process": "gpu",
+    "--type=utility": "network",
+    "--type=zygote": "zygote",
+    "run-driver": "driver",
+    "bench.pages": "site",
+    "--remote-debugging-pipe": "browser",
+}
+
+
+def cpu_by_kind() -> Counter[str]:
+    """Seconds of CPU time used until now; kinds are those of `_KINDS`, `python` for this process, and `other`."""
+    ourselves = process(os.getpid())
+    assert ourselves is not None
+    used: Counter[str] = Counter()
+    for each in descendants([ourselves]) - {ourselves}:
+        kind = kind_of(each)
+        own, ended = _seconds(each.pid)
+        used[kind] += own
+        used["renderer" if kind == "zygote" else kind] += ended
+    of_us = resource.getrusage(resource.RUSAGE_SELF)
+    used["python"] = of_us.ru_utime + of_us.ru_stime
+    return used
+
+
+def kind_of(each: Process) -> str:
+    """What a process below us is."""
+    command = each.command
+    return next((kind for mark, kind in _KINDS.items() if mark in command), "other")
+
+
+def _seconds(pid: int) -> tuple[float, float]:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended: whoever waits for it counts it
+        return 0.0, 0.0
+    return tuple(sum(int(fields[i]) for i in places) * _TICK_S for places in (_OWN, _CHILDREN))  # type: ignore[return-value]

@@ -1,0 +1,171 @@
+"""What does each stage of finding a state cost, in wall time and in CPU time of each kind of process?
+
+Explores the pages of `bench.explore` with one worker, so that all that is used meanwhile is used by the stage that is
+under way, and prints what each stage takes for one new state:
+
+    python -m bench.stages [links|clicks] [--states 96]
+
+A stage does not count what it has others do: `look` is what remains of a load's first look without reading it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+from unittest import mock
+
+from playwright.async_api import Page
+
+from bench.cpu import cpu_by_kind
+from bench.explore import CPU_KINDS, Blobs, served
+from pipeline.browser import session as session_module
+from pipeline.browser import view as view_module
+from pipeline.browser.launch import launch
+from pipeline.browser.session import GuardedPage
+from pipeline.browser.supervise import BrowserPool
+from pipeline.browser.view import PageView
+from pipeline.explore import explore_site
+from pipeline.explore import undo as undo_module
+from pipeline.explore import worker as worker_module
+from pipeline.explore.explorer import Explorer
+from pipeline.explore.growth import Growth
+from pipeline.explore.journal import Journal
+from pipeline.explore.loads import Loader
+from pipeline.explore.looks import Looks
+from pipeline.explore.secrets import Redactor
+from pipeline.explore.worker import Worker
+from waygraph.settings import Settings
+
+#: What is timed: name of the stage, where it is defined, what it is called there.
+STAGES: tuple[tuple[str, Any, str], ...] = (
+    ("the rest of the level", Explorer, "_expand"),
+    ("reach the state again", Worker, "_reach"),
+    ("find and gesture", PageView, "perform"),
+    ("settle, digest (after the gesture)", PageView, "settle_digest"),
+    ("is it back: settle, digest", worker_module, "is_back"),
+    ("is it back: settle, digest", undo_module, "is_back"),
+    ("cookies", GuardedPage, "stored"),
+    ("request to commit", Page, "goto"),
+    ("load, settle, look", PageView, "observe"),
+    ("parse the look", view_module, "parse_snapshot"),
+    ("open a page", GuardedPage, "open"),
+    ("write the look", Journal, "add_look"),
+    ("charts", PageView, "drawn"),
+    ("screenshot", session_module, "_screenshot"),
+    ("DOM", Page, "content"),
+    ("aria", session_module, "_aria"),
+    ("redact", Redactor, "dom"),
+    ("redact", Redactor, "document"),
+    ("blobs, note of the capture", Looks, "_capture"),
+    ("note of the load, answer, storage", Loader, "_load"),
+    ("write the load", Journal, "record_load"),
+    ("write the capture", Journal, "record_capture"),
+    ("write the outcome", Journal, "record"),
+    ("commit", Growth, "commit"),
+)
+
+
+class Costs:
+    """Wall and CPU seconds by stage."""
+
+    def __init__(self) -> None:
+        self.wall: Counter[str] = Counter()
+        self.cpu: dict[str, Counter[str]] = {}
+        self.times: Counter[str] = Counter()
+        self._within: ContextVar[tuple[str, ...]] = ContextVar("stages", default=())
+        self._since = (time.perf_counter(), _python_seconds())
+        self._cpu = cpu_by_kind()
+
+    def _charge(self, stage: str) -> None:
+        """What was used since the last change of stage was used by `stage`; what finding out costs is nobody's."""
+        wall, python = time.perf_counter(), _python_seconds()
+        cpu = cpu_by_kind()
+        self.wall[stage] += wall - self._since[0]
+        used = self.cpu.setdefault(stage, Counter())
+        for kind, seconds in cpu.items():
+            used[kind] += seconds - self._cpu[kind]
+        used["python"] += python - self._since[1] - (cpu["python"] - self._cpu["python"])
+        self._cpu = cpu
+        self._since = (time.perf_counter(), _python_seconds())
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Charge what is used in the block to a stage."""
+        outer = self._within.get()
+        self._charge(outer[-1] if outer else "")
+        token = self._within.set((*outer, name))
+        self.times[name] += 1
+        try:
+            yield
+        finally:
+            self._charge(name)
+            self._within.reset(token)
+
+    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same function, as a stage."""
+        if asyncio.iscoroutinefunction(function):
+
+            async def later(*arguments: Any, **more: Any) -> Any:
+                with self.stage(name):
+                    return await function(*arguments, **more)
+
+            return later
+
+        def at_once(*arguments: Any, **more: Any) -> Any:
+            with self.stage(name):
+                return function(*arguments, **more)
+
+        return at_once
+
+
+def _python_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def costs(url: str, settings: Settings) -> tuple[Costs, int]:
+    """Explore to depth 1; returns the costs and how many states were found there."""
+    spent = Costs()
+    with ExitStack() as stack:
+        for name, owner, attribute in STAGES:
+            original = owner.__dict__[attribute]
+            if isinstance(original, classmethod):
+                timed: Any = classmethod(spent.timed(name, original.__func__))
+            else:
+                timed = spent.timed(name, original)
+            stack.enter_context(mock.patch.object(owner, attribute, timed))
+        async with BrowserPool(partial(launch, settings.browser, guarded=True)) as pool:
+            capture = await explore_site(url, settings=settings, blobs=Blobs(), pool=pool)
+    return spent, capture.report.depths[1].states
+
+
+def table(spent: Costs, states: int) -> str:
+    """Milliseconds for each state."""
+    kinds = (*CPU_KINDS, "site")
+    lines = [f"{'ms for each new state':36}{'times':>7}{'wall':>8}" + "".join(f"{kind:>10}" for kind in kinds)]
+    for stage, wall in spent.wall.most_common():
+        cpu = "".join(f"{1000 * spent.cpu[stage][kind] / states:10.1f}" for kind in kinds)
+        lines.append(f"{stage or 'outside':36}{spent.times[stage] / states:7.2f}{1000 * wall / states:8.1f}{cpu}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="?", default="links", choices=["links", "clicks"])
+    parser.add_argument("--states", type=int, default=96)
+    options = parser.parse_args()
+    settings = Settings(explore={"workers": 1, "depth": 1})
+    with served() as url:
+        print(table(*asyncio.run(costs(f"{url}{options.what}/{options.states}", settings))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The script for callers without the SDK says the same of a page as a look through the SDK."""
+
+import asyncio
+
+import pytest
+
+from index.graph import node_id, normalize_url
+from pipeline.browser.fingerprint import fingerprint_script
+from pipeline.browser.launch import launch
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import PageView
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.server import FixtureServer
+from waygraph.demo_site import DemoSite
+from waygraph.settings import ExploreSettings
+
+PLAIN = "<h1>Tea</h1><p hidden>unseen</p><ul>" + "<li><a href='/x'>one</a></li>" * 40 + "</ul>"
+SHADOW = """<div id=host></div><article-ü>unicode names</article-ü><script>
+  document.getElementById("host").attachShadow({mode: "open"}).innerHTML = "<button>inside</button><p>text</p>";
+</script>"""
+FRAMES = (
+    "<h1>Outside</h1><iframe src='/inner'></iframe><iframe srcdoc='<p>deep</p><iframe src=/inner></iframe>'></iframe>"
+)
+DIALOG = "<p>behind</p><dialog id=d><button>Close</button></dialog><script>d.showModal()</script>"
+LATE = "<p>early</p><script>setTimeout(() => document.body.append(document.createElement('b')), 400)</script>"
+
+
+def both(url):
+    """What a foreign page says by the script, and what a look through the SDK says."""
+
+    async def run():
+        async with launch(LOOPBACK_ONLY) as browser:
+            told = await browser.new_page()
+            await told.goto(url)
+            answer = await told.evaluate(fingerprint_script())
+            again = await told.evaluate(fingerprint_script())
+            assert answer == again
+            seen = await browser.new_page()
+            await seen.goto(url)
+            view = PageView(seen, Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY, own=False)
+            return answer, await view.observe()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "html", [PLAIN, SHADOW, FRAMES, DIALOG, LATE], ids=["plain", "shadow", "frames", "dialog", "late"]
+)
+def test_structure_and_url_are_those_of_a_look(html):
+    with FixtureServer({"/": f"<!doctype html>{html}", "/inner": "<!doctype html><button>inner</button>"}) as site:
+        answer, seen = both(site.url)
+    assert answer["url"] == seen.raw_url
+    assert answer["structure"] == list(seen.structure)
+    assert node_id(answer["structure"], normalize_url(answer["url"])) == seen.id
+    assert len(seen.structure) > 1
+
+
+def test_a_page_of_the_demo_shop_is_located_exactly():
+    with DemoSite() as site:
+        answer, seen = both(f"{site.url}/admin/settings".replace("//admin", "/admin"))
+    assert answer["structure"] == list(seen.structure)
+    assert len(answer["structure"]) > 50
