@@ -48,16 +48,21 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class StateText:
-    """What is encoded of a state: the context text, at least one composite, and passages of what it says."""
+    """What is encoded of a state: the context text, at least one composite, and passages of what it says.
+
+    `names` is what other states call it, or its own name when none does; `named` says which.
+    """
 
     context: str
     composites: tuple[Row, ...]
     passages: tuple[Row, ...]
+    names: str
+    named: bool = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Everything that is compared with a question."""
-        return self.composites + self.passages
+        return self.composites + self.passages + ((Row(self.names, ()),) if self.named else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class _Piece:
 
     @property
     def name(self) -> str:
-        return self.text if len(self.text) <= MAX_NAME_CHARS else self.text[: MAX_NAME_CHARS - 1].rstrip() + "\u2026"
+        return shortened(self.text)
 
 
 def describe(observation: Observation, site: SiteText) -> StateText:
@@ -84,7 +89,7 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     title = site.own_title(observation.title) or (headings[0].name if headings else "")
     name = title or words
     # A dict, since a field repeats its label and a card its picture.
-    texts = dict.fromkeys([p.text for p in headings] + [p.text for p in pieces if _has_words(p.text)])
+    texts = dict.fromkeys([p.text for p in headings] + [p.text for p in pieces if has_words(p.text)])
 
     context = _sentences(title, words, *list(texts)[: len(headings) + MAX_TEXTS])
     heading = tuple(p.index for p in headings if p.text == title)
@@ -97,7 +102,9 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     actions = [p for p in pieces if p.role in ACTION_ROLES][: MAX_ACTION_ROWS * ACTIONS_PER_ROW]
     for start in range(0, len(actions), ACTIONS_PER_ROW):
         rows += _listing(f"{name}: actions", actions[start : start + ACTIONS_PER_ROW])
-    return StateText(context, tuple(rows), tuple(_passages(name, [p for p in pieces if _has_words(p.text)])))
+    passages = _passages(name, [p for p in pieces if has_words(p.text)])
+    names = _sentences(*observation.called) or name
+    return StateText(context, tuple(rows), tuple(passages), names, named=bool(observation.called))
 
 
 def _own_pieces(observation: Observation, site: SiteText) -> list[_Piece]:
@@ -117,7 +124,12 @@ def _fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[_Pi
     return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
 
 
-def _has_words(text: str) -> bool:
+def shortened(text: str) -> str:
+    """`text`, cut where it is too long for a name."""
+    return text if len(text) <= MAX_NAME_CHARS else text[: MAX_NAME_CHARS - 1].rstrip() + "\u2026"
+
+
+def has_words(text: str) -> bool:
     """Prices, dates in digits and counters would fill the context without saying what the page is."""
     return sum(character.isalpha() for character in text) >= 2
 

@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from index.graph import Observation, SegmentCounts
 from index.vectors.multivector import EncodedPage, MultiVector
 
 #: What an encoder must know of a whole site before it encodes the site's pages; JSON, pinned in the version's manifest.
 SiteContext = dict[str, Any]
+
+#: What of a state an encoder looks at: states that are equal in it have equal vectors.
+Reads = Literal["text", "screenshot"]
+
+
+def content_key(observation: Observation, reads: Reads) -> str:
+    """What the vectors of a state depend on: of two states with equal keys only one need be encoded.
+
+    A state without a screenshot is encoded by its text by those, too, who read screenshots.
+    """
+    return (observation.screenshot if reads == "screenshot" else "") or observation.content_hash
+
+
+class Screenshots(Protocol):
+    """Where screenshots are, by content hash; `index.store.BlobStore` is one."""
+
+    def get(self, digest: str) -> bytes:
+        """The bytes (NotFound when there are none, StoreError when they are damaged)."""
+        ...
 
 
 class Encoder(Protocol):
@@ -33,6 +52,11 @@ class Encoder(Protocol):
     @property
     def needs_whole_site(self) -> bool:
         """Whether pages can only be encoded once all states of the site are known (`prepare_site` is meaningful)."""
+        ...
+
+    @property
+    def reads(self) -> Reads:
+        """What of a state it looks at, see `content_key`."""
         ...
 
     def prepare_site(self, counts: SegmentCounts) -> SiteContext:

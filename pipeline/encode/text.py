@@ -1,9 +1,9 @@
 """How does the `text` encoder turn states and questions into multi-vectors?
 
 Late interaction over what a state says. For a state with composites `s_1 .. s_n` and context text `p` (see
-`pipeline.encode.composites`) row `j` is `embed(s_j) + embed(p)`, not re-normalised, so that for a query `q`
-`q . row_j = q . s_j + q . p`: the best part and the page it is on, in one dot product. A question is one row: it is
-embedded whole.
+`pipeline.encode.composites`) row `j` is `embed(s_j) + embed(p) + w embed(n)`, not re-normalised, so that for a query
+`q`, `q . row_j = q . s_j + q . p + w q . n`: the best part, the page it is on and, weighing little, what other states
+call that page (`n`), in one dot product. A question is one row: it is embedded whole.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Self
 
+import numpy as np
+
 from index.graph import Observation, SegmentCounts
 from index.vectors.multivector import EncodedPage, MultiVector
 from pipeline.encode.composites import describe
 from pipeline.encode.minilm import MAX_TOKENS, SentenceModel
-from pipeline.encode.protocol import SiteContext
+from pipeline.encode.protocol import Reads, SiteContext
 from pipeline.encode.site_text import SiteText
 from pipeline.encode.weights import Weights, find_weights
 from waygraph.errors import InvalidInput
 from waygraph.settings import EncodeSettings
 
 #: Raise it with every change of `composites`, `site_text` or `url_words` that changes any text.
-RECIPE = "composites+passages+context/3"
+RECIPE = "composites+passages+names+context/4"
+#: How much what other states call a state counts beside what it says itself; chosen on the dev questions of
+#: `bench/retrieval`, where 1 did worse than 0.
+NAMES_WEIGHT = np.float32(0.2)
 POOLING = "mean, unit length"
 
 
@@ -34,6 +39,7 @@ class TextEncoder:
 
     name = "text"
     needs_whole_site = True
+    reads: Reads = "text"
 
     def __init__(self, model: SentenceModel, weights: Weights) -> None:
         self.model = model
@@ -70,14 +76,14 @@ class TextEncoder:
         """Encode states, in order. Each distinct text of a site is embedded once."""
         site = SiteText.from_json(context)
         states = [describe(observation, site) for observation in observations]
-        texts = [text for state in states for text in (state.context, *(row.text for row in state.rows))]
+        texts = [text for state in states for text in (state.context, state.names, *(row.text for row in state.rows))]
         vectors = self.model.embed(texts)
         ends = [0]
         for state in states:
-            ends.append(ends[-1] + 1 + len(state.rows))
+            ends.append(ends[-1] + 2 + len(state.rows))
         return [
             EncodedPage(
-                vectors=vectors[start + 1 : end] + vectors[start],
+                vectors=vectors[start + 2 : end] + (vectors[start] + NAMES_WEIGHT * vectors[start + 1]),
                 rows=tuple(row.text for row in state.rows),
                 segments=tuple(row.segments for row in state.rows),
             )

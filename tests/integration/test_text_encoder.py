@@ -105,16 +105,34 @@ def test_a_page_is_a_float32_matrix_with_a_text_and_segments_for_each_row(encode
         assert all(0 <= i < len(observation.segments) for row in encoded.segments for i in row)
 
 
-def test_a_row_is_the_sum_of_two_unit_vectors(encoder, context):
+def test_a_row_is_the_sum_of_unit_vectors_of_itself_the_page_and_a_little_of_the_pages_names(encoder, context):
     from pipeline.encode.composites import describe
     from pipeline.encode.site_text import SiteText
 
-    described = describe(SITE[3], SiteText.from_json(context))
+    orders = replace(SITE[3], called=("Purchases: what customers have bought",))
+    described = describe(orders, SiteText.from_json(context))
     parts = encoder.model.embed([row.text for row in described.rows])
     whole = encoder.model.embed([described.context])
+    names = encoder.model.embed([described.names])
     assert np.allclose(np.linalg.norm(parts, axis=1), 1, atol=1e-6)
     assert np.allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
-    assert np.array_equal(encoder.encode_pages([SITE[3]], context)[0].vectors, parts + whole)
+    (encoded,) = encoder.encode_pages([orders], context)
+    assert np.allclose(encoded.vectors, parts + whole + 0.2 * names, atol=1e-6)
+    assert encoded.rows[-1] == "Purchases: what customers have bought"
+
+
+def test_a_state_is_found_by_words_that_only_others_say_of_it(encoder, context):
+    query = encoder.encode_query("how to oil wooden boards in spring")
+
+    def rank(called: tuple[str, ...]) -> int:
+        site = [replace(seen, called=called) if seen.node_id == "orders" else seen for seen in SITE]
+        scores = {
+            seen.node_id: float((query @ page.vectors.T).max())
+            for seen, page in zip(site, encoder.encode_pages(site, context), strict=True)
+        }
+        return 1 + sum(score > scores["orders"] for node, score in scores.items() if node != "orders")
+
+    assert rank(("Wood care: boards are oiled every spring",)) == 1 < rank(())
 
 
 def test_a_query_is_one_unit_row(encoder):

@@ -1,5 +1,7 @@
 """Which texts a page state is encoded as, and which of its segments they come from."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,3 +150,15 @@ def test_long_states_are_also_said_passage_by_passage():
     passages = [row for row in rows if len(row.segments) > 1]
     assert [(row.segments[0], row.segments[-1]) for row in passages] == [(0, 39), (40, 79), (80, 99)]
     assert all(row.text.startswith("Orders. ") for row in passages)
+
+
+def test_what_others_call_a_state_is_a_row_of_its_own_that_no_segment_shows():
+    described = describe(replace(ORDERS, called=("To pack: what was paid", "Sales")), NO_SITE)
+    assert (described.rows[-1].text, described.rows[-1].segments) == ("To pack: what was paid. Sales", ())
+    assert described.names == described.rows[-1].text
+
+
+def test_a_state_that_nobody_calls_anything_is_called_by_its_own_name_without_another_row():
+    described = describe(ORDERS, NO_SITE)
+    assert described.names == "Orders"
+    assert described.rows == described.composites + described.passages

@@ -1,0 +1,468 @@
+"""How many screenshots a second does the jina-v4 encoder turn into vectors, and what share of the card does it use?
+
+The network has its true shapes and random weights: speed does not depend on their values, quality is not measured.
+Everything from JPEG bytes to vectors in host memory is timed. Beside it, in the same run, a plain loop in the manner of
+colpali-engine: images prepared in the main thread, fixed batches, transformers' own forward pass.
+
+    python -m bench.encode [--output FILE] [--seconds N] [--compile] [--tiny]
+
+Without a GPU (or with --tiny) a tiny network runs, which says nothing about speed: it keeps this program tested.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from PIL import Image
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from transformers import Qwen2_5_VLConfig, Qwen2_5_VLModel
+from transformers.initialization import no_init_weights
+from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
+
+from index.graph import Observation
+from pipeline.encode.jina_v4.checkpoint import Checkpoint, PixelRules
+from pipeline.encode.jina_v4.encoder import JinaV4Encoder
+from pipeline.encode.jina_v4.inputs import FRAME_TOKENS, IMAGE_TOKEN, Grid, Prompts, grid_of, token_count
+from pipeline.encode.jina_v4.model import JinaV4
+from waygraph.settings import EncodeSettings
+
+CAPPED = 602_112
+UNCAPPED = 12_845_056
+#: The mix: what browsers of desks, laptops, tablets and phones show.
+MIX = ((1280, 800), (1920, 1080), (768, 1024), (390, 844), (1280, 720))
+BASELINE_BATCHES = (4, 16)
+#: Dense bfloat16 products of so many rows and columns find the card's peak.
+PEAK_SIZE = 8_192
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured line of the table. `mfu` is of the measured peak; `idle` is of the GPU, where it was measured."""
+
+    workload: str
+    how: str
+    images: int
+    seconds: float
+    images_per_s: float
+    tokens_per_s: float
+    tflops: float
+    mfu: float
+    idle: float | None
+    peak_gib: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a network."""
+
+    config: Qwen2_5_VLConfig
+    dim: int
+    label: str
+
+
+def true_shape() -> Shape:
+    """jina-embeddings-v4, that is Qwen2.5-VL-3B and a projector of 128 columns."""
+    return Shape(
+        _config(
+            text=(2048, 36, 16, 2, 11_008), vision=(1280, 32, 16, 3420), sections=[16, 24, 24], full=[7, 15, 23, 31]
+        ),
+        128,
+        "true shapes, random weights",
+    )
+
+
+def tiny_shape() -> Shape:
+    """Small enough for any CPU."""
+    config = _config(text=(64, 2, 4, 2, 96), vision=(40, 2, 2, 48), sections=[2, 3, 3], full=[1], vocabulary=400)
+    return Shape(config, 16, "TINY network: no statement about speed")
+
+
+def _config(
+    *, text: Sequence[int], vision: Sequence[int], sections: list[int], full: list[int], vocabulary: int = 151_936
+) -> Qwen2_5_VLConfig:
+    hidden, layers, heads, kv_heads, intermediate = text
+    width, depth, vision_heads, vision_intermediate = vision
+    return Qwen2_5_VLConfig(
+        text_config={
+            "hidden_size": hidden,
+            "num_hidden_layers": layers,
+            "num_attention_heads": heads,
+            "num_key_value_heads": kv_heads,
+            "intermediate_size": intermediate,
+            "rms_norm_eps": 1e-6,
+            "vocab_size": vocabulary,
+            "bos_token_id": None,
+            "eos_token_id": None,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": sections},
+        },
+        vision_config={
+            "depth": depth,
+            "hidden_size": width,
+            "intermediate_size": vision_intermediate,
+            "num_heads": vision_heads,
+            "out_hidden_size": hidden,
+            "patch_size": 14,
+            "spatial_merge_size": 2,
+            "temporal_patch_size": 2,
+            "window_size": 112,
+            "fullatt_block_indexes": full,
+        },
+        image_token_id=vocabulary - 1,
+        vision_start_token_id=vocabulary - 2,
+        vision_end_token_id=vocabulary - 3,
+    )
+
+
+def flop_of_image(config: Qwen2_5_VLConfig, dim: int, grid: Grid) -> float:
+    """Multiplications and additions of one image: products with weights, and attention. Two for each of both."""
+    vision, text = config.vision_config, config.text_config
+    patches, merge = grid.rows * grid.columns, vision.spatial_merge_size**2
+    tokens = patches // merge + FRAME_TOKENS
+    width, hidden = vision.hidden_size, text.hidden_size
+    kv = hidden * text.num_key_value_heads // text.num_attention_heads
+    block = 4 * width**2 + 3 * width * vision.intermediate_size
+    layer = 2 * hidden**2 + 2 * hidden * kv + 3 * hidden * text.intermediate_size
+    embedding = 3 * vision.temporal_patch_size * vision.patch_size**2 * width
+    merger = (merge * width) ** 2 + merge * width * hidden
+    full = len(vision.fullatt_block_indexes)
+    window = (vision.window_size // vision.patch_size) ** 2
+    weights = patches * (embedding + vision.depth * block) + patches // merge * merger
+    weights += tokens * (text.num_hidden_layers * layer + hidden * dim)
+    seeing = 2 * width * patches * (full * patches + (vision.depth - full) * min(window, patches))
+    reading = text.num_hidden_layers * 2 * hidden * tokens * tokens / 2  # causal: half of it
+    return 2.0 * (weights + seeing + reading)
+
+
+def make_encoder(
+    shape: Shape,
+    *,
+    max_pixels: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    model: JinaV4 | None,
+    blobs: Blobs,
+    budget: int,
+) -> JinaV4Encoder:
+    """An encoder around random weights."""
+    rules = PixelRules(
+        3136, max_pixels, 14, 2, 2, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+    )
+    checkpoint = Checkpoint(Path(), shape.config, shape.dim, rules, (), 32, 1.0, "random")
+    if model is None:
+        with device:
+            model = JinaV4(shape.config, shape.dim, rules, dtype)
+        torch.manual_seed(0)
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.02)
+    model.pixels = rules
+    settings = EncodeSettings(device=str(device), token_budget=budget)
+    return JinaV4Encoder(checkpoint, model, _prompts(shape.config), settings, blobs)
+
+
+def _prompts(config: Qwen2_5_VLConfig) -> Prompts:
+    """A tokenizer that frames an image by eleven tokens, as the published one does."""
+    words = ["<|im_start|>", "user", "\n", "Describe", "the", "image", ".", "<|im_end|>"]
+    vocabulary = {word: number for number, word in enumerate(words)}
+    vocabulary |= {"<|vision_start|>": config.vision_start_token_id, "<|vision_end|>": config.vision_end_token_id}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary | {IMAGE_TOKEN: config.image_token_id}, unk_token="."))  # noqa: S106
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "removed")
+    tokenizer.add_special_tokens([AddedToken(word, normalized=False, special=True) for word in vocabulary])
+    return Prompts(tokenizer, config.image_token_id)
+
+
+class Blobs(dict[str, bytes]):
+    """Screenshots by content hash."""
+
+    def get(self, key: str) -> bytes:  # type: ignore[override]
+        """The bytes."""
+        return self[key]
+
+
+def screenshots(sizes: Sequence[tuple[int, int]], count: int, blobs: Blobs) -> list[Observation]:
+    """JPEGs as the explorer takes them (quality 60), each one different: text-like noise on flat ground."""
+    random = np.random.default_rng(0)
+    found = []
+    for number in range(count):
+        width, height = sizes[number % len(sizes)]
+        pixels = np.full((height, width, 3), 245, np.uint8)
+        for _ in range(40):
+            x, y = random.integers(0, width - 20), random.integers(0, height - 12)
+            line = pixels[y : y + 12, x : x + 240]
+            line[:] = random.choice(np.array([30, 245], np.uint8), (*line.shape[:2], 1))
+        written = io.BytesIO()
+        Image.fromarray(pixels).save(written, "JPEG", quality=60)
+        key = hashlib.sha256(written.getvalue()).hexdigest()
+        blobs[key] = written.getvalue()
+        found.append(Observation(f"n{number}", "http://synthetic.example/", "", (), screenshot=key))
+    return found
+
+
+class PlainLoop:
+    """Batches of a fixed number of images, one step after the other, the padding on the left and masked."""
+
+    def __init__(self, encoder: JinaV4Encoder, batch: int) -> None:
+        model = encoder.model
+        self._encoder = encoder
+        self._batch = batch
+        self._projector = model.projector
+        with no_init_weights(), model.device:
+            self._model = Qwen2_5_VLModel._from_config(  # noqa: SLF001
+                model.backbone.config, dtype=model.projector.weight.dtype, attn_implementation="sdpa"
+            )
+        self._model.load_state_dict(model.backbone.state_dict(), assign=True)
+        self._model.train(mode=False)
+        rules = encoder.checkpoint.pixels
+        self._processor = Qwen2VLImageProcessorPil(
+            size={"shortest_edge": rules.min_pixels, "longest_edge": rules.max_pixels}
+        )
+
+    @torch.inference_mode()
+    def encode_pages(self, observations: Sequence[Observation], blobs: Blobs) -> list[np.ndarray]:
+        """Vectors of every page."""
+        results: list[np.ndarray] = []
+        for start in range(0, len(observations), self._batch):
+            images = [
+                Image.open(io.BytesIO(blobs[seen.screenshot])).convert("RGB")
+                for seen in observations[start : start + self._batch]
+            ]
+            inputs = self._processor(images, return_tensors="pt")
+            sequences = [
+                self._encoder.prompts.image(Grid(rows, columns), 2)
+                for _, rows, columns in inputs["image_grid_thw"].tolist()
+            ]
+            longest = max(map(len, sequences))
+            ids = torch.tensor([[0] * (longest - len(ids)) + ids for ids in sequences])
+            mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids in sequences])
+            device = self._projector.weight.device
+            hidden = self._model(
+                input_ids=ids.to(device),
+                attention_mask=mask.to(device),
+                mm_token_type_ids=(ids == self._model.config.image_token_id).int().to(device),
+                pixel_values=inputs["pixel_values"].to(device),
+                image_grid_thw=inputs["image_grid_thw"].to(device),
+                use_cache=False,
+            ).last_hidden_state
+            projected = self._projector(hidden)
+            unit = projected / projected.norm(dim=-1, keepdim=True)
+            for row, kept in zip(unit.float().cpu().numpy(), mask.bool().numpy(), strict=True):
+                results.append(row[kept])
+        return results
+
+
+def measure_peak(device: torch.device, dtype: torch.dtype, size: int) -> float:
+    """TFLOP/s of a large matrix product: the best of several runs."""
+    a, b = (torch.randn(size, size, device=device, dtype=dtype) for _ in range(2))
+    best = 0.0
+    for _ in range(5):
+        _wait(device)
+        began = time.perf_counter()
+        for _ in range(8):
+            a @ b
+        _wait(device)
+        best = max(best, 8 * 2 * size**3 / (time.perf_counter() - began) / 1e12)
+    return best
+
+
+def measure_idle(device: torch.device, work: Callable[[], object]) -> float | None:
+    """The share of the time in which no kernel ran, by the profiler; `None` without a GPU. Copies count as idle."""
+    if device.type != "cuda":
+        return None
+    _wait(device)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
+        began = time.perf_counter()
+        work()
+        _wait(device)
+        wall = time.perf_counter() - began
+    spans = sorted(
+        (event.time_range.start, event.time_range.end)
+        for event in profiled.events()
+        if event.device_type == torch.autograd.DeviceType.CUDA and "Memcpy" not in event.name
+    )
+    busy, last = 0.0, float("-inf")
+    for start, end in spans:
+        busy += max(0.0, end - max(start, last))
+        last = max(last, end)
+    return round(1 - busy / 1e6 / wall, 4)
+
+
+def measure(
+    workload: str,
+    how: str,
+    encoder: JinaV4Encoder,
+    pages: Sequence[Observation],
+    work: Callable[[], object],
+    *,
+    seconds: float,
+    peak: float,
+    idle: bool,
+) -> Row:
+    """Repeat `work`, which encodes `pages`, for `seconds` at least."""
+    device = encoder.model.device
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    work()
+    _wait(device)
+    rounds, began = 0, time.perf_counter()
+    while not rounds or time.perf_counter() - began < seconds:
+        work()
+        rounds += 1
+    _wait(device)
+    elapsed = time.perf_counter() - began
+    grids = [_grid(encoder, page) for page in pages]
+    flop = rounds * sum(flop_of_image(encoder.checkpoint.config, encoder.dim, grid) for grid in grids)
+    tokens = rounds * sum(token_count(grid, 2) for grid in grids)
+    memory = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
+    return Row(
+        workload,
+        how,
+        images=rounds * len(pages),
+        seconds=round(elapsed, 2),
+        images_per_s=round(rounds * len(pages) / elapsed, 2),
+        tokens_per_s=round(tokens / elapsed),
+        tflops=round(flop / elapsed / 1e12, 3),
+        mfu=round(flop / elapsed / 1e12 / peak, 4),
+        idle=measure_idle(device, work) if idle else None,
+        peak_gib=round(memory, 2),
+    )
+
+
+def _grid(encoder: JinaV4Encoder, page: Observation) -> Grid:
+    with Image.open(io.BytesIO(encoder._screenshots.get(page.screenshot))) as image:  # noqa: SLF001
+        return grid_of(*image.size, encoder.checkpoint.pixels)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def compile_layers(model: JinaV4) -> None:
+    """Fuse the small operations of every block; compiled once for all lengths."""
+    for block in (*model.backbone.visual.blocks, *model.backbone.language_model.layers):
+        block.compile(dynamic=True)
+
+
+def run(*, tiny: bool, seconds: float, compiled: bool, budget: int, count: int) -> dict[str, object]:
+    """Measure everything; returns the report."""
+    tiny = tiny or not torch.cuda.is_available()
+    shrink = 8 if tiny else 1
+    device = torch.device("cpu" if tiny else "cuda")
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    shape = tiny_shape() if tiny else true_shape()
+    peak = measure_peak(device, dtype, PEAK_SIZE if device.type == "cuda" else 512)
+    workloads = {
+        "1280x800, capped at 602,112 pixels": (((1280, 800),), CAPPED),
+        "1280x800": (((1280, 800),), UNCAPPED),
+        "mix of five viewports": (MIX, UNCAPPED),
+    }
+    rows: list[Row] = []
+    blobs = Blobs()
+    model: JinaV4 | None = None
+    budgets: dict[str, int] = {}
+    for workload, (sizes, max_pixels) in workloads.items():
+        pages = screenshots([(width // shrink, height // shrink) for width, height in sizes], count, blobs)
+        encoder = make_encoder(
+            shape,
+            max_pixels=max_pixels // shrink**2,
+            device=device,
+            dtype=dtype,
+            model=model,
+            blobs=blobs,
+            budget=budget,
+        )
+        if model is None and compiled:
+            compile_layers(encoder.model)
+        model = encoder.model
+
+        def ours(encoder: JinaV4Encoder = encoder, pages: Sequence[Observation] = pages) -> object:
+            return encoder.encode_pages(pages, {})
+
+        rows.append(measure(workload, "waygraph", encoder, pages, ours, seconds=seconds, peak=peak, idle=True))
+        budgets[workload] = encoder._images.budget  # noqa: SLF001
+        for batch in BASELINE_BATCHES:
+            loop = PlainLoop(encoder, batch)
+            few = pages[: max(len(sizes), min(len(pages), 2 * batch))]
+
+            def plain(loop: PlainLoop = loop, few: Sequence[Observation] = few) -> object:
+                return loop.encode_pages(few, blobs)
+
+            rows.append(
+                measure(
+                    workload,
+                    f"plain loop, batches of {batch}",
+                    encoder,
+                    few,
+                    plain,
+                    seconds=seconds / 2,
+                    peak=peak,
+                    idle=False,
+                )
+            )
+    return {
+        "card": torch.cuda.get_device_name(device) if device.type == "cuda" else f"no GPU ({platform.machine()})",
+        "weights": shape.label,
+        "dtype": str(dtype).removeprefix("torch."),
+        "measured_peak_tflops": round(peak, 2),
+        "compiled": compiled,
+        "token_budgets": budgets,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "rows": [asdict(row) for row in rows],
+        "speedups": speedups(rows),
+    }
+
+
+def speedups(rows: Sequence[Row]) -> dict[str, float]:
+    """Images a second over those of the best plain loop, by workload."""
+    found = {}
+    for row in rows:
+        if row.how == "waygraph":
+            plain = max(other.images_per_s for other in rows if other.workload == row.workload and other is not row)
+            found[row.workload] = round(row.images_per_s / plain, 2)
+    return found
+
+
+def print_report(report: dict) -> None:
+    print(f"{report['card']}, {report['weights']}, {report['dtype']}, torch {report['torch']}")
+    print(f"measured peak of a matrix product: {report['measured_peak_tflops']} TFLOP/s\n")
+    print(f"{'workload':36} {'how':28} {'img/s':>8} {'tok/s':>9} {'TFLOP/s':>8} {'MFU':>6} {'idle':>6} {'GiB':>6}")
+    for row in report["rows"]:
+        idle = "-" if row["idle"] is None else f"{row['idle']:.1%}"
+        print(
+            f"{row['workload']:36} {row['how']:28} {row['images_per_s']:8.2f} {row['tokens_per_s']:9} "
+            f"{row['tflops']:8.2f} {row['mfu']:6.1%} {idle:>6} {row['peak_gib']:6.1f}"
+        )
+    for workload, factor in report["speedups"].items():
+        print(f"{workload}: {factor} x the best plain loop")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, help="also write the report there, as JSON")
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long each workload is measured")
+    parser.add_argument("--pages", type=int, default=96, help="screenshots given to the encoder at once")
+    parser.add_argument("--budget", type=int, default=0, help="tokens of a batch; 0: the encoder's own choice")
+    parser.add_argument("--compile", action="store_true", help="fuse the blocks with torch.compile first")
+    parser.add_argument("--tiny", action="store_true", help="a tiny network on the CPU")
+    options = parser.parse_args(arguments)
+    report = run(
+        tiny=options.tiny, seconds=options.seconds, compiled=options.compile, budget=options.budget, count=options.pages
+    )
+    print_report(report)
+    if options.output:
+        options.output.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""Which checkpoint is used, and is it complete? Files, configuration and preprocessing, nothing of it guessed.
+
+The published layout: `config.json`, `preprocessor_config.json`, `tokenizer.json`, safetensors shards with their index,
+and `adapters/` with one configuration and one file of low-rank weights for three tasks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import Qwen2_5_VLConfig
+
+from waygraph.errors import WeightsMissing
+
+REPOSITORY = "jinaai/jina-embeddings-v4"
+#: The revision that the layout was checked against, and that is looked for in the Hugging Face cache.
+REVISION = "4a58ca57710c49f51896e4bc820e202fbf64904b"
+LICENCE = (
+    "jina-embeddings-v4 is licensed CC-BY-NC-4.0, its base model Qwen2.5-VL-3B under the Qwen Research License: "
+    "non-commercial use only."
+)
+ADAPTER = Path("adapters/adapter_model.safetensors")
+WHERE = (
+    f"Run `hf download {REPOSITORY} --revision {REVISION}` (8 GB, non-commercial licence), or name a folder that holds "
+    "it: WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
+)
+REPLACE = f"Replace the folder by a complete copy of {REPOSITORY}, revision {REVISION}."
+
+_TEXT_KEYS = (
+    "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
+    "rms_norm_eps", "vocab_size", "hidden_act", "max_position_embeddings",
+)  # fmt: skip
+_VISION_KEYS = (
+    "depth", "hidden_size", "hidden_act", "intermediate_size", "num_heads", "out_hidden_size", "patch_size",
+    "spatial_merge_size", "temporal_patch_size", "window_size", "fullatt_block_indexes",
+)  # fmt: skip
+_TOKEN_KEYS = ("image_token_id", "vision_start_token_id", "vision_end_token_id")
+_PIXEL_KEYS = ("patch_size", "temporal_patch_size", "merge_size", "image_mean", "image_std")
+_PLAIN_LORA = {"use_dora": False, "use_rslora": False, "fan_in_fan_out": False, "bias": "none"}
+
+
+@dataclass(frozen=True, slots=True)
+class PixelRules:
+    """How pictures become patches: the budget in pixels, sizes in pixels (`merge` and `frames` are counts)."""
+
+    min_pixels: int
+    max_pixels: int
+    patch: int
+    frames: int
+    merge: int
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A complete folder.
+
+    Attributes
+    ----------
+    config : a `Qwen2_5_VLConfig`; its parts are typed as anything in transformers.
+    shards : files with the base weights.
+    rank, scale : of the low-rank updates: their inner dimension, and what B A is multiplied by.
+    digest : SHA-256 (hex) over the contents of every file that vectors depend on.
+
+    """
+
+    folder: Path
+    config: Any
+    dim: int
+    pixels: PixelRules
+    shards: tuple[Path, ...]
+    rank: int
+    scale: float
+    digest: str
+
+    @property
+    def layers(self) -> int:
+        """Number of decoder layers."""
+        return int(self.config.text_config.num_hidden_layers)
+
+
+def find_checkpoint(explicit: Path | None) -> Path:
+    """The folder that the settings name, or the pinned revision in the Hugging Face cache. Nothing is downloaded.
+
+    Raises
+    ------
+    WeightsMissing
+        When there is none.
+
+    """
+    if explicit is not None:
+        folder = explicit.expanduser()
+        if not folder.is_dir():
+            raise WeightsMissing(f"{folder} is not a folder.", hint=WHERE)
+        return folder
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - only when an encoder is created
+
+    found = try_to_load_from_cache(REPOSITORY, "config.json", revision=REVISION)
+    if not isinstance(found, str):
+        raise WeightsMissing(f"{REPOSITORY} is not in the Hugging Face cache.", hint=WHERE)
+    return Path(found).parent
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """Read everything but the tensors; the digest takes a few seconds for 8 GB.
+
+    Raises
+    ------
+    WeightsMissing
+        When a file or a needed entry is missing or contradicts another.
+
+    """
+    raw = _read_json(folder / "config.json")
+    adapter = _read_json(folder / "adapters" / "adapter_config.json")
+    _refuse_other_lora(adapter, folder)
+    shards = _shards(folder)
+    files = [folder / "config.json", folder / "preprocessor_config.json", folder / "tokenizer.json"]
+    files += [folder / "adapters" / "adapter_config.json", folder / ADAPTER, *shards]
+    if absent := [str(file.relative_to(folder)) for file in files if not file.is_file()]:
+        raise damaged(folder, f"{', '.join(absent)} is missing")
+    config: Any = _model_config(raw, folder)
+    pixels = _pixel_rules(_read_json(folder / "preprocessor_config.json"), folder)
+    vision = config.vision_config
+    if (pixels.patch, pixels.frames, pixels.merge) != (
+        vision.patch_size,
+        vision.temporal_patch_size,
+        vision.spatial_merge_size,
+    ):
+        raise damaged(folder, "config.json and preprocessor_config.json disagree about patches")
+    rank = _needed(adapter, "r", "adapters/adapter_config.json", folder)
+    alpha = _needed(adapter, "lora_alpha", "adapters/adapter_config.json", folder)
+    return Checkpoint(
+        folder=folder,
+        config=config,
+        dim=_needed(raw, "multi_vector_projector_dim", "config.json", folder),
+        pixels=pixels,
+        shards=shards,
+        rank=rank,
+        scale=alpha / rank,
+        digest=_digest(folder, files),
+    )
+
+
+def damaged(folder: Path, what: str) -> WeightsMissing:
+    """The error for a folder that is not what it should be."""
+    return WeightsMissing(f"{folder} is not usable as jina-embeddings-v4: {what}.", hint=REPLACE)
+
+
+def _model_config(raw: Mapping[str, Any], folder: Path) -> Qwen2_5_VLConfig:
+    """Text parameters may be nested, as newer versions of transformers write them, or on the top level."""
+    nested = raw.get("text_config") or {}
+    text: dict[str, Any] = {}
+    for key in _TEXT_KEYS:
+        values = [source[key] for source in (nested, raw) if key in source]
+        if not values:
+            raise damaged(folder, f"config.json has no '{key}'")
+        if any(value != values[0] for value in values):
+            raise damaged(folder, f"config.json has two values of '{key}': {values[0]} and {values[1]}")
+        text[key] = values[0]
+    scaling = _first(nested, raw, ("rope_parameters", "rope_scaling"))
+    theta = _first(scaling, nested, ("rope_theta",)) or raw.get("rope_theta")
+    sections = scaling.get("mrope_section")
+    if not theta or not sections:
+        raise damaged(folder, "config.json has no 'rope_theta' or no 'mrope_section'")
+    if scaling.get("rope_type", scaling.get("type")) not in ("default", "mrope"):
+        raise damaged(folder, f"config.json asks for other rotary positions than this model has: {scaling}")
+    # Only what writes text needs to know where it begins and ends.
+    text |= {"bos_token_id": None, "eos_token_id": None}
+    text["rope_parameters"] = {"rope_type": "default", "rope_theta": theta, "mrope_section": sections}
+    vision = {
+        key: _needed(raw.get("vision_config") or {}, key, "config.json (vision_config)", folder) for key in _VISION_KEYS
+    }
+    tokens = {key: _needed(raw, key, "config.json", folder) for key in _TOKEN_KEYS}
+    # The vocabulary's table serves input alone here: the output layer is never loaded.
+    return Qwen2_5_VLConfig(text_config=text, vision_config=vision, tie_word_embeddings=False, **tokens)
+
+
+def _first(nested: Mapping[str, Any], raw: Mapping[str, Any], keys: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
+    for source in (nested, raw):
+        for key in keys:
+            if source.get(key):
+                return source[key]
+    return {}
+
+
+def _pixel_rules(raw: Mapping[str, Any], folder: Path) -> PixelRules:
+    name = "preprocessor_config.json"
+    size = raw.get("size") or {}
+    low = raw.get("min_pixels", size.get("shortest_edge", size.get("min_pixels")))
+    high = raw.get("max_pixels", size.get("longest_edge", size.get("max_pixels")))
+    if not low or not high or low > high:
+        raise damaged(folder, f"{name} has no pixel budget (min_pixels {low}, max_pixels {high})")
+    patch, frames, merge, mean, std = (_needed(raw, key, name, folder) for key in _PIXEL_KEYS)
+    if len(mean) != 3 or len(std) != 3 or 0 in std:
+        raise damaged(folder, f"{name} normalises by {mean}, {std}, not by three numbers each")
+    if raw.get("resample", 3) != 3:
+        raise damaged(folder, f"{name} asks for resampling {raw['resample']}, not for bicubic (3)")
+    if abs(raw.get("rescale_factor", 1 / 255) - 1 / 255) > 1e-9:
+        raise damaged(folder, f"{name} asks for a rescale factor of {raw['rescale_factor']}, not 1/255")
+    return PixelRules(low, high, patch, frames, merge, tuple(mean), tuple(std))
+
+
+def _refuse_other_lora(adapter: Mapping[str, Any], folder: Path) -> None:
+    """What changes the meaning of the two matrices would change vectors without any other sign."""
+    other = {key: adapter[key] for key, plain in _PLAIN_LORA.items() if adapter.get(key, plain) != plain}
+    other |= {key: adapter[key] for key in ("rank_pattern", "alpha_pattern") if adapter.get(key)}
+    if other:
+        raise damaged(folder, f"adapters/adapter_config.json asks for what is not supported: {other}")
+
+
+def _shards(folder: Path) -> tuple[Path, ...]:
+    index = folder / "model.safetensors.index.json"
+    if not index.exists():
+        return (folder / "model.safetensors",)
+    mapped = _needed(_read_json(index), "weight_map", index.name, folder)
+    return tuple(folder / name for name in sorted(set(mapped.values())))
+
+
+def _needed(source: Mapping[str, Any], key: str, name: str, folder: Path) -> Any:  # noqa: ANN401 - JSON
+    if source.get(key) is None:
+        raise damaged(folder, f"{name} has no '{key}'")
+    return source[key]
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_bytes())
+    except FileNotFoundError as error:
+        raise damaged(file.parent, f"{file.name} is missing") from error
+    except (OSError, ValueError) as error:
+        raise damaged(file.parent, f"{file.name} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise damaged(file.parent, f"{file.name} holds no JSON object")
+    return content
+
+
+def _digest(folder: Path, files: Sequence[Path]) -> str:
+    with ThreadPoolExecutor() as threads:
+        parts = threads.map(_sha256, files)
+        whole = {str(file.relative_to(folder)): part for file, part in zip(files, parts, strict=True)}
+    # Shards may be cut differently around the same tensors; that is another copy all the same.
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,162 @@
+"""How does `st:NAME` run? Any multi-vector model that sentence-transformers loads, by name or folder.
+
+What it would do silently is refused here: a model without a late-interaction head gets a random one, and tensors that
+a checkpoint lacks get random numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from pipeline.encode.devices import compute_device, compute_dtype
+from pipeline.encode.minilm import REPLACE
+from pipeline.encode.quiet import no_progress_bar
+from pipeline.encode.registry import public_name
+from pipeline.encode.seeing import digest_of, find_model
+from waygraph.errors import EnvironmentMissing, InvalidInput, WeightsMissing
+from waygraph.settings import EncodeSettings
+
+WHERE = "Name a folder or a repository of a multi-vector model: --encoder st:NAME. Which there are: docs/encoders.md."
+INSTALL = "Run: pip install 'waygraph[visual]'"
+#: Architectures whose prompts sentence-transformers does not apply, and who runs them instead.
+_RUN_ELSEWHERE = {"ColModernVBertForRetrieval": "colmodernvbert"}
+#: What transformers says in its report about tensors that were made up or left over.
+_COMPLAINTS = ("MISSING", "UNEXPECTED", "MISMATCH", "newly initialized")
+
+
+class SentenceTransformersModel:
+    """A `pipeline.encode.seeing.Model`."""
+
+    def __init__(self, model: Any, *, name: str, revision: str) -> None:  # noqa: ANN401 - an optional dependency
+        self._model = model
+        self._revision = revision
+        self.name = name
+        self.sees = "image" in model.modalities
+        self.dim: int = self.questions(["orders"])[0].shape[1]
+
+    @classmethod
+    def load(cls, name: str, settings: EncodeSettings) -> Self:
+        """Load the model called `name`; code that a checkpoint brings along is never run.
+
+        Raises
+        ------
+        WeightsMissing
+            When it is nowhere, or lacks anything.
+        InvalidInput
+            When it is no multi-vector model.
+        EnvironmentMissing
+            When sentence-transformers is not installed.
+
+        """
+        try:
+            from sentence_transformers import MultiVectorEncoder  # noqa: PLC0415 - optional
+        except ImportError as error:
+            raise EnvironmentMissing(f"sentence-transformers is missing: {error}", hint=INSTALL) from error
+        if settings.max_pixels is not None:
+            raise InvalidInput(
+                f"st:{name} takes its sizes from its processor's configuration.",
+                hint="Leave WAYGRAPH_ENCODE__MAX_PIXELS empty.",
+            )
+        folder = find_model(name, hint=WHERE)
+        _refuse_headless(folder)
+        device = compute_device(settings)
+        complaints: list[str] = []
+        try:
+            with no_progress_bar(), _reported(complaints):
+                model = MultiVectorEncoder(
+                    str(folder),
+                    device=str(device),
+                    local_files_only=True,
+                    trust_remote_code=False,
+                    model_kwargs={"dtype": compute_dtype(settings, device), "use_safetensors": True},
+                )
+        except Exception as error:  # two libraries, which raise nothing narrower
+            raise WeightsMissing(f"{folder} cannot be read: {error}", hint=REPLACE) from error
+        if complaints:
+            raise WeightsMissing(f"{folder} does not fit its own configuration: {complaints[0]}", hint=REPLACE)
+        model.requires_grad_(requires_grad=False)
+        return cls(model, name=public_name(f"st:{name}"), revision=digest_of(folder))
+
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """See `Model.recipe`. The revision covers the processor's configuration, and so the pixel budget."""
+        first = self._model[0]
+        images = getattr(getattr(first, "processor", None), "image_processor", None)
+        return {
+            "model": self.name.rpartition("/")[2].removeprefix("st:"),
+            "revision": self._revision,
+            "images": type(images).__name__,
+            "pixels": dict(images.size) if images is not None else {},
+            "dtype": str(next(self._model.parameters()).dtype).removeprefix("torch."),
+            "pooling": f"{[type(module).__name__ for module in self._model][1:]}, unit length",
+            "prompts": dict(self._model.prompts),
+        }
+
+    def images(self, images: Sequence[Image.Image]) -> list[NDArray[np.float32]]:
+        """See `Model.images`."""
+        return self._encoded(self._model.encode_document, list(images))
+
+    def passages(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """See `Model.passages`."""
+        return self._encoded(self._model.encode_document, list(texts))
+
+    def questions(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """See `Model.questions`."""
+        return self._encoded(self._model.encode_query, list(texts))
+
+    def _encoded(self, encode: Any, inputs: list[Any]) -> list[NDArray[np.float32]]:  # noqa: ANN401
+        matrices = encode(
+            inputs,
+            batch_size=max(len(inputs), 1),
+            show_progress_bar=False,
+            convert_to_numpy=True,
+            normalize_embeddings=True,
+        )
+        return [np.asarray(matrix, dtype=np.float32) for matrix in matrices]
+
+
+def _refuse_headless(folder: Path) -> None:
+    """A model of single vectors would get a random projection, and say so in passing."""
+    if (folder / "modules.json").is_file():
+        return
+    try:
+        content = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError) as error:
+        raise WeightsMissing(f"{folder} has no readable config.json: {error}", hint=REPLACE) from error
+    architectures = content.get("architectures") or []
+    for architecture in architectures:
+        if (encoder := _RUN_ELSEWHERE.get(architecture)) is not None:
+            raise InvalidInput(
+                f"{folder} is a {architecture}, whose prompts sentence-transformers does not apply.",
+                hint=f"Use --encoder {encoder} with WAYGRAPH_ENCODE__WEIGHTS.",
+            )
+    if not any(name.endswith("ForRetrieval") or name == "HF_ColBERT" for name in architectures):
+        raise InvalidInput(f"{folder} is no multi-vector model: its architecture is {architectures}.", hint=WHERE)
+
+
+@contextmanager
+def _reported(complaints: list[str]) -> Iterator[None]:
+    """Collect what transformers says about tensors that did not fit; it says it in its log alone."""
+
+    class Collect(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            message = record.getMessage()
+            if any(word in message for word in _COMPLAINTS):
+                complaints.append(" ".join(message.split()))
+
+    logger = logging.getLogger("transformers")
+    handler = Collect(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

@@ -1,0 +1,94 @@
+"""A visual encoder that needs no weights: mean colours of patches. Some colours make it fail, in every way there is.
+
+Used by name, as anybody's own encoder is: `tests.patch_encoder:create`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from index.graph import Observation, SegmentCounts
+from index.vectors.multivector import EncodedPage, MultiVector
+from pipeline.encode.protocol import Reads, Screenshots, SiteContext
+from waygraph.errors import BadImage
+from waygraph.settings import EncodeSettings
+
+SIDE, GRID = 16, 4
+KILLS, RAISES, NOT_A_NUMBER = (1, 0, 0), (2, 0, 0), (3, 0, 0)
+#: What `create_slow` takes for a page.
+SLOW_SECONDS = 0.05
+
+
+def create(settings: EncodeSettings, screenshots: Screenshots | None) -> PatchEncoder:
+    """Make one that is as fast as it can be."""
+    return PatchEncoder(screenshots, 0.0)
+
+
+def create_slow(settings: EncodeSettings, screenshots: Screenshots | None) -> PatchEncoder:
+    """Make one that leaves time to do something to it."""
+    return PatchEncoder(screenshots, SLOW_SECONDS)
+
+
+def picture(colour: tuple[int, int, int]) -> bytes:
+    """A screenshot with a corner in another colour, so that not all patches are equal."""
+    image = Image.new("RGB", (SIDE, SIDE), colour)
+    image.paste((0, 0, 0), (SIDE // 2, SIDE // 2, SIDE, SIDE))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+class PatchEncoder:
+    """One row for each of 16 patches: unit vectors of (red, green, blue, 1)."""
+
+    name = "patch"
+    dim = 4
+    fingerprint = "patch-1"
+    needs_whole_site = False
+    reads: Reads = "screenshot"
+
+    def __init__(self, screenshots: Screenshots | None, seconds: float) -> None:
+        self._screenshots = screenshots
+        self._seconds = seconds
+
+    def prepare_site(self, counts: SegmentCounts) -> SiteContext:  # noqa: ARG002
+        return {"grid": GRID}
+
+    def encode_pages(self, observations: Sequence[Observation], context: SiteContext) -> list[EncodedPage]:  # noqa: ARG002
+        return [self._encode(seen) for seen in observations]
+
+    def _encode(self, seen: Observation) -> EncodedPage:
+        time.sleep(self._seconds)
+        if not seen.screenshot:
+            return EncodedPage(np.ones((1, self.dim), np.float32), (seen.title,), ((),))
+        assert self._screenshots is not None
+        try:
+            image = Image.open(io.BytesIO(self._screenshots.get(seen.screenshot)))
+        except UnidentifiedImageError as error:
+            raise BadImage(f"{seen.url}: {error}") from error
+        first = image.getpixel((0, 0))
+        if first == KILLS:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if first == RAISES:
+            raise ZeroDivisionError("a bug")
+        pixels = np.asarray(image, np.float32).reshape(GRID, SIDE // GRID, GRID, SIDE // GRID, 3)
+        means = pixels.mean(axis=(1, 3)).reshape(-1, 3) / 255
+        vectors = np.concatenate([means, np.ones((len(means), 1), np.float32)], axis=1)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        if first == NOT_A_NUMBER:
+            vectors[0] = np.nan
+        rows = tuple(f"patch {i}" for i in range(len(vectors)))
+        return EncodedPage(vectors.astype(np.float32), rows, ((),) * len(rows))
+
+    def encode_query(self, text: str) -> MultiVector:
+        return self.encode_queries([text])[0]
+
+    def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
+        return [np.ones((1, self.dim), np.float32) for _ in texts]

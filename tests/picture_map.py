@@ -1,0 +1,51 @@
+"""A published map of as many states as a test needs, each with a screenshot of its own colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from index.store import EncoderInfo, MapDraft, Store
+from tests.patch_encoder import picture
+
+Colour = tuple[int, int, int]
+
+
+def colours(number: int) -> list[Colour]:
+    """So many colours that no encoder minds."""
+    return [(50 + i % 200, 100, 50 + i // 200) for i in range(number)]
+
+
+def observations_of(store: Store, site: str, shown: Sequence[Colour]) -> dict[str, Observation]:
+    """What states look like; their screenshots are put into the store."""
+    urls = [f"http://{site}/{i}" for i in range(len(shown))]
+    return {
+        node_id([], url): Observation(
+            node_id([], url),
+            url,
+            f"Page {i}",
+            (Segment(f"Text {i}", "text", Box(0, 0, 10, 10)),),
+            store.blobs.put(picture(colour)),
+        )
+        for i, (url, colour) in enumerate(zip(urls, shown, strict=True))
+    }
+
+
+def publish(store: Store, site: str, shown: Sequence[Colour]) -> int:
+    """Publish a map without vectors."""
+    observations = observations_of(store, site, shown)
+    graph = InteractionGraph(Node(o.node_id, o.url, o.title, (), 0, True) for o in observations.values())
+    first, last = next(iter(observations)), next(reversed(observations))
+    graph.add_edge(Edge(first, last, Action("click", role="link", name="Last"), 10.0))
+    return store.publish(
+        MapDraft(
+            site=site,
+            start_url=f"http://{site}/0",
+            graph=graph,
+            observations=observations,
+            pages={},
+            encoder=EncoderInfo("none", 1, "none"),
+            report={"seconds": 1.5},
+            settings={"explore": {"depth": 1}, "domain": "example"},
+        )
+    )

@@ -1,0 +1,262 @@
+"""Other multi-vector models as encoders: `colmodernvbert`, and whatever sentence-transformers loads."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import ColModernVBertForRetrieval, ColPaliForRetrieval
+
+from index.graph import Box, Observation, Segment
+from pipeline.encode.colmodernvbert import _processor
+from pipeline.encode.protocol import content_key
+from pipeline.encode.registry import check_name, create_encoder, public_name
+from pipeline.encode.screenshots import decode
+from pipeline.encode.seeing import SeeingEncoder
+from pipeline.encode.throughput import Halving
+from tests.tiny_jina import change_tensors, one_thread, picture, write_json  # noqa: F401
+from tests.tiny_visual import DIM, make_colmodernvbert, make_colpali
+from waygraph.errors import BadImage, EncodingFailed, InvalidInput, WeightsMissing
+from waygraph.settings import EncodeSettings
+
+SIZES = ((100, 60), (60, 170), (33, 31), (300, 200))
+KINDS = ("colmodernvbert", "st")
+
+
+class Blobs(dict[str, bytes]):
+    """Screenshots by content hash."""
+
+    def add(self, content: bytes) -> str:
+        key = hashlib.sha256(content).hexdigest()
+        self[key] = content
+        return key
+
+    def get(self, key: str) -> bytes:
+        return self[key]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {"colmodernvbert": make_colmodernvbert(root / "vbert"), "st": make_colpali(root / "colpali")}
+
+
+@pytest.fixture(scope="module")
+def blobs() -> Blobs:
+    return Blobs()
+
+
+def settings_for(kind: str, folder: Path, **options) -> EncodeSettings:
+    if kind == "st":
+        return EncodeSettings(encoder=f"st:{folder}", device="cpu", **options)
+    return EncodeSettings(encoder=kind, weights=folder, device="cpu", **options)
+
+
+@pytest.fixture(scope="module")
+def encoders(folders, blobs) -> dict[str, SeeingEncoder]:
+    return {kind: create_encoder(settings_for(kind, folders[kind]), blobs) for kind in KINDS}
+
+
+def state(blobs: Blobs, content: bytes | None) -> Observation:
+    segments = (Segment("Unpaid orders", "heading", Box(0, 0, 10, 10)),)
+    screenshot = "" if content is None else blobs.add(content)
+    return Observation("n1", "http://shop.test/orders", "Orders", segments, screenshot=screenshot)
+
+
+def states(blobs: Blobs) -> list[Observation]:
+    return [state(blobs, picture(width, height, seed=n)) for n, (width, height) in enumerate(SIZES)]
+
+
+def test_colmodernvbert_equals_the_model_run_by_hand(encoders, folders, blobs):
+    model = ColModernVBertForRetrieval.from_pretrained(folders["colmodernvbert"]).eval()
+    processor = _processor(folders["colmodernvbert"])
+    pages = encoders["colmodernvbert"].encode_pages(states(blobs), {})
+    for page, seen in zip(pages, states(blobs), strict=True):
+        with torch.inference_mode():
+            expected = model(**processor.process_images([decode(blobs[seen.screenshot], "it")])).embeddings[0].numpy()
+        assert page.vectors.shape == expected.shape
+        assert np.abs(page.vectors - expected).max() < 1e-5
+    with torch.inference_mode():
+        expected = model(**processor.process_queries(["where are my orders"])).embeddings[0].numpy()
+    assert np.abs(encoders["colmodernvbert"].encode_query("where are my orders") - expected).max() < 1e-5
+
+
+def test_sentence_transformers_equals_the_model_run_by_hand(encoders, folders, blobs):
+    model = ColPaliForRetrieval.from_pretrained(folders["st"]).eval()
+    processor = encoders["st"].model._model[0].processor
+    pages = encoders["st"].encode_pages(states(blobs), {})
+    for page, seen in zip(pages, states(blobs), strict=True):
+        with torch.inference_mode():
+            expected = model(**processor.process_images([decode(blobs[seen.screenshot], "it")])).embeddings[0].numpy()
+        assert np.abs(page.vectors - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_vectors_have_unit_length_and_the_dimension_that_is_said(encoders, blobs, kind):
+    encoder = encoders[kind]
+    assert encoder.dim == DIM
+    assert encoder.reads == "screenshot"
+    for vectors in [page.vectors for page in encoder.encode_pages(states(blobs), {})] + encoder.encode_queries(
+        ["a", "b c"]
+    ):
+        assert vectors.dtype == np.float32
+        assert vectors.shape[1] == DIM
+        assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_equals_batches_of_one(encoders, blobs, kind):
+    encoder = encoders[kind]
+    together = encoder.encode_pages(states(blobs), {})
+    for page, seen in zip(together, states(blobs), strict=True):
+        (alone,) = encoder.encode_pages([seen], {})
+        assert np.abs(page.vectors - alone.vectors).max() < 1e-5
+    questions = ["orders", "where are my orders", "x"]
+    for a, b in zip(encoder.encode_queries(questions), map(encoder.encode_query, questions), strict=True):
+        assert np.abs(a - b).max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_input_is_an_error(encoders, blobs, kind):
+    encoder = encoders[kind]
+    with pytest.raises(BadImage):
+        encoder.encode_pages([state(blobs, picture(300, 200)[:-100])], {})
+    with pytest.raises(InvalidInput, match="empty"):
+        encoder.encode_query(" ")
+    with pytest.raises(InvalidInput, match="more than 4000"):
+        encoder.encode_query("orders " * 10_000)
+    assert encoder.encode_pages([], {}) == []
+    for content in (picture(1, 1), picture(64, 5000)):
+        (page,) = encoder.encode_pages([state(blobs, content)], {})
+        assert np.isfinite(page.vectors).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_without_a_screenshot_is_encoded_by_its_text_and_that_is_logged(encoders, blobs, kind, caplog):
+    mixed = [state(blobs, picture(80, 60)), state(blobs, None), state(blobs, picture(90, 60))]
+    pages = encoders[kind].encode_pages(mixed, {})
+    assert [set(page.rows) for page in pages] == [{"screenshot"}, {"Orders"}, {"screenshot"}]
+    assert "encode/no_screenshot n1" in caplog.text
+
+
+def test_states_that_say_the_same_are_encoded_once_by_who_reads_and_apart_by_who_sees(blobs):
+    bright, dark = (state(blobs, picture(80, 60, seed=seed)) for seed in (1, 2))
+    assert content_key(bright, "text") == content_key(dark, "text")
+    assert content_key(bright, "screenshot") != content_key(dark, "screenshot")
+    unseen = state(blobs, None)
+    assert content_key(unseen, "screenshot") == content_key(unseen, "text")
+
+
+def test_names_of_folders_are_not_part_of_a_map(tmp_path):
+    folder = tmp_path / "org" / "model"
+    folder.mkdir(parents=True)
+    assert public_name(f"st:{folder}") == "st:model"
+    assert [public_name(name) for name in ("st:org/model", "text")] == ["st:org/model", "text"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fingerprints_follow_content_and_precision_not_place(encoders, folders, kind, tmp_path):
+    folder = folders[kind]
+    copied = Path(shutil.copytree(folder, tmp_path / folder.name))
+    assert create_encoder(settings_for(kind, copied)).fingerprint == encoders[kind].fingerprint
+    rough = create_encoder(settings_for(kind, copied, dtype="bfloat16"))
+    assert rough.fingerprint != encoders[kind].fingerprint
+    change_tensors_of(copied, lambda t: t.update({name: tensor * 1.01 for name, tensor in t.items()}))
+    assert create_encoder(settings_for(kind, copied)).fingerprint != encoders[kind].fingerprint
+
+
+def change_tensors_of(folder: Path, change) -> None:
+    change_tensors(folder / "model.safetensors", change)
+
+
+DAMAGES = {
+    "missing tensor": lambda f: change_tensors_of(f, lambda t: t.pop(next(k for k in t if "layers.1" in k))),
+    "unknown tensor": lambda f: change_tensors_of(f, lambda t: t.update(surprise=torch.ones(2))),
+    "half a file": lambda f: (f / "model.safetensors").write_bytes((f / "model.safetensors").read_bytes()[:9000]),
+    "no weights": lambda f: (f / "model.safetensors").unlink(),
+    "no configuration": lambda f: (f / "config.json").unlink(),
+    "no tokenizer": lambda f: (f / "tokenizer.json").unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_model_is_refused(folders, kind, damage, tmp_path):
+    copied = Path(shutil.copytree(folders[kind], tmp_path / "copy"))
+    DAMAGES[damage](copied)
+    with pytest.raises(WeightsMissing) as caught:
+        create_encoder(settings_for(kind, copied))
+    assert caught.value.hint
+
+
+def test_a_model_of_single_vectors_is_refused(tmp_path):
+    write_json(tmp_path / "config.json", {"architectures": ["BertModel"], "model_type": "bert"})
+    with pytest.raises(InvalidInput, match="no multi-vector model"):
+        create_encoder(EncodeSettings(encoder=f"st:{tmp_path}"))
+
+
+def test_a_model_that_sentence_transformers_would_run_without_its_prompts_is_refused(folders):
+    with pytest.raises(InvalidInput, match="prompts") as caught:
+        create_encoder(EncodeSettings(encoder=f"st:{folders['colmodernvbert']}"))
+    assert "--encoder colmodernvbert" in caught.value.hint
+
+
+def test_a_model_that_is_nowhere_is_an_error_that_says_where_to_look(monkeypatch, tmp_path):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(WeightsMissing, match="hub is switched off") as caught:
+        create_encoder(EncodeSettings(encoder="st:someone/something"))
+    assert "docs/encoders.md" in caught.value.hint
+    with pytest.raises(WeightsMissing, match="neither a folder nor"):
+        create_encoder(EncodeSettings(encoder="st:no/such/folder"))
+
+
+@pytest.mark.parametrize("name", ["bert-xxl", "st:", "", "jina"])
+def test_names_that_nobody_has_are_refused_before_anything_is_loaded(name):
+    with pytest.raises(InvalidInput, match="There is no encoder") as caught:
+        check_name(name)
+    assert all(known in caught.value.hint for known in ("text", "jina-v4", "colmodernvbert", "st:NAME"))
+
+
+def test_the_pixel_budget_of_a_model_with_sizes_of_its_own_cannot_be_set(folders):
+    for kind in KINDS:
+        with pytest.raises(InvalidInput, match="takes its sizes"):
+            create_encoder(settings_for(kind, folders[kind], max_pixels=100_000))
+
+
+def test_code_that_a_checkpoint_brings_along_is_never_run(folders, tmp_path):
+    copied = Path(shutil.copytree(folders["st"], tmp_path / "copy"))
+    config = json.loads((copied / "config.json").read_text())
+    config |= {"auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}, "model_type": "evil"}
+    write_json(copied / "config.json", config)
+    (copied / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    with pytest.raises(WeightsMissing):
+        create_encoder(EncodeSettings(encoder=f"st:{copied}", device="cpu"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_memory_that_runs_out_halves_batches_for_good():
+    sizes = []
+
+    def encode(batch):
+        if len(batch) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        sizes.append(len(batch))
+        return [np.full((1, 2), item, np.float32) for item in batch]
+
+    halving = Halving[int](encode, size=16)
+    assert [int(v[0, 0]) for v in halving.run(list(range(10)))] == list(range(10))
+    assert halving.size == 2
+    assert max(sizes) == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [(np.full((2, 2), np.nan, np.float32), "not finite"), (np.empty((0, 2), np.float32), "no vectors")],
+)
+def test_what_no_index_should_hold_is_an_error(result, message):
+    with pytest.raises(EncodingFailed, match=message):
+        Halving[int](lambda batch: [result for _ in batch], size=4).run([1])
