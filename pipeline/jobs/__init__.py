@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pipeline.jobs.events import JobEvent
     from pipeline.jobs.report import RunReport
 
-__all__ = ["run_index"]
+__all__ = ["run_index", "run_reencode"]
 
 
 def run_index(
@@ -48,3 +48,35 @@ def run_index(
     from pipeline.jobs.bulk import run  # noqa: PLC0415 - reading a list of sites needs neither store nor Ray
 
     return run(sites, settings=settings, on_event=on_event, explore=explore)
+
+
+def run_reencode(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
+    """Give mapped sites the vectors of another encoder, from what is stored; no browser is started.
+
+    Each site gets a new version: the same graph, other vectors. Readers see the old one until then. What is encoded is
+    kept as it comes, so that a run that is killed is gone on with by the next one. A site whose vectors are this
+    encoder's already is left as it is.
+
+    Parameters
+    ----------
+    sites : keys of mapped sites.
+    settings : store, encoder, and how to use the machine.
+    on_event : told what happens, in the calling thread.
+
+    Returns
+    -------
+    The run's report, also written to `runs/<run id>/report.json` in the store.
+
+    Raises
+    ------
+    InvalidInput
+        When there is no such encoder.
+    NotFound
+        When a site is not mapped.
+    StoreError
+        When the store cannot be used.
+
+    """
+    from pipeline.jobs.bulk import rerun  # noqa: PLC0415 - as above
+
+    return rerun(sites, settings=settings, on_event=on_event)

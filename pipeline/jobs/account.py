@@ -9,11 +9,18 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Literal
 
 from index.store import Store
 from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase
-from pipeline.jobs.report import ErrorRecord, Exploration, Publication, RunReport, SiteOutcome
+from pipeline.jobs.report import (
+    EncodingReport,
+    ErrorRecord,
+    Exploration,
+    Publication,
+    RunReport,
+    SiteOutcome,
+    SiteStatus,
+)
 from pipeline.jobs.sites import SitePlan, SiteTask
 from waygraph.errors import WaygraphError
 
@@ -44,6 +51,7 @@ class Account:
         self.run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         self.sites = tuple(SiteRun(task) for task in plan.tasks)
         self.interrupted = False
+        self.encoding: EncodingReport | None = None
         self.emit = on_event
         self._duplicates = plan.duplicates
         self._store = store
@@ -61,6 +69,12 @@ class Account:
         site.started = site.started or time.monotonic()
         self.emit(SitePhase(site.key, "exploring", site.attempts))
 
+    def begin_encoding(self, site: SiteRun) -> None:
+        """A published site is taken up, to be encoded anew."""
+        site.attempts += 1
+        site.started = site.started or time.monotonic()
+        self.emit(SitePhase(site.key, "encoding", site.attempts))
+
     def notice(self, text: str) -> None:
         """Tell people something."""
         self.emit(Notice(text))
@@ -72,7 +86,7 @@ class Account:
     def finish(
         self,
         site: SiteRun,
-        status: Literal["published", "failed", "interrupted"],
+        status: SiteStatus,
         *,
         publication: Publication | None = None,
         error: WaygraphError | None = None,
@@ -117,6 +131,7 @@ class Account:
             phases=self._phases,
             duplicates=self._duplicates,
             sites=tuple(site.outcome for site in self.sites if site.outcome),
+            encoding=self.encoding,
         )
         self._store.write_run(self.run_id, REPORT_NAME, report.model_dump_json(indent=2).encode())
         return report

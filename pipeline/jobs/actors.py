@@ -17,18 +17,18 @@ def start_actor(
     *arguments: object,
     cpus: float,
     concurrency: int,
-    restarts: int = 0,
+    gpus: float = 0,
     placement: Literal["DEFAULT", "SPREAD"] = "DEFAULT",
 ) -> Actor:
-    """Start an actor of class `kind`.
+    """Start an actor of class `kind`. When it dies it stays dead: whoever started it knows what was lost.
 
     Parameters
     ----------
     kind : a plain class.
     arguments : of its constructor.
     cpus : share of a CPU it reserves; it may use more.
+    gpus : GPUs it reserves, whole ones or a share of one; it sees no others.
     concurrency : calls that run at once, in threads or (when it has async methods) in one event loop.
-    restarts : how often Ray restarts it and repeats the calls it was lost with; only for actors without state.
     placement : `SPREAD` to use all machines alike.
 
     """
@@ -36,13 +36,17 @@ def start_actor(
         ray.remote(kind)
         .options(
             num_cpus=cpus,
+            num_gpus=gpus,
             max_concurrency=concurrency,
-            max_restarts=restarts,
-            max_task_retries=restarts,
             scheduling_strategy=placement,
         )
         .remote(*arguments)
     )
+
+
+def cluster_gpus() -> float:
+    """GPUs of the connected cluster, whoever uses them."""
+    return float(ray.cluster_resources().get("GPU", 0.0))  # type: ignore[no-untyped-call]
 
 
 def share(cpus: float, most: float) -> float:

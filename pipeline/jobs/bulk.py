@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
 from index.store import Store
-from pipeline.encode.registry import ENCODERS, create_encoder
+from pipeline.encode.registry import check_name
 from pipeline.jobs.account import Account
 from pipeline.jobs.events import JobEvent
 from pipeline.jobs.report import RunReport
-from pipeline.jobs.sites import plan_sites
+from pipeline.jobs.sites import SitePlan, SiteTask, plan_sites
 from waygraph.cluster import Cluster, PrivateRay, ray_cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
+
+#: Works until the event is set, or until there is nothing left to do.
+Execute = Callable[[asyncio.Event], Awaitable[None]]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Of a private Ray: captures and vectors of the sites in flight; the rest is spilled to disk.
@@ -27,15 +30,46 @@ _OBJECT_STORE_BYTES = 256 * 2**20
 def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None], explore: str) -> RunReport:
     """See `pipeline.jobs.run_index`."""
     plan = plan_sites(sites)
-    if settings.encode.encoder not in ENCODERS:
-        create_encoder(settings.encode)  # says so, before anything slow starts
+    check_name(settings.encode.encoder)  # before anything slow starts
     store = Store.open(settings.store, create=True)
     account = Account(plan, store, settings.store, on_event)
+
+    def work(cluster: Cluster) -> Execute:
+        from pipeline.jobs.run import Run  # noqa: PLC0415 - imports Ray, before its environment is set
+
+        return Run(account, settings, cluster, explore).execute
+
+    return on_ray(account, work)
+
+
+def rerun(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
+    """See `pipeline.jobs.run_reencode`."""
+    check_name(settings.encode.encoder)
+    store = Store.open(settings.store)
+    tasks = tuple(SiteTask(site, store.manifest(site).start_url) for site in dict.fromkeys(sites))
+    account = Account(SitePlan(tasks, ()), store, settings.store, on_event)
+
+    def work(cluster: Cluster) -> Execute:
+        from pipeline.jobs.reencode import Reencoding  # noqa: PLC0415 - as above
+
+        return Reencoding(account, settings, cluster).execute
+
+    return on_ray(account, work)
+
+
+def on_ray(account: Account, work: Callable[[Cluster], Execute]) -> RunReport:
+    """Do work on a Ray for the time that it takes, and report on it, whatever happens.
+
+    Parameters
+    ----------
+    work : gives, on a connected Ray, what does the work until an event is set, and then ends it in order.
+
+    """
     try:
         with _interruptible() as interrupted, ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
             account.interrupted = interrupted.is_set()
             if not account.interrupted:
-                asyncio.run(_until_stopped(account, settings, cluster, explore))
+                asyncio.run(_until_stopped(account, cluster, work))
     except KeyboardInterrupt:
         account.interrupted = True  # while Ray was starting or ending
     except WaygraphError as error:
@@ -45,9 +79,7 @@ def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEven
     return report
 
 
-async def _until_stopped(account: Account, settings: Settings, cluster: Cluster, explore: str) -> None:
-    from pipeline.jobs.run import Run  # noqa: PLC0415 - imports Ray, which must not happen before its environment is set
-
+async def _until_stopped(account: Account, cluster: Cluster, work: Callable[[Cluster], Execute]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     handled = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
@@ -57,7 +89,7 @@ async def _until_stopped(account: Account, settings: Settings, cluster: Cluster,
         # Ray itself would wait a minute for a head that is gone, and then end this process without a word from us.
         loop.add_reader(cluster.private.lifeline, _ray_ended, account, loop, cluster.private)
     try:
-        await Run(account, settings, cluster, explore).execute(stop)
+        await work(cluster)(stop)
     finally:
         for number in handled:
             loop.remove_signal_handler(number)

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from index.store import EncoderInfo, MapDraft
+from index.store import EncoderInfo, MapDraft, MapVersion
 from index.vectors.multivector import EncodedPage
+from pipeline.encode.called import with_names
 from pipeline.encode.counts import count_segments
 from pipeline.encode.protocol import Encoder
+from pipeline.encode.registry import public_name
 from pipeline.explore.capture import SiteCapture
 from waygraph.settings import Settings
 
@@ -42,14 +44,34 @@ def draft_of(
         capture=dict(capture.profile),
         report={**({"run_id": run_id} if run_id else {}), **asdict(capture.report)},
         partial=capture.report.partial,
-        settings=recorded(settings),
+        settings={**recorded(settings), "domain": capture.domain},
         recognition=capture.recognition,
+    )
+
+
+def reencoded_draft(
+    version: MapVersion, settings: Settings, *, pages: Mapping[str, EncodedPage], encoder: EncoderInfo, run_id: str
+) -> MapDraft:
+    """A draft of what is published already, with other vectors: graph, looks and the account of exploring stay."""
+    manifest = version.manifest
+    return MapDraft(
+        site=manifest.site,
+        start_url=manifest.start_url,
+        graph=version.graph,
+        observations=version.observations,
+        pages=dict(pages),
+        encoder=encoder,
+        capture=manifest.capture,
+        report={**manifest.report, "run_id": run_id, "reencoded_from": manifest.version},
+        partial=manifest.partial,
+        settings={**manifest.settings, "encode": recorded(settings)["encode"]},
+        recognition=version.recognition,
     )
 
 
 def encoded_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
     """A draft that is encoded here and now, without Ray."""
-    observations = list(capture.observations.values())
+    observations = with_names(capture.graph, capture.observations.values())
     context = encoder.prepare_site(count_segments(observations))
     vectors = encoder.encode_pages(observations, context)
     return draft_of(
@@ -64,5 +86,8 @@ def recorded(settings: Settings) -> dict[str, Any]:
     """The settings that shaped a map; paths of this machine are nobody else's business."""
     return {
         "explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"}),
-        "encode": settings.encode.model_dump(mode="json", exclude={"weights", "threads"}),
+        "encode": {
+            **settings.encode.model_dump(mode="json", exclude={"weights", "threads", "device", "token_budget"}),
+            "encoder": public_name(settings.encode.encoder),
+        },
     }

@@ -38,8 +38,17 @@ class SiteProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteEncoding:
+    """How far the encoding of a site is: so many of the states that have to be encoded."""
+
+    site: str
+    done: int
+    states: int
+
+
+@dataclass(frozen=True, slots=True)
 class SiteFinished:
-    """A site is published, has failed or was interrupted."""
+    """A site is published, needed nothing, has failed or was interrupted."""
 
     outcome: SiteOutcome
 
@@ -51,4 +60,4 @@ class Notice:
     text: str
 
 
-JobEvent = RunStarted | SitePhase | SiteProgress | SiteFinished | Notice
+JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteFinished | Notice

@@ -11,12 +11,12 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from index.graph import site_key
+from index.graph import Observation, site_key
 from index.store import Store
 from pipeline.browser.launch import launch
 from pipeline.browser.processes import adopt_orphans, machine_memory_bytes
@@ -24,8 +24,10 @@ from pipeline.browser.supervise import BrowserPool, Limits
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.pacing import Pacer, Slots
 from pipeline.explore.slots import LEAST, PAGES_PER_CPU
+from pipeline.jobs.actors import Actor
 from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.report import DepthRecord, Exploration, FailedItem
+from pipeline.jobs.stream import Stream
 from waygraph.settings import Settings
 
 #: Failures of a site that its report shows in full; the map's manifest holds all of them.
@@ -53,8 +55,12 @@ class Explore(Protocol):
         pacer: Pacer,
         slots: Slots,
         journal: Path,
+        on_state: Callable[[Observation], Awaitable[None]],
     ) -> Coroutine[object, object, SiteCapture]:
-        """Explore one site until it is done or `stop` is set; go on with what `journal` holds, if anything."""
+        """Explore one site until it is done or `stop` is set; go on with what `journal` holds, if anything.
+
+        `on_state` is told what each state of the map looks like as soon as it is one, and may hold exploring up.
+        """
         ...
 
 
@@ -160,18 +166,23 @@ class ExplorerActor:
         explore: Explore = getattr(importlib.import_module(module), name)
         return explore, Store.open(self._settings.store).blobs
 
-    def explore(self, start_url: str) -> tuple[Exploration, SiteCapture]:
-        """Explore a site: its account, and the capture, which Ray keeps as an object of its own."""
+    def explore(self, start_url: str, publisher: Actor) -> tuple[Exploration, SiteCapture]:
+        """Explore a site: its account, and the capture, which Ray keeps as an object of its own.
+
+        Meanwhile its states are handed to the publisher, for encoders that need not know the whole site.
+        """
         started = time.monotonic()
         explore, blobs = self._parts()
+        stream = Stream(publisher, site_key(start_url), self._settings.explore.max_seconds)
         capture = self._explorations.run(
             explore,
             start_url,
             blobs=blobs,
             on_progress=partial(self._tell, start_url),
             journal=self._journal(start_url),
+            on_state=stream,
         )
-        return _account(capture, time.monotonic() - started), capture
+        return _account(capture, time.monotonic() - started, stream.waited_seconds), capture
 
     def published(self, start_url: str) -> None:
         """A site's map is published: what was kept to go on with its exploration is not needed any more."""
@@ -200,7 +211,7 @@ class ExplorerActor:
             return self._count, {url: told for url, (count, told) in self._progress.items() if count > seen}
 
 
-def _account(capture: SiteCapture, seconds: float) -> Exploration:
+def _account(capture: SiteCapture, seconds: float, waited: float) -> Exploration:
     report = capture.report
     inherited = Counter(edge.inherited for edge in capture.graph.edges)
     return Exploration(
@@ -208,6 +219,7 @@ def _account(capture: SiteCapture, seconds: float) -> Exploration:
         edges=inherited[False],
         inherited_edges=inherited[True],
         seconds=round(seconds, 3),
+        waited_for_encoders=round(waited, 3),
         partial=report.partial,
         stopped_by=report.stopped_by,
         depths=tuple(

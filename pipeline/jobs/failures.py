@@ -13,6 +13,12 @@ class WorkerLost(WaygraphError):
     slug, title = "worker-lost", "Worker lost"
 
 
+class EncoderLost(WaygraphError):
+    """Encoders die one after the other, whatever they are given; what was encoded is kept for the next run."""
+
+    slug, title = "encoder-lost", "Encoder lost"
+
+
 #: Errors after which the same work may well succeed.
 RETRYABLE = (WorkerLost, BrowserFailure)
 

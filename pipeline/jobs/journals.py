@@ -21,12 +21,21 @@ def journal_path(store: str, site: str) -> Path:
     >>> journal_path("/maps", "127.0.0.1:8000").as_posix()
     '/maps/runs/journals/127.0.0.1_8000.sqlite'
     """
-    name = f"{re.sub(r'[^A-Za-z0-9.-]', '_', site)}.sqlite"
+    return unfinished_work(store, "journals") / f"{file_name(site)}.sqlite"
+
+
+def file_name(site: str) -> str:
+    """A site's key as a name of files."""
+    return re.sub(r"[^A-Za-z0-9.-]", "_", site)
+
+
+def unfinished_work(store: str, kind: str) -> Path:
+    """Where unfinished work of a kind is kept: in a local store itself, for others in this machine's cache folder."""
     try:
-        return local_path(store) / "runs" / "journals" / name
+        return local_path(store) / "runs" / kind
     except StoreError:  # not a folder of this machine
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return cache / "waygraph" / "journals" / hashlib.sha256(store.encode()).hexdigest()[:16] / name
+        return cache / "waygraph" / kind / hashlib.sha256(store.encode()).hexdigest()[:16]
 
 
 def drop_journal(path: Path) -> None:

@@ -6,139 +6,185 @@ Captures and vectors stay between this actor, the encoders and Ray's object stor
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
-import ray
-
-from index.graph import Observation
-from index.store import EncoderInfo, MapDraft, Store
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.counts import count_segments
-from pipeline.encode.protocol import SiteContext
+from index.graph import InteractionGraph, Observation
+from index.store import MapDraft, MapVersion, Store
+from pipeline.encode.called import by_node
 from pipeline.explore.capture import SiteCapture
-from pipeline.jobs.actors import Actor, Ref, start_actor
-from pipeline.jobs.draft import draft_of
+from pipeline.jobs.actors import Actor, start_actor
+from pipeline.jobs.draft import draft_of, reencoded_draft
 from pipeline.jobs.encoder import EncoderActor, EncoderIdentity
 from pipeline.jobs.failures import typed
-from pipeline.jobs.report import Publication
+from pipeline.jobs.pool import EncoderPool
+from pipeline.jobs.report import EncodingReport, Publication, StateWithoutVectors
+from pipeline.jobs.scaling import IN_FLIGHT, EncoderRoom
+from pipeline.jobs.vectors import SiteVectors, Vectors, is_current, keep_vectors
+from waygraph.errors import PublishConflict
 from waygraph.settings import Settings
 
-#: Batches that may wait for or be in one encoder.
-_BATCHES_IN_FLIGHT = 2
-#: An encoder that died (memory, most often) is started again so often.
-_RESTARTS = 2
+#: Calls that may be in this actor at once: hardly more than explorers that wait for room in the line of encoders.
+PUBLISHER_CALLS = 1_000
+#: So often encoding a published site is begun again because somebody else published it meanwhile.
+_CONFLICTS = 3
+#: A question for progress is answered after this long even when there is none.
+_PROGRESS_PATIENCE_SECONDS = 10.0
+#: States without vectors that a report names; the manifest names all.
+_SHOWN_FAILURES = 20
 
 
 class PublisherActor:
     """Owns the encoders of a run. Its calls overlap: one site is written while the next one is encoded."""
 
-    def __init__(self, settings: Settings, run_id: str, encoder_cpus: float) -> None:
+    def __init__(self, settings: Settings, run_id: str, room: EncoderRoom) -> None:
         self._settings = settings
         self._run_id = run_id
-        self._encoders = [
-            start_actor(EncoderActor, settings.encode, cpus=encoder_cpus, concurrency=1, restarts=_RESTARTS)
-            for _ in range(settings.jobs.encoders)
-        ]
-        # Taking a slot before sending a batch is the back-pressure: whoever finds none waits.
-        self._slots: asyncio.Queue[Actor] = asyncio.Queue()
-        for _ in range(_BATCHES_IN_FLIGHT):
-            for encoder in self._encoders:
-                self._slots.put_nowait(encoder)
+        self._room = room
+        jobs = settings.jobs
+        self._pool = EncoderPool(
+            self._start_encoder,
+            keep_vectors,
+            least=room.least,
+            most=room.most,
+            size=jobs.states_per_batch,
+            room=jobs.waiting_states,
+        )
+        self._vectors = Vectors(settings.store, self._pool, size=jobs.states_per_batch)
+        self._progress: dict[str, tuple[int, int]] = {}
+        self._moved = asyncio.Event()
+        self._early: deque[tuple[str, Observation]] = deque()
+
+    def _start_encoder(self) -> Actor:
+        return start_actor(
+            EncoderActor, self._settings, cpus=self._room.cpus, gpus=self._room.gpus, concurrency=IN_FLIGHT + 1
+        )
 
     async def load(self) -> EncoderIdentity:
-        """Wait until every encoder is loaded.
+        """Wait until an encoder is loaded.
 
         Raises
         ------
         WaygraphError
-            When one cannot be.
+            When none can be.
 
         """
-        try:
-            identities: list[EncoderIdentity] = await asyncio.gather(*(e.load.remote() for e in self._encoders))
-        except Exception as error:
-            raise typed(error, "Loading the encoder") from error
-        return identities[0]
+        identity = await self._pool.load()
+        while self._early:
+            await self._vectors.offer(*self._early.popleft())
+        return identity
+
+    async def offer(self, site: str, observation: Observation) -> bool:
+        """See `Vectors.offer`. While the first encoder loads, as many states as may wait are kept for it."""
+        if self._pool.identity is None and len(self._early) < self._settings.jobs.waiting_states:
+            self._early.append((site, observation))
+            return True
+        return await self._vectors.offer(site, observation)
 
     async def publish(self, capture: SiteCapture) -> Publication:
         """Encode and publish one site; a repeated call of the same run finds the version that the first one made."""
-        identity = await self.load()
         started = time.monotonic()
         store = await asyncio.to_thread(Store.open, self._settings.store)
-        try:
-            context = await self._prepare(capture, identity)
-            known = await asyncio.to_thread(_previous_pages, store, capture.site, identity, context)
-            fresh = _distinct(capture.observations.values(), known)
-            await self._encode(fresh, context, into=known)
-        except Exception as error:
-            raise typed(error, f"Encoding {capture.site}") from error
-        pages = {node: known[o.content_hash] for node, o in capture.observations.items()}
+        site = capture.site
+        vectors = await self._encoded(site, capture.graph, capture.observations)
         encoded = time.monotonic()
-        draft = draft_of(
-            capture,
-            self._settings,
-            pages=pages,
-            encoder=EncoderInfo(identity.name, identity.dim, identity.fingerprint, context),
-            run_id=self._run_id,
+        draft = draft_of(capture, self._settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
+        version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id)
+        await self._vectors.published(site, vectors.encoder)
+        return _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
+
+    async def reencode(self, site: str) -> Publication | None:
+        """Publish the current version of a site with vectors of this run's encoder; nothing when it has them."""
+        store = await asyncio.to_thread(Store.open, self._settings.store)
+        for conflicts in range(_CONFLICTS):
+            try:
+                return await self._reencode(store, site)
+            except PublishConflict:
+                if conflicts + 1 == _CONFLICTS:
+                    raise
+        raise AssertionError("a conflict is raised or tried again")
+
+    async def _reencode(self, store: Store, site: str) -> Publication | None:
+        started = time.monotonic()
+        version = await asyncio.to_thread(store.read, site)
+        identity = await self.load()
+        if is_current(version.manifest, identity) and version.pages.keys() == version.observations.keys():
+            return None
+        vectors = await self._encoded(site, version.graph, version.observations, version)
+        if is_current(version.manifest, identity) and vectors.pages.keys() == version.pages.keys():
+            return None  # what could not be encoded still cannot be
+        encoded = time.monotonic()
+        draft = reencoded_draft(
+            version, self._settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id
         )
-        version = await asyncio.to_thread(_publish_once, store, draft, self._run_id)
-        return Publication(
-            version=version,
-            encoded=len(fresh),
-            reused=len(pages) - len(fresh),
-            encode_seconds=round(encoded - started, 3),
-            publish_seconds=round(time.monotonic() - encoded, 3),
-        )
+        replaces = version.manifest.version
+        number = await asyncio.to_thread(store.publish, _with_failures(draft, vectors), replaces=replaces)
+        await self._vectors.published(site, vectors.encoder)
+        return _publication(number, vectors, draft, encoded - started, time.monotonic() - encoded)
 
-    async def _prepare(self, capture: SiteCapture, identity: EncoderIdentity) -> SiteContext:
-        if not identity.needs_whole_site:
-            return {}
-        counts = await asyncio.to_thread(count_segments, list(capture.observations.values()))
-        context: SiteContext = await self._encoders[0].prepare_site.remote(counts)
-        return context
-
-    async def _encode(
-        self, observations: Sequence[Observation], context: SiteContext, *, into: dict[str, EncodedPage]
-    ) -> None:
-        """Encode in batches on all encoders at once, and add the results by content hash."""
-        if not observations:
-            return
-        shared = ray.put(context)  # once, not with every batch
-        async with asyncio.TaskGroup() as group:
-            for batch in _batches(observations, self._settings.jobs.states_per_batch):
-                encoder = await self._slots.get()
-                group.create_task(self._encode_batch(encoder, batch, shared, into))
-
-    async def _encode_batch(
-        self, encoder: Actor, batch: Sequence[Observation], context: Ref, into: dict[str, EncodedPage]
-    ) -> None:
+    async def _encoded(
+        self,
+        site: str,
+        graph: InteractionGraph,
+        observations: Mapping[str, Observation],
+        previous: MapVersion | None = None,
+    ) -> SiteVectors:
+        await self.load()
+        named = await asyncio.to_thread(by_node, graph, observations.values())
         try:
-            pages: list[EncodedPage] = await encoder.encode.remote(batch, context)
+            return await self._vectors.of_site(site, named, partial(self._tell, site), previous=previous)
+        except Exception as error:
+            raise typed(error, f"Encoding {site}") from error
         finally:
-            self._slots.put_nowait(encoder)
-        into.update(zip((o.content_hash for o in batch), pages, strict=True))
+            self._progress.pop(site, None)
+
+    def _tell(self, site: str, done: int, states: int) -> None:
+        self._progress[site] = done, states
+        self._moved.set()
+
+    async def progress(self) -> dict[str, tuple[int, int]]:
+        """By site that is being encoded: states that are done, and all that have to be. Answers when that changed.
+
+        For one listener.
+        """
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._moved.wait(), _PROGRESS_PATIENCE_SECONDS)
+        self._moved.clear()
+        return dict(self._progress)
+
+    async def report(self) -> EncodingReport:
+        """What the encoders did so far."""
+        return self._pool.report()
 
 
-def _distinct(observations: Iterable[Observation], known: Mapping[str, EncodedPage]) -> list[Observation]:
-    """One observation of each content that has no vectors yet, in order."""
-    return list({o.content_hash: o for o in observations if o.content_hash not in known}.values())
+def _with_failures(draft: MapDraft, vectors: SiteVectors) -> MapDraft:
+    report = {name: value for name, value in draft.report.items() if name != "without_vectors"}
+    if vectors.failures:
+        report["without_vectors"] = dict(vectors.failures)
+    return replace(draft, report=report)
 
 
-def _batches(observations: Sequence[Observation], size: int) -> Iterator[Sequence[Observation]]:
-    for start in range(0, len(observations), size):
-        yield observations[start : start + size]
-
-
-def _previous_pages(store: Store, site: str, identity: EncoderIdentity, context: SiteContext) -> dict[str, EncodedPage]:
-    """Vectors of the published version by content hash, when the same encoder made them in the same context."""
-    if site not in store.sites():
-        return {}
-    encoder = store.manifest(site).encoder
-    if (encoder.name, encoder.fingerprint, encoder.context) != (identity.name, identity.fingerprint, context):
-        return {}
-    previous = store.read(site)
-    return {o.content_hash: previous.pages[n] for n, o in previous.observations.items() if n in previous.pages}
+def _publication(
+    version: int, vectors: SiteVectors, draft: MapDraft, encode_seconds: float, publish_seconds: float
+) -> Publication:
+    return Publication(
+        version=version,
+        encoded=vectors.encoded,
+        reused=vectors.reused,
+        encode_seconds=round(encode_seconds, 3),
+        publish_seconds=round(publish_seconds, 3),
+        states=len(draft.graph),
+        streamed=vectors.streamed,
+        without_vectors=len(vectors.failures),
+        failures=tuple(
+            StateWithoutVectors(node_id=node_id, url=draft.graph.nodes[node_id].url, reason=reason)
+            for node_id, reason in list(vectors.failures.items())[:_SHOWN_FAILURES]
+        ),
+    )
 
 
 def _publish_once(store: Store, draft: MapDraft, run_id: str) -> int:

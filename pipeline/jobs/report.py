@@ -13,6 +13,10 @@ INTERRUPTED = 130
 """Exit code of a run that was told to stop: 128 + SIGINT, as shells report it."""
 
 
+SiteStatus = Literal["published", "unchanged", "failed", "interrupted"]
+"""`unchanged`: the published version is what the run would have made."""
+
+
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -61,6 +65,8 @@ class Exploration(_Record):
     inherited_edges: int
     """Edges taken over from the parent state, not walked."""
     seconds: float
+    waited_for_encoders: float = 0.0
+    """Seconds among `seconds` that handing states to encoders took, summed over the pages that waited."""
     partial: bool
     stopped_by: str
     depths: tuple[DepthRecord, ...]
@@ -75,6 +81,14 @@ class Exploration(_Record):
     """Requests whose stopping seems to have broken a page, and the rules that would let them through."""
 
 
+class StateWithoutVectors(_Record):
+    """A state that is in the map and cannot be found by searching."""
+
+    node_id: str
+    url: str
+    reason: str
+
+
 class Publication(_Record):
     """The account of encoding and publishing one site."""
 
@@ -84,7 +98,40 @@ class Publication(_Record):
     reused: int
     """States whose vectors were taken from an equal state, of this or of the previous version."""
     encode_seconds: float
+    """From when its states were all known; see `streamed`."""
     publish_seconds: float
+    states: int
+    streamed: int = 0
+    """States among `encoded` that were encoded while the site was still explored, or by a run that did not end."""
+    without_vectors: int = 0
+    """States that could not be encoded: paths lead to them, searches do not find them."""
+    failures: tuple[StateWithoutVectors, ...] = ()
+    """The first of them."""
+
+
+class EncodingReport(_Record):
+    """What the encoders of a run did together."""
+
+    encoder: str
+    actors_started: int
+    actors_lost: int
+    """Actors that died, or failed in a way that nobody expected."""
+    actors_at_once: int
+    batches: int
+    splits: int
+    """Batches that were split after their actors had died."""
+    states: int
+    unencodable: int
+    fed_seconds: float
+    """Sum over the actors of the time in which they had a batch."""
+    busy_seconds: float
+    """Of that, the time in which an encoder computed."""
+
+    @computed_field  # type: ignore[prop-decorator]  # mypy: decorators on properties
+    @property
+    def idle_share(self) -> float:
+        """Share of the time with work at hand in which encoders computed nothing."""
+        return round(max(0.0, 1 - self.busy_seconds / self.fed_seconds), 4) if self.fed_seconds else 0.0
 
 
 class SiteOutcome(_Record):
@@ -92,7 +139,7 @@ class SiteOutcome(_Record):
 
     site: str
     start_url: str
-    status: Literal["published", "failed", "interrupted"]
+    status: SiteStatus
     attempts: int = 0
     seconds: float = 0.0
     """From when its explorer took it up until it was published or given up."""
@@ -106,6 +153,7 @@ class Totals(_Record):
 
     sites: int
     published: int
+    unchanged: int
     failed: int
     interrupted: int
     states: int
@@ -127,19 +175,23 @@ class RunReport(_Record):
     duplicates: tuple[str, ...]
     """URLs that were left out because their site was already named."""
     sites: tuple[SiteOutcome, ...]
+    encoding: EncodingReport | None = None
+    """Nothing when the encoders' own account was lost with them."""
 
     @computed_field  # type: ignore[prop-decorator]  # mypy: decorators on properties
     @property
     def totals(self) -> Totals:
         """Sums over the sites."""
         status = Counter(site.status for site in self.sites)
-        found = [site.exploration for site in self.sites if site.status == "published" and site.exploration]
+        made = [site for site in self.sites if site.status == "published"]
+        found = [site.exploration for site in made if site.exploration]
         return Totals(
             sites=len(self.sites),
             published=status["published"],
+            unchanged=status["unchanged"],
             failed=status["failed"],
             interrupted=status["interrupted"],
-            states=sum(exploration.states for exploration in found),
+            states=sum(site.publication.states for site in made if site.publication),
             edges=sum(exploration.edges for exploration in found),
         )
 
@@ -152,6 +204,6 @@ class RunReport(_Record):
         codes = {s.error.exit_code for s in self.sites if s.error}
         if not codes:
             return 0
-        if any(s.status == "published" for s in self.sites):
+        if any(s.status in {"published", "unchanged"} for s in self.sites):
             return SomeSitesFailed.exit_code
         return codes.pop() if len(codes) == 1 else SiteUnreachable.exit_code

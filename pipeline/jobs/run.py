@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError
@@ -21,20 +20,17 @@ from pipeline.jobs.events import SitePhase, SiteProgress
 from pipeline.jobs.explorer import ExplorerActor
 from pipeline.jobs.failures import RETRYABLE, WorkerLost, typed
 from pipeline.jobs.journals import drop_journal, journal_path
-from pipeline.jobs.publisher import PublisherActor
+from pipeline.jobs.publishing import Publisher, keep_logs
 from pipeline.jobs.report import Publication
 from pipeline.jobs.seats import Explorer, Seats
 from waygraph.cluster import Cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
 
-_Result = TypeVar("_Result")
-
 #: Explorers, and so browsers, that one machine runs at once at most.
 _EXPLORERS_PER_MACHINE = 4
-#: Of all CPUs, the shares that actors of each kind ask for together: half in sum, so that a service fits beside.
-_EXPLORER_SHARE, _ENCODER_SHARE = 0.3, 0.15
-_MOST_CPUS_PER_EXPLORER, _MOST_CPUS_PER_ENCODER, _PUBLISHER_CPUS = 0.5, 0.25, 0.05
+#: Of all CPUs, what explorers ask for together; with encoders (`scaling`) about half, so that a service fits beside.
+_EXPLORER_SHARE, _MOST_CPUS_PER_EXPLORER = 0.3, 0.5
 #: An explorer explores its sites, and meanwhile tells of its progress and hears what is published and when to stop.
 _EXPLORER_CALLS = 4
 #: Explored sites that may wait for the publisher, beyond one for each explorer.
@@ -45,8 +41,6 @@ _OVERTIME_SECONDS = 120.0
 _PATIENCE_SECONDS = 30.0
 #: Running explorations and publications get this long to end when the run is told to stop.
 _STOP_SECONDS = 5.0
-#: So much is kept of each log when a worker died.
-_LOG_BYTES = 200_000
 
 
 def _explorers(cluster: Cluster) -> int:
@@ -69,13 +63,12 @@ class Run:
         self._seats = Seats(explorers, self._sites_each)
         self._machine_share = min(1.0, len(cluster.cpus) / explorers)
         self._explorer_cpus = share(_EXPLORER_SHARE * cpus / explorers, _MOST_CPUS_PER_EXPLORER)
-        self._encoder_cpus = share(_ENCODER_SHARE * cpus / jobs.encoders, _MOST_CPUS_PER_ENCODER)
         self._captures = asyncio.Semaphore(self._sites_at_once + _WAITING_CAPTURES)
         self._queue = deque(account.sites)
         self._actors: list[Actor] = []
         self._followers: set[asyncio.Task[None]] = set()
         self._sites = {site.task.start_url: site for site in account.sites}
-        self._publisher: Actor = None
+        self._publisher = Publisher(account, settings, cluster)
         self._publishing: set[asyncio.Task[None]] = set()
         self._lost_workers = False
 
@@ -95,21 +88,21 @@ class Run:
             work.cancel()
         stopping.cancel()
         await asyncio.wait({work, stopping})
+        await self._publisher.report()
         if self._cluster.private is None:  # else they end with it
-            for actor in self._actors:
+            for actor in (*self._actors, self._publisher.actor):
                 ray.kill(actor)
         account.mark(phase, since=since)
-        if self._lost_workers:
-            self._keep_logs()
+        if self._lost_workers or self._publisher.lost_workers:
+            keep_logs(account, self._cluster)
         if not work.cancelled():
             work.result()  # raises what nothing above could make an outcome of, such as a display that is gone
 
     async def _work(self) -> None:
-        self._publisher = self._start_publisher()
         pending: set[asyncio.Task[Any]] = {
             asyncio.create_task(self._explore_sites()) for _ in range(self._sites_at_once)
         }
-        pending |= {asyncio.create_task(self._load_encoder()), asyncio.create_task(self._account.completed.wait())}
+        pending |= {asyncio.create_task(self._publisher.load()), asyncio.create_task(self._account.completed.wait())}
         try:
             while not self._account.completed.is_set():
                 finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -176,7 +169,7 @@ class Run:
 
     async def _explore(self, site: SiteRun, explorer: Actor) -> Ref:
         """Run one exploration; returns the reference of its capture."""
-        account, capture = explorer.explore.options(num_returns=2).remote(site.task.start_url)
+        account, capture = explorer.explore.options(num_returns=2).remote(site.task.start_url, self._publisher.actor)
         limit = self._settings.explore.max_seconds + _OVERTIME_SECONDS
         try:
             site.exploration = await asyncio.wait_for(account, limit)
@@ -238,7 +231,7 @@ class Run:
             return
         self._account.emit(SitePhase(site.key, "encoding", site.attempts))
         try:
-            publication: Publication = await self._with_publisher(lambda p: p.publish.remote(capture), site.key)
+            publication: Publication = await self._publisher.call(lambda p: p.publish.remote(capture), site.key)
         except WaygraphError as error:
             self._account.finish(site, "failed", error=error)
         else:
@@ -255,47 +248,3 @@ class Run:
         except (RayError, TimeoutError):
             # It died since then. On another machine the file stays: the next run finds nothing left to do in it.
             await asyncio.to_thread(drop_journal, journal_path(self._settings.store, site.key))
-
-    async def _load_encoder(self) -> None:
-        await self._with_publisher(lambda p: p.load.remote(), "the encoder")
-        self._account.mark("encoder_ready")
-
-    async def _with_publisher(self, call: Callable[[Actor], Awaitable[_Result]], what: str) -> _Result:
-        """Call the publisher; when it dies, start another one and call again."""
-        left = self._settings.jobs.site_retries
-        while True:
-            publisher = self._publisher
-            try:
-                return await call(publisher)
-            except Exception as error:
-                failure = typed(error, f"Publishing {what}")
-                if not (left and isinstance(failure, WorkerLost)):
-                    raise failure from error
-            left -= 1
-            self._lost_workers = True
-            self._account.notice(f"{what}: trying again. {failure.message}")
-            if publisher is self._publisher:
-                self._publisher = self._start_publisher()
-
-    def _start_publisher(self) -> Actor:
-        publisher = start_actor(
-            PublisherActor,
-            self._settings,
-            self._account.run_id,
-            self._encoder_cpus,
-            cpus=_PUBLISHER_CPUS,
-            concurrency=self._sites_at_once + _WAITING_CAPTURES + 1,
-        )
-        self._actors.append(publisher)
-        return publisher
-
-    def _keep_logs(self) -> None:
-        """Keep what the workers wrote: the private Ray's folder disappears with it."""
-        if self._cluster.private is None:
-            return
-        logs = self._cluster.private.logs
-        for log in sorted([*logs.glob("worker-*"), *logs.glob("raylet.*")]):
-            lines = log.read_bytes()[-_LOG_BYTES:].splitlines(keepends=True)
-            # Lines that start with a colon are Ray's marks for its own log reader.
-            if content := b"".join(line for line in lines if not line.startswith(b":")):
-                self._account.keep(f"log-{log.name}", content)

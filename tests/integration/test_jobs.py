@@ -121,6 +121,7 @@ def test_each_site_has_its_own_fate(serve, settings, capfd):
 def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(serve, settings):
     shop = serve(dict(SHOP))
     first, second = index([shop.url], settings), index([shop.url], settings)
+    assert [r.sites[0].error for r in (first, second)] == [None, None]
     assert [r.sites[0].publication.version for r in (first, second)] == [1, 2]
     assert (first.sites[0].publication.encoded, first.sites[0].publication.reused) == (3, 0)
     assert (second.sites[0].publication.encoded, second.sites[0].publication.reused) == (0, 3)

@@ -24,7 +24,7 @@ EXPLORATION = Exploration(
     failed={},
     failures=(),
 )
-PUBLICATION = Publication(version=1, encoded=3, reused=0, encode_seconds=0.1, publish_seconds=0.1)
+PUBLICATION = Publication(version=1, encoded=3, reused=0, encode_seconds=0.1, publish_seconds=0.1, states=3)
 
 
 @pytest.fixture

@@ -1,0 +1,307 @@
+"""Encoders on a real Ray with two CPUs: they die, are started and let go; nothing that could be encoded is lost."""
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from index.store import Store
+from pipeline.encode.registry import create_encoder
+from pipeline.jobs import pool as pools
+from pipeline.jobs import run_index, scaling
+from pipeline.jobs.actors import start_actor
+from pipeline.jobs.batches import Batch, planned
+from pipeline.jobs.encoder import EncoderActor, Unencodable
+from pipeline.jobs.failures import EncoderLost
+from pipeline.jobs.pool import EncoderPool, Job
+from pipeline.jobs.spool import Spool, spool_folder
+from pipeline.jobs.vectors import keep_vectors
+from tests.patch_encoder import KILLS, NOT_A_NUMBER, RAISES
+from tests.picture_map import colours, observations_of
+from tests.sites.server import FixtureServer
+from waygraph.cluster import ray_cluster
+from waygraph.errors import WaygraphError, WeightsMissing
+from waygraph.settings import Settings
+
+SITE = "pictures.example"
+EXPLORE = "tests.integration.link_explorer:explore_links"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_with_two_cpus():
+    with ray_cluster(num_cpus=2, object_store_bytes=256 * 2**20):
+        yield
+
+
+class Encoding:
+    """States of given colours, and a pool that encodes them."""
+
+    def __init__(self, folder, shown, *, encoder="tests.patch_encoder:create_slow", **pool):
+        self.settings = Settings(store=str(folder / "maps"), encode={"encoder": encoder})
+        self.store = Store.open(self.settings.store, create=True)
+        self.observations = observations_of(self.store, SITE, shown)
+        self.spool = Spool(self.settings.store, SITE, "patch-1", {}, 4)
+        self.pool = EncoderPool(
+            lambda: start_actor(EncoderActor, self.settings, cpus=0.1, concurrency=3),
+            keep_vectors,
+            **{"least": 1, "most": 1, "size": 4, "room": 1_000, **pool},
+        )
+
+    async def start(self):
+        """Put every state into the line; returns its jobs."""
+        jobs = [Job(o.node_id, o, self.spool) for o in self.observations.values()]
+        await self.pool.load()
+        for batch in planned(jobs, 4):
+            await self.pool.add(Batch(tuple(batch), {}))
+        return jobs
+
+    async def pids(self):
+        return [await member.actor.process.remote() for member in self.pool._members if member.ready]
+
+    def close(self):
+        for member in list(self.pool._members):
+            self.pool._release(member)
+
+    def check_all_encoded(self, but=()):
+        """Every state's vectors must be those that an undisturbed encoder in this process makes."""
+        alone = create_encoder(self.settings.encode, self.store.blobs)
+        pages = self.spool.read()
+        assert pages.keys() == self.observations.keys() - set(but)
+        for key, page in pages.items():
+            (expected,) = alone.encode_pages([self.observations[key]], {})
+            assert np.array_equal(page.vectors, expected.vectors.astype(np.float16).astype(np.float32))
+
+
+@pytest.fixture
+def encoding(tmp_path):
+    made = []
+
+    def make(shown, **details):
+        made.append(Encoding(tmp_path, shown, **details))
+        return made[-1]
+
+    return make
+
+
+def run(work, encoding):
+    async def all_of_it():
+        try:
+            return await asyncio.wait_for(work(), 120)
+        finally:
+            encoding.close()
+
+    return asyncio.run(all_of_it())
+
+
+def test_a_killed_encoder_loses_no_page(encoding):
+    pictures = encoding(colours(40), least=2, most=2)
+
+    async def work():
+        jobs = await pictures.start()
+        await jobs[0].done
+        victim = (await pictures.pids())[0]
+        os.kill(victim, signal.SIGKILL)
+        results = await asyncio.gather(*(job.done for job in jobs))
+        assert victim not in await pictures.pids()
+        return results
+
+    assert set(run(work, pictures)) == {None}
+    pictures.check_all_encoded()
+    report = pictures.pool.report()
+    assert (report.actors_lost, report.splits, report.unencodable, report.states) == (1, 0, 0, 40)
+
+
+@pytest.mark.parametrize(("colour", "why"), [(KILLS, "died"), (RAISES, "ZeroDivisionError")])
+def test_a_state_that_ends_encoders_is_given_up_and_all_others_are_encoded(encoding, colour, why):
+    pictures = encoding([*colours(9), colour, *colours(14)[9:]])
+
+    async def work():
+        jobs = await pictures.start()
+        return await asyncio.gather(*(job.done for job in jobs))
+
+    results = run(work, pictures)
+    (bad,) = [place for place, result in enumerate(results) if result is not None]
+    assert bad == 9
+    assert why in results[9].reason
+    pictures.check_all_encoded(but=[list(pictures.observations)[9]])
+    assert pictures.pool.report().splits == 2  # four, two, one
+
+
+def test_vectors_that_are_no_numbers_cost_one_state_and_no_encoder(encoding):
+    pictures = encoding([*colours(5), NOT_A_NUMBER])
+
+    async def work():
+        return await asyncio.gather(*(job.done for job in await pictures.start()))
+
+    results = run(work, pictures)
+    assert isinstance(results[5], Unencodable)
+    assert "not finite" in results[5].reason
+    pictures.check_all_encoded(but=[list(pictures.observations)[5]])
+    assert pictures.pool.report().actors_lost == 0
+
+
+def test_encoders_that_die_of_everything_end_the_pool_and_not_never(encoding):
+    pictures = encoding([KILLS] * 40)
+
+    async def work():
+        jobs = await pictures.start()
+        results = await asyncio.gather(*(job.done for job in jobs), return_exceptions=True)
+        with pytest.raises(EncoderLost):
+            await pictures.pool.load()
+        return results
+
+    results = run(work, pictures)
+    assert isinstance(results[-1], EncoderLost)
+    assert pictures.pool.report().actors_lost <= pools.most_losses(4) + 1
+
+
+def test_an_encoder_is_started_while_batches_wait_and_let_go_when_it_idles(encoding, monkeypatch):
+    monkeypatch.setattr(pools, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(scaling, "IDLE_SECONDS", 0.5)
+    pictures = encoding(colours(120), most=2)
+
+    async def work():
+        jobs = await pictures.start()
+        await asyncio.gather(*(job.done for job in jobs))
+        busy = len(pictures.pool._members)
+        async with asyncio.timeout(20):
+            while len(pictures.pool._members) > 1:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0.1)
+        return busy
+
+    assert run(work, pictures) == 2
+    report = pictures.pool.report()
+    assert (report.actors_at_once, report.actors_started, report.actors_lost) == (2, 2, 0)
+    pictures.check_all_encoded()
+    assert 0 <= report.idle_share < 1
+    assert report.busy_seconds >= 120 * 0.05
+
+
+def test_whoever_adds_to_a_full_line_waits(encoding):
+    pictures = encoding(colours(24), room=4)
+
+    async def work():
+        adding = asyncio.create_task(pictures.start())
+        longest = 0
+        while not adding.done():
+            longest = max(longest, pictures.pool._waiting)
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*(job.done for job in adding.result()))
+        return longest
+
+    assert 0 < run(work, pictures) <= 4
+    pictures.check_all_encoded()
+
+
+def test_an_encoder_that_cannot_be_loaded_is_said_to_all_who_wait(encoding, tmp_path):
+    pictures = encoding(colours(1), encoder="text")
+    pictures.settings = pictures.settings.model_copy(
+        update={"encode": pictures.settings.encode.model_copy(update={"weights": tmp_path / "none"})}
+    )
+
+    async def work():
+        with pytest.raises(WeightsMissing):
+            await pictures.pool.load()
+        with pytest.raises(WeightsMissing):
+            await pictures.pool.add(Batch((Job("a", next(iter(pictures.observations.values())), pictures.spool),)))
+
+    run(work, pictures)
+
+
+def test_vectors_that_cannot_be_kept_fail_those_who_wait_for_them(encoding, tmp_path):
+    pictures = encoding(colours(4))
+    (tmp_path / "maps" / "runs").write_text("in the way")
+
+    async def work():
+        results = await asyncio.gather(*(job.done for job in await pictures.start()), return_exceptions=True)
+        assert all(isinstance(result, WaygraphError) and "write vectors" in str(result) for result in results)
+
+    run(work, pictures)
+
+
+# -- whole runs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def serve():
+    with ExitStack() as servers:
+        yield lambda pages: servers.enter_context(FixtureServer(pages))
+
+
+def site_of(shown, last=None):
+    """Pages in a row, each with a link to the next one."""
+    pages = {}
+    for place, (red, green, blue) in enumerate(shown):
+        link = f'<a href="/{place + 1}">Next</a>' if place + 1 < len(shown) else ""
+        html = f"<title>Page {place}</title><!-- shows {red} {green} {blue} --><h1>Page {place}</h1>{link}"
+        pages[f"/{place}" if place else "/"] = html
+    return pages
+
+
+def index(urls, tmp_path, encoder="tests.patch_encoder:create", **jobs):
+    settings = Settings(
+        store=str(tmp_path / "maps"),
+        encode={"encoder": encoder},
+        explore={"depth": 20},
+        jobs={"states_per_batch": 4, **jobs},
+    )
+    return run_index(urls, settings=settings, on_event=lambda _: None, explore=EXPLORE), Store.open(settings.store)
+
+
+def test_states_are_encoded_while_their_site_is_explored(serve, tmp_path):
+    pages = site_of(colours(6))
+    last = pages["/5"]
+
+    def slowly(_):
+        time.sleep(4)  # the encoder needs less to load and to encode what was found so far
+        return last
+
+    pages["/5"] = slowly
+    site = serve(pages)
+    report, store = index([site.url], tmp_path)
+    (outcome,) = report.sites
+    assert outcome.status == "published"
+    assert (outcome.publication.encoded, outcome.publication.streamed) == (6, 6)
+    assert outcome.publication.encode_seconds < 2
+    version = store.read(outcome.site)
+    assert set(version.pages) == set(version.graph.nodes)
+    assert version.manifest.encoder.context == {"grid": 4}
+    assert report.encoding.states == 6
+    assert not spool_folder(str(tmp_path / "maps"), outcome.site).exists()
+
+
+def test_one_state_that_cannot_be_encoded_is_published_without_vectors_and_reported(serve, tmp_path):
+    good, bad = serve(site_of(colours(3))), serve(site_of([*colours(7), KILLS]))
+    report, store = index([good.url, bad.url], tmp_path)
+    assert report.exit_code == 0
+    first, second = report.sites
+    assert first.publication.without_vectors == 0
+    assert second.publication.without_vectors == 1
+    (failure,) = second.publication.failures
+    assert failure.url.endswith("/7")
+    version = store.read(second.site)
+    assert set(version.graph.nodes) - set(version.pages) == {failure.node_id}
+    assert set(version.manifest.report["without_vectors"]) == {failure.node_id}
+    assert report.encoding.unencodable == 1
+    assert report.encoding.actors_lost >= 2
+
+
+def test_a_site_of_which_no_state_can_be_encoded_fails_alone(serve, tmp_path):
+    good, bad = serve(site_of(colours(3))), serve(site_of([NOT_A_NUMBER]))
+    report, store = index([good.url, bad.url], tmp_path)
+    assert [site.status for site in report.sites] == ["published", "failed"]
+    assert report.sites[1].error.type == "encoding-failed"
+    assert store.sites() == [report.sites[0].site]
+
+
+def test_equal_screenshots_are_encoded_once_and_not_again_by_the_next_run(serve, tmp_path):
+    site = serve(site_of([*colours(3), colours(3)[0]]))
+    outcomes = [index([site.url], tmp_path)[0] for _ in range(2)]
+    assert [report.sites[0].error for report in outcomes] == [None, None]
+    assert [(r.sites[0].publication.encoded, r.sites[0].publication.reused) for r in outcomes] == [(3, 1), (0, 4)]
+    assert outcomes[1].encoding.states == 0
+    assert not spool_folder(str(tmp_path / "maps"), outcomes[0].sites[0].site).exists()

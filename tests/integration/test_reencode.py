@@ -1,0 +1,233 @@
+"""`waygraph reencode`: other vectors for the same maps, whatever happens in the middle of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from index.store import Store
+from index.store.layout import VECTORS
+from pipeline.jobs.spool import spool_folder
+from tests.patch_encoder import NOT_A_NUMBER
+from tests.picture_map import colours, publish
+from tests.tiny_jina import make_checkpoint
+from waygraph.cli.entry import run as waygraph
+
+SITES = ("a.example", "b.example:8080")
+STATES = 60
+PATCH, SLOW = "tests.patch_encoder:create", "tests.patch_encoder:create_slow"
+#: Longer than a run takes on a busy machine; nothing waits for it to pass.
+PATIENCE = 180
+
+
+def store_of(folder: Path) -> Store:
+    store = Store.open(str(folder / "maps"), create=True)
+    for site in SITES:
+        publish(store, site, colours(STATES))
+    return store
+
+
+@pytest.fixture
+def start():
+    """Starts `waygraph reencode`; what a failed test leaves is killed."""
+    started: list[subprocess.Popen] = []
+
+    def begin(store: Store, *options: str) -> subprocess.Popen:
+        started.append(start_reencode(store, *options))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def start_reencode(store: Store, *options: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-m", "waygraph", "reencode", "--store", store.location, "--json", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "WAYGRAPH_JOBS__STATES_PER_BATCH": "8"},
+    )
+
+
+def spooled(store: Store) -> dict[str, int]:
+    """Batches that are encoded and not published, by site."""
+    return {site: sum(1 for _ in spool_folder(store.location, site).rglob("*.parquet")) for site in SITES}
+
+
+def wait_until_spooled(store: Store, process: subprocess.Popen, batches: int) -> None:
+    """Let a run work until it has encoded so much; every site is readable throughout."""
+    deadline = time.monotonic() + PATIENCE
+    while sum(spooled(store).values()) < batches and process.poll() is None:
+        assert time.monotonic() < deadline
+        for site in SITES:
+            version = store.read(site)
+            assert len(version.pages) == (0 if version.manifest.version == 1 else STATES)
+        time.sleep(0.02)  # a poll: nothing tells us of a file
+
+
+def finish(process: subprocess.Popen, code: int = 0) -> dict:
+    out, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, errors
+    return json.loads(out)
+
+
+def vectors_file(store: Store, site: str) -> str:
+    """SHA-256 of the published vectors, file and all."""
+    return store.manifest(site).files[VECTORS].sha256
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a run makes that nobody disturbs, and its report."""
+    store = store_of(tmp_path_factory.mktemp("undisturbed"))
+    return store, finish(start_reencode(store, "--all", "--encoder", PATCH))
+
+
+def test_each_site_gets_a_new_version_with_the_same_graph_and_other_vectors(undisturbed):
+    store, report = undisturbed
+    assert [(s["site"], s["status"]) for s in report["sites"]] == [(site, "published") for site in SITES]
+    assert report["totals"]["states"] == 2 * STATES
+    for site in SITES:
+        before, after = store.read(site, 1), store.read(site)
+        assert after.manifest.version == 2
+        assert after.graph.nodes == before.graph.nodes
+        assert list(after.graph.edges) == list(before.graph.edges)
+        assert after.observations == before.observations
+        assert after.pages.keys() == before.graph.nodes.keys()
+        assert (after.manifest.encoder.name, after.manifest.encoder.fingerprint) == ("patch", "patch-1")
+        assert after.manifest.settings["explore"] == {"depth": 1}
+        assert after.manifest.settings["domain"] == "example"
+        assert after.manifest.settings["encode"]["encoder"] == PATCH
+        assert after.manifest.report["seconds"] == 1.5
+        assert after.manifest.report["reencoded_from"] == 1
+        assert not spool_folder(store.location, site).exists()
+    assert report["encoding"]["states"] == 2 * STATES
+    assert (Path(store.location) / "runs" / report["run_id"] / "report.json").exists()
+
+
+def test_a_site_that_has_the_vectors_already_is_left_as_it_is(undisturbed, start):
+    store, _ = undisturbed
+    report = finish(start(store, SITES[0], f"http://{SITES[1]}/7", "--encoder", PATCH))
+    assert [(s["status"], s["publication"]) for s in report["sites"]] == [("unchanged", None)] * 2
+    assert [store.head(site) for site in SITES] == [2, 2]
+
+
+def test_a_killed_run_is_gone_on_with_and_ends_with_the_same_bytes(undisturbed, start, tmp_path):
+    store = store_of(tmp_path)
+    first = start(store, "--all", "--encoder", SLOW)
+    wait_until_spooled(store, first, 3)
+    first.kill()
+    first.communicate()
+    kept = spooled(store)
+    assert sum(kept.values()) >= 3
+    assert [store.head(site) for site in SITES] == [1, 1]
+
+    report = finish(start(store, "--all", "--encoder", SLOW))
+    assert {s["site"]: (s["status"], s["publication"]["streamed"]) for s in report["sites"]} == {
+        site: ("published", min(STATES, 8 * kept[site])) for site in SITES
+    }
+    assert report["encoding"]["states"] == 2 * STATES - sum(min(STATES, 8 * batches) for batches in kept.values())
+    for site in SITES:
+        assert vectors_file(store, site) == vectors_file(undisturbed[0], site)
+
+
+def test_an_interrupt_ends_the_run_in_order_and_keeps_what_is_encoded(start, tmp_path):
+    store = store_of(tmp_path)
+    process = start(store, "--all", "--encoder", SLOW)
+    wait_until_spooled(store, process, 1)
+    process.send_signal(signal.SIGINT)
+    report = finish(process, code=130)
+    assert report["interrupted"]
+    assert "interrupted" in {site["status"] for site in report["sites"]}
+    assert sum(spooled(store).values())
+
+
+def test_a_version_that_is_published_meanwhile_is_not_replaced_by_an_older_graph(start, tmp_path):
+    store = store_of(tmp_path)
+    process = start(store, SITES[0], "--encoder", SLOW)
+    wait_until_spooled(store, process, 1)
+    assert publish(store, SITES[0], colours(STATES + 1)) == 2
+    report = finish(process)
+    version = store.read(SITES[0])
+    assert (version.manifest.version, len(version.pages)) == (4, STATES + 1)
+    assert version.manifest.report["reencoded_from"] == 2
+    assert report["sites"][0]["publication"]["version"] == 4
+
+
+def test_a_damaged_screenshot_costs_its_state_the_vectors_and_nothing_else(start, tmp_path):
+    store = store_of(tmp_path)
+    victim = list(store.read(SITES[0]).observations.values())[3]
+    (blob,) = (Path(store.location) / "blobs").rglob(victim.screenshot)
+    blob.write_bytes(b"not what it was")
+    report = finish(start(store, SITES[0], "--encoder", PATCH))
+    made = report["sites"][0]["publication"]
+    assert (made["without_vectors"], made["encoded"]) == (1, STATES - 1)
+    assert made["failures"][0]["node_id"] == victim.node_id
+    assert "does not match its name" in made["failures"][0]["reason"]
+    version = store.read(SITES[0])
+    assert version.graph.nodes.keys() - version.pages.keys() == {victim.node_id}
+
+
+def test_a_site_of_which_nothing_can_be_encoded_fails_and_keeps_its_version(start, tmp_path):
+    store = store_of(tmp_path)
+    publish(store, "c.example", [NOT_A_NUMBER])
+    report = finish(start(store, "--all", "--encoder", PATCH), code=5)
+    assert [s["status"] for s in report["sites"]] == ["published", "published", "failed"]
+    assert store.head("c.example") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--encoder", "patch"], 2, "No site was named"),
+        (["--all", "a.example"], 2, "Both sites and --all"),
+        (["--all", "--encoder", "bert-xxl"], 2, "There is no encoder 'bert-xxl'"),
+        (["--all", "--encoder", "tests.no_such:thing"], 2, "There is no encoder 'tests.no_such:thing'"),
+        (["nowhere.example"], 3, "Site 'nowhere.example' is not mapped"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_starts(tmp_path, capsys, words, code, message):
+    store = store_of(tmp_path)
+    assert waygraph(["reencode", *words, "--store", store.location]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_an_empty_store_and_no_store_are_different_messages(tmp_path, capsys):
+    Store.open(str(tmp_path / "empty"), create=True)
+    assert waygraph(["reencode", "--all", "--store", str(tmp_path / "empty")]) == 3
+    assert waygraph(["reencode", "--all", "--store", str(tmp_path / "none")]) == 7
+
+
+def test_an_encoder_that_reads_texts_knows_the_whole_site(start, tmp_path):
+    store = store_of(tmp_path)
+    report = finish(start(store, SITES[0], "--encoder", "text"))
+    assert report["sites"][0]["publication"]["encoded"] == STATES
+    version = store.read(SITES[0])
+    assert version.manifest.encoder.name == "text"
+    assert version.manifest.encoder.context
+    assert version.pages.keys() == version.graph.nodes.keys()
+
+
+def test_jina_v4_encodes_what_is_stored(start, tmp_path):
+    store = store_of(tmp_path)
+    weights = make_checkpoint(tmp_path / "weights")
+    options = ("--encoder", "jina-v4", "--weights", str(weights))
+    report = finish(start(store, SITES[0], *options))
+    made = report["sites"][0]["publication"]
+    assert (made["encoded"], made["without_vectors"]) == (STATES, 0)
+    version = store.read(SITES[0])
+    assert version.manifest.encoder.name == "jina-v4"
+    assert version.manifest.encoder.context["recipe"]["revision"]
+    page = next(iter(version.pages.values()))
+    assert any(row.startswith("screenshot 0,0 ") for row in page.rows)
+    assert finish(start(store, SITES[0], *options))["sites"][0]["status"] == "unchanged"
