@@ -1,175 +1,51 @@
-"""How long does a search take, in this process and over HTTP?
+"""How fast, how faithful and how small is search? Every engine on the same vectors, part by part.
 
-Builds a synthetic store (random unit vectors, and says so), asks it distinct questions with no cache anywhere, and
-prints percentiles beside a no-op endpoint of the same service in the same run:
+    python -m bench.search [--part NAME ...] [--save]
 
-    python -m bench.search [--save]
+Without --part all parts run, one after the other; each takes less than three minutes on two quiet cores.
+
+    service   a search over 500 states in this process and over HTTP, beside a no-op of the same service
+    engines   exact search over 838 states x 746 vectors x 128 with 20 and 120 query rows: all of ours
+    others    the same for qdrant-client in process and, where it is installed, fast-plaid
+    growth    the packed scorer at 1,000, 5,000 and 20,000 states, the embedded engine up to 5,000
+    pooling   which way of making few rows of many keeps the best states among its candidates
+    sizes     bytes per state on the disk and what each way of keeping vectors costs in recall
+    switch    from how many values on two stages across sites are faster than exact scoring
+    stages, near-duplicates
+              20,000 states on 100 sites in two stages against exact scoring, for two kinds of sites
+
+The vectors are synthetic (`bench.synthetic`, and the store of `service` is random): speed, size and fidelity to exact
+MaxSim are real, how well anything is found is not measured here. `--save` keeps the parts that ran in
+bench/results/search.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
-import itertools
 import json
 import os
 import platform
-import subprocess
-import sys
-import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import httpx
-import numpy as np
+from bench import search_engines, search_pooling, search_service, search_stages
 
-from index.graph import Action, Edge, InteractionGraph, Node, Observation, node_id
-from index.store import EncoderInfo, MapDraft, Store
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import create_encoder
-from serve.maps import Maps
-from waygraph.settings import Settings
+RESULTS = Path(__file__).parent / "results" / "search.json"
 
-SITE = "synthetic.example"
-WARM_UP = 20
-
-SERVE = """
-import json, sys
-from serve.app import run
-from waygraph.settings import Settings
-run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
-"""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One measured line of the table."""
-
-    what: str
-    clients: int
-    calls: int
-    p50_ms: float
-    p99_ms: float
-    calls_per_s: float
-    target_p50_ms: float | None = None
-
-
-def synthetic_map(encoder: Encoder, states: int, rows: int) -> MapDraft:
-    """A ring of states with random vectors: the sizes are real, the content means nothing."""
-    random = np.random.default_rng(2)
-    urls = [f"http://{SITE}/states/{number}" for number in range(states)]
-    nodes = [Node(node_id((), url), url, f"State {i}", (), min(i, 3), addressable=True) for i, url in enumerate(urls)]
-    vectors = random.standard_normal((states, rows, encoder.dim), dtype=np.float32)
-    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
-    texts = tuple(f"synthetic row {number}" for number in range(rows))
-    return MapDraft(
-        site=SITE,
-        start_url=urls[0],
-        graph=InteractionGraph(
-            nodes,
-            (
-                Edge(a.id, b.id, Action(kind="click", role="link", name=b.title), cost_ms=50.0)
-                for a, b in itertools.pairwise(nodes)
-            ),
-        ),
-        observations={node.id: Observation(node.id, node.url, node.title, ()) for node in nodes},
-        pages={node.id: EncodedPage(page, texts, ((),) * rows) for node, page in zip(nodes, vectors, strict=True)},
-        encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint),
-        report={"synthetic": True},
-    )
-
-
-def questions() -> Iterator[str]:
-    """Questions of the length people ask, no two alike."""
-    things = ("orders", "a customer's address", "refunds", "stock", "gift cards", "reports", "a delivery", "taxes")
-    for number in itertools.count():
-        yield f"the page where number {number} changes {things[number % len(things)]} of last month"
-
-
-def measure(what: str, clients: int, calls: int, call: Callable[[int], None], target: float | None = None) -> Row:
-    """Closed loop: each client asks again as soon as it has its answer; `calls` in all."""
-    counter = itertools.count()
-    ready = threading.Barrier(clients + 1)
-
-    def client(_: int) -> list[float]:
-        ready.wait()
-        taken = []
-        while (number := next(counter)) < calls:
-            before = time.perf_counter()
-            call(number)
-            taken.append(time.perf_counter() - before)
-        return taken
-
-    with ThreadPoolExecutor(clients) as pool:
-        running = [pool.submit(client, number) for number in range(clients)]
-        ready.wait()
-        began = time.perf_counter()
-        taken = np.array([seconds for future in running for seconds in future.result()])
-        lasted = time.perf_counter() - began
-    p50, p99 = np.percentile(taken * 1_000, (50, 99))
-    return Row(what, clients, calls, round(p50, 1), round(p99, 1), round(calls / lasted, 1), target)
-
-
-def in_process(settings: Settings, encoder: Encoder, calls: int) -> list[Row]:
-    """Encode + MaxSim + making the answer, without HTTP; and encoding alone."""
-    asked = questions()
-
-    def encode(_: int) -> None:
-        encoder.encode_query(next(asked))
-
-    def search(_: int) -> None:
-        maps.search(SITE, next(asked), 10)
-
-    with Maps(settings) as maps:
-        maps.open()
-        measure("warm up", 1, WARM_UP, search)
-        return [
-            measure("encoding alone", 1, calls, encode),
-            measure("search in process", 1, calls, search, 30),
-        ]
-
-
-@contextmanager
-def service(settings: Settings) -> Iterator[str]:
-    """A real service in a process of its own."""
-    document = settings.model_dump(mode="json", include={"store", "serve", "encode"})
-    process = subprocess.Popen([sys.executable, "-c", SERVE, json.dumps(document)], stdout=subprocess.PIPE, text=True)
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
-
-
-def over_http(settings: Settings, calls: int) -> list[Row]:
-    """The same questions over HTTP, each beside a no-op of the same service."""
-    asked = questions()
-    lock = threading.Lock()
-
-    with service(settings) as url, httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
-
-        def noop(_: int) -> None:
-            http.get("/healthz").raise_for_status()
-
-        def search(_: int) -> None:
-            with lock:
-                question = next(asked)
-            http.post(f"/v1/sites/{SITE}/search", json={"query": question, "k": 10}).raise_for_status()
-
-        measure("warm up", 8, 2 * WARM_UP, search)
-        measure("warm up", 8, 2 * WARM_UP, noop)
-        return [
-            measure("no-op over HTTP", 1, calls, noop),
-            measure("search over HTTP", 1, calls, search, 40),
-            measure("no-op over HTTP", 8, calls, noop),
-            measure("search over HTTP", 8, calls, search, 120),
-        ]
+PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "service": search_service.measure_all,
+    "engines": search_engines.exact,
+    "others": search_engines.others,
+    "growth": search_engines.growth,
+    "pooling": search_pooling.pooling,
+    "sizes": search_stages.sizes,
+    "switch": search_stages.switch,
+    "stages": partial(search_stages.stages, "pages", 0.98),
+    "near-duplicates": partial(search_stages.stages, "near-duplicates", 0.95),
+}
 
 
 def machine() -> dict[str, object]:
@@ -190,40 +66,29 @@ def machine() -> dict[str, object]:
     }
 
 
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows under the names of all their fields."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [names] + [["" if row.get(name) is None else str(row[name]) for name in names] for row in rows]
+    widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells)
+
+
 def main() -> None:
-    """Measure, print, and with `--save` write the table as JSON."""
+    """Measure, print, and with `--save` keep what was measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--states", type=int, default=500)
-    parser.add_argument("--rows", type=int, default=32, help="vectors per state")
-    parser.add_argument("--calls", type=int, default=200, help="calls per measurement")
+    parser.add_argument("--part", action="append", choices=sorted(PARTS))
     parser.add_argument("--save", action="store_true", help="write bench/results/search.json")
     options = parser.parse_args()
-    measured_on = machine()
-    with tempfile.TemporaryDirectory(prefix="waygraph-bench-") as folder:
-        settings = Settings(store=folder, serve={"port": 0})
-        # As the service does: one thread for one question.
-        encoder = create_encoder(settings.encode.model_copy(update={"threads": 1}))
-        Store.open(folder, create=True).publish(synthetic_map(encoder, options.states, options.rows))
-        size = f"{options.states} states x {options.rows} vectors x {encoder.dim}"
-        rows = in_process(settings, encoder, options.calls) + over_http(settings, options.calls)
-    print(f"Synthetic store: {size}. {measured_on}")
-    print(f"{'':20} {'clients':>7} {'calls':>6} {'p50 ms':>8} {'p99 ms':>8} {'calls/s':>8}  target p50")
-    for row in rows:
-        numbers = f"{row.clients:>7} {row.calls:>6} {row.p50_ms:>8} {row.p99_ms:>8} {row.calls_per_s:>8}"
-        target = "" if row.target_p50_ms is None else f"<= {row.target_p50_ms:.0f} ms"
-        print(f"{row.what:20} {numbers}  {target}")
-    if options.save:
-        path = Path(__file__).parent / "results" / "search.json"
-        path.parent.mkdir(exist_ok=True)
-        date = dt.datetime.now(dt.UTC).date().isoformat()
-        document = {
-            "date": date,
-            "machine": measured_on,
-            "store": f"synthetic, {size}",
-            "rows": [asdict(r) for r in rows],
-        }
-        path.write_text(json.dumps(document, indent=1) + "\n")
-        print(f"Written to {path}")
+    for name in options.part or PARTS:
+        measured_on = machine()
+        rows = PARTS[name]()
+        print(f"\n{name} {measured_on}\n{table(rows)}", flush=True)
+        if options.save:
+            parts = json.loads(RESULTS.read_text()).get("parts", {}) if RESULTS.exists() else {}
+            date = dt.datetime.now(dt.UTC).date().isoformat()
+            parts[name] = {"date": date, "machine": measured_on, "rows": rows}
+            RESULTS.write_text(json.dumps({"parts": parts}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,20 +4,52 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import numpy as np
 
 from index.locate import MIN_STRUCTURE_SIMILARITY, Located
-from index.openmap import FoundNode, LoadedMap, Match, OpenMap
-from index.store import Manifest, Store
+from index.openmap import FoundNode, LoadedMap, Match, MatchedPart, OpenMap
+from index.store import Manifest, MapVersion, Store
+from index.vectors.across import search_across
+from index.vectors.multivector import MultiVector
+from index.vectors.pooling import fitting
 from index.vectors.protocol import VectorIndex
-from waygraph.errors import NotFound, StoreError
+from waygraph.errors import EncoderMismatch, NotFound, StoreError
 
-__all__ = ["MIN_STRUCTURE_SIMILARITY", "Catalog", "FoundNode", "Located", "MakeIndex", "Match", "OpenMap"]
+__all__ = [
+    "MIN_STRUCTURE_SIMILARITY",
+    "Catalog",
+    "FoundEverywhere",
+    "FoundNode",
+    "Located",
+    "MakeIndex",
+    "Match",
+    "MatchedPart",
+    "OpenMap",
+]
 
 log = logging.getLogger(__name__)
 
 #: Makes the empty index of a version: `lambda manifest: EdgeIndex(manifest.encoder.dim)`.
 MakeIndex = Callable[[Manifest], VectorIndex]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEverywhere:
+    """What a search across all maps found.
+
+    Attributes
+    ----------
+    hits : (site, hit), best first, ranks from 1.
+    skipped : sites that could not be searched, and why.
+
+    """
+
+    hits: tuple[tuple[str, FoundNode], ...]
+    skipped: Mapping[str, str]
 
 
 class Catalog:
@@ -74,6 +106,43 @@ class Catalog:
             self._keep(site, mine.share())
             return mine
 
+    def search(
+        self, query: MultiVector, k: int, fingerprint: str, *, sites: Collection[str] | None = None
+    ) -> FoundEverywhere:
+        """The k states of all maps (of `sites`) of one encoder that answer a question best, see `index.vectors.across`.
+
+        A map that cannot be searched (another encoder's, damaged, removed meanwhile) does not keep the others from
+        answering. Maps are opened as they are needed, so that the first search takes as long as opening all of them.
+
+        Raises
+        ------
+        InvalidInput
+            When the query is not a finite matrix of the maps' dim, or k < 1.
+
+        """
+        opened: dict[str, OpenMap] = {}
+        skipped: dict[str, str] = {}
+        with ExitStack() as held:
+            for site in self.sites():
+                if sites is not None and site not in sites:
+                    continue
+                try:
+                    opened[site] = held.enter_context(self._fitting_map(site, fingerprint))
+                except (EncoderMismatch, StoreError, NotFound) as error:
+                    skipped[site] = error.message
+            best = search_across({site: each.searchable for site, each in opened.items()}, query, k)
+            hits = tuple((site, opened[site].found(rank, hit, query)) for rank, (site, hit) in enumerate(best, start=1))
+        return FoundEverywhere(hits, skipped)
+
+    def _fitting_map(self, site: str, fingerprint: str) -> OpenMap:
+        opened = self.open(site)
+        try:
+            opened.check_encoder(fingerprint)
+        except EncoderMismatch:
+            opened.close()
+            raise
+        return opened
+
     def refresh(self) -> list[str]:
         """Replace opened maps of which a newer version is published, drop those of removed sites.
 
@@ -122,7 +191,8 @@ class Catalog:
         index = self._make_index(version.manifest)
         try:
             if len(index) != len(version.pages):
-                index.add((name, page.vectors) for name, page in version.pages.items())
+                index.add(_fitting_pages(version))
+                index.compact()
         except BaseException:
             index.close()
             raise
@@ -150,3 +220,15 @@ class Catalog:
             self._failed[site] = error
         if known is None or known.message != error.message:
             log.error("The new version of '%s' cannot be opened, the one before stays: %s", site, error)
+
+
+def _fitting_pages(version: MapVersion) -> Iterator[tuple[str, MultiVector]]:
+    """The multi-vectors of a version. A page of very many rows is searched by fewer: no engine holds all of them."""
+    for name, page in version.pages.items():
+        rows = fitting(page.vectors)
+        if len(rows) < len(page.vectors):
+            log.warning(
+                "State '%s' of '%s' has %d vectors; it is searched by %d that stand for them.",
+                name, version.manifest.site, len(page.vectors), len(rows),
+            )  # fmt: skip
+        yield name, rows.astype(np.float32, copy=False)

@@ -3,38 +3,73 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from itertools import islice
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from index.graph import InteractionGraph, Observation, Path, Recognition, Segment
+from index.graph import InteractionGraph, Node, Observation, Path, Recognition, Segment
 from index.graph.paths import Router
 from index.locate import Located, Locator
 from index.store import Manifest, MapVersion
+from index.vectors.across import SearchableMap, first_stage_of
+from index.vectors.match import matched_rows
 from index.vectors.multivector import MultiVector
-from index.vectors.protocol import VectorIndex
+from index.vectors.protocol import ScoredNode, VectorIndex
 from waygraph.errors import EncoderMismatch
+
+if TYPE_CHECKING:
+    from index.vectors.packed import PackedRows
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedPart:
+    """A row of a state that is the best one for some rows of the question.
+
+    Attributes
+    ----------
+    row : its number in the state's multi-vector.
+    query_rows : numbers of the question's rows (its tokens, when the encoder keeps them) that match it best.
+    text : what the row encodes.
+    score : its best product with one of them.
+    segments : the visible texts the row was made of, with their boxes on the page; may be empty.
+
+    """
+
+    row: int
+    query_rows: tuple[int, ...]
+    text: str
+    score: float
+    segments: tuple[Segment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Why a state was found: the row of its multi-vector that earned most of the score.
+    """Why a state was found: the rows of its multi-vector that earned the score, those that earned most first.
 
-    Attributes
-    ----------
-    text : what the row encodes.
-    score : the row's best product with a query row.
-    segments : the visible texts the row was made of, with their boxes; may be empty.
-
+    Every row of the question is in exactly one part; so there is at least one.
     """
 
-    text: str
-    score: float
-    segments: tuple[Segment, ...]
+    parts: tuple[MatchedPart, ...]
+
+    @property
+    def text(self) -> str:
+        """What the row encodes that earned most."""
+        return self.parts[0].text
+
+    @property
+    def score(self) -> float:
+        """That row's best product with a row of the question."""
+        return self.parts[0].score
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The visible texts behind all parts, each once, with their boxes; may be empty."""
+        return tuple(dict.fromkeys(segment for part in self.parts for segment in part.segments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +96,11 @@ class LoadedMap:
         self._users: set[object] = set()
 
     @cached_property
+    def first_stage(self) -> PackedRows:
+        """What searches across many maps look at first."""
+        return first_stage_of(self.vectors)
+
+    @cached_property
     def router(self) -> Router:
         """Cheapest paths over the version's graph."""
         return Router(self.version.graph)
@@ -69,6 +109,15 @@ class LoadedMap:
     def locator(self) -> Locator:
         """Finds states by URL and structure."""
         return Locator(self.version.graph, self.version.manifest.url_policy, self.version.recognition)
+
+    @cached_property
+    def addressable(self) -> Mapping[str, Sequence[str]]:
+        """By URL, the states that loading it shows."""
+        found: dict[str, list[str]] = {}
+        for node in self.version.graph.nodes.values():
+            if node.addressable:
+                found.setdefault(node.url, []).append(node.id)
+        return found
 
     @cached_property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
@@ -139,8 +188,12 @@ class OpenMap:
         """Cheapest paths; prepared when first used."""
         return self._loaded.router
 
-    def search(self, query: MultiVector, k: int) -> list[FoundNode]:
+    def search(self, query: MultiVector, k: int, keep: Callable[[Node, float], bool] | None = None) -> list[FoundNode]:
         """The k states that answer an encoded question best, best first. A map without vectors has no hits.
+
+        Parameters
+        ----------
+        keep : which states may be found, given the state and its score; nothing: all.
 
         Raises
         ------
@@ -148,26 +201,38 @@ class OpenMap:
             When the query is not a finite matrix of this map's dim, or k < 1.
 
         """
-        hits = self._loaded.index.search(query, k)
-        found = []
-        for rank, hit in enumerate(hits, start=1):
-            node = self.graph.nodes[hit.node_id]
-            matched = self._match(hit.node_id, np.asarray(query, dtype=np.float32))
-            found.append(FoundNode(rank, node.id, node.url, node.title, hit.score, matched))
-        return found
+        # Scoring is exhaustive within a site: asking for all hits costs little more than for some.
+        hits = self._loaded.index.search(query, k if keep is None else max(k, len(self._loaded.index)))
+        wanted = (h for h in hits if keep is None or keep(self.graph.nodes[h.node_id], h.score))
+        return [self.found(rank, hit, query) for rank, hit in enumerate(islice(wanted, k), start=1)]
+
+    def found(self, rank: int, hit: ScoredNode, query: MultiVector) -> FoundNode:
+        """A hit of this map's vectors with what it is and why it was found."""
+        node = self.graph.nodes[hit.node_id]
+        matched = self._match(hit.node_id, np.asarray(query, dtype=np.float32))
+        return FoundNode(rank, node.id, node.url, node.title, hit.score, matched)
+
+    @property
+    def searchable(self) -> SearchableMap:
+        """For searches across maps, as long as this share is open."""
+        return self._loaded
 
     def _match(self, name: str, query: NDArray[np.float32]) -> Match:
-        products = query @ self._loaded.vectors[name].astype(np.float32).T
-        # MaxSim adds, for every query row, its best product: credit each to the row of the page that it came from.
-        best = products.argmax(axis=1)
-        credit = np.bincount(best, weights=products.max(axis=1), minlength=products.shape[1])
-        credit[np.bincount(best, minlength=products.shape[1]) == 0] = -np.inf
-        row = int(credit.argmax())
-        rows, segments = self._loaded.rows[name]
+        texts, segments = self._loaded.rows[name]
         seen = self.observations.get(name)
         shown = seen.segments if seen is not None else ()
-        boxes = tuple(shown[i] for i in segments[row] if 0 <= i < len(shown))
-        return Match(rows[row], float(products[:, row].max()), boxes)
+        return Match(
+            tuple(
+                MatchedPart(
+                    row=found.row,
+                    query_rows=found.query_rows,
+                    text=texts[found.row],
+                    score=found.score,
+                    segments=tuple(shown[i] for i in segments[found.row] if 0 <= i < len(shown)),
+                )
+                for found in matched_rows(query, self._loaded.vectors[name])
+            )
+        )
 
     def locate(self, url: str, structure: Collection[str] | None = None) -> Located:
         """Which state shows `url` and (when known) these element hashes? See `Locator.locate`."""
@@ -176,6 +241,10 @@ class OpenMap:
     def path(self, source: str | None, target: str, allow_goto: bool = True) -> Path:
         """The cheapest path, see `Router.route` (NotFound, NoPath)."""
         return self.router.route(source, target, allow_goto=allow_goto)
+
+    def loaded_by(self, url: str) -> Sequence[str]:
+        """States that loading this very URL shows."""
+        return self._loaded.addressable.get(url, ())
 
     def share(self) -> OpenMap:
         """Another share of the same version, to be closed by itself."""

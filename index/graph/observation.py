@@ -36,6 +36,8 @@ class Observation:
     """What encoders, search and people are shown of one state.
 
     `screenshot`, `dom` and `aria` are content hashes (SHA-256 hex) of blobs in the store, empty when not captured.
+    `called` is how other states call this one. It follows from the graph (`pipeline.encode.called`), so no store keeps
+    it: it is there while a site is encoded.
     """
 
     node_id: str
@@ -45,11 +47,14 @@ class Observation:
     screenshot: str = ""
     dom: str = ""
     aria: str = ""
+    called: tuple[str, ...] = ()
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 over what a text encoder reads: URL, title, segment texts and roles."""
-        content = [self.url, self.title, [[s.role, s.text] for s in self.segments]]
+        """SHA-256 over what a text encoder reads: URL, title, segment texts and roles, and what others call it."""
+        content: list[object] = [self.url, self.title, [[s.role, s.text] for s in self.segments]]
+        if self.called:
+            content.append(self.called)
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 

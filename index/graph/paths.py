@@ -96,12 +96,14 @@ class Router:
         *,
         allow_goto: bool = True,
         avoid: Collection[Edge] = (),
+        avoid_gotos: Collection[str] = (),
     ) -> Path:
         """The cheapest path to `target`.
 
         `source` None means from anywhere, so the path begins with a `goto`; `source` equal to `target` gives a path
         without steps. `allow_goto` says whether the path may load a URL instead of acting on the page. Edges to `avoid`
-        (for example because they just failed) are matched by source, target and action.
+        (for example because they just failed) are matched by source, target and action; `avoid_gotos` are states that
+        must not be loaded by their URL.
 
         Raises
         ------
@@ -119,12 +121,12 @@ class Router:
             shunned.update((edge.source, edge.target, edge.action) for edge in self._goto_edges)
         edges = self._without(shunned) if shunned else {}
         links = self._relinked(edges) if edges else self._links
-        gotos = self._gotos_over(links, edges) if allow_goto else self._no_gotos
+        gotos = self._gotos_over(links, edges, avoid_gotos) if allow_goto else self._no_gotos
         numbers = None if start is None else _walk(start, goal, links, gotos.costs)
         steps: list[PathStep] = []
         if numbers is None:
             if gotos.costs[goal] == _NEVER:
-                raise _no_path(source, target, allow_goto=allow_goto, avoided=len(avoid))
+                raise _no_path(source, target, allow_goto=allow_goto, avoided=len(avoid) + len(avoid_gotos))
             numbers = _back_to_goto(goal, gotos)
             steps.append(self._goto(numbers[0]))
         steps.extend(self._step((edges.get(pair) or self._edges[pair])[0]) for pair in pairwise(numbers))
@@ -171,15 +173,23 @@ class Router:
             behind[target] = _replaced(behind[target], source, weight)
         return _Links(ahead, behind)
 
-    def _gotos_over(self, links: _Links, changed: dict[tuple[int, int], list[Edge]]) -> _Gotos:
-        """The gotos of this graph, found anew when one of their ways uses a changed pair of states."""
+    def _gotos_over(
+        self, links: _Links, changed: dict[tuple[int, int], list[Edge]], without: Collection[str]
+    ) -> _Gotos:
+        """The gotos of this graph, found anew when one of their ways uses a changed pair of states or starts anew."""
         before = self._gotos.before
-        return self._spread(links) if any(before[target] == source for source, target in changed) else self._gotos
+        shut = {number for node_id in without if (number := self._number.get(node_id)) is not None}
+        if any(before[number] == number for number in shut) or any(before[t] == s for s, t in changed):
+            return self._spread(links, shut)
+        return self._gotos
 
-    def _spread(self, links: _Links) -> _Gotos:
-        """Dijkstra from all addressable states at once, each starting at the cost of loading it."""
+    def _spread(self, links: _Links, shut: Collection[int] = ()) -> _Gotos:
+        """Dijkstra from all addressable states at once but those `shut`, each starting at the cost of loading it."""
         ahead = links.ahead
-        costs = [_weight(node.load_ms, DEFAULT_LOAD_MS) if node.addressable else _NEVER for node in self._nodes]
+        costs = [
+            _weight(node.load_ms, DEFAULT_LOAD_MS) if node.addressable and number not in shut else _NEVER
+            for number, node in enumerate(self._nodes)
+        ]
         before = [number if cost < _NEVER else -1 for number, cost in enumerate(costs)]
         queue = [cost | number for number, cost in enumerate(costs) if cost < _NEVER]
         heapify(queue)
@@ -282,7 +292,7 @@ def _no_path(source: str | None, target: str, *, allow_goto: bool, avoided: int)
             f"No path to '{target}' from an unknown state without goto.",
             hint="Say which state to start from, or allow goto.",
         )
-    conditions = ("" if allow_goto else " without goto") + (f" avoiding {avoided} edges" if avoided else "")
+    conditions = ("" if allow_goto else " without goto") + (f" avoiding {avoided} steps" if avoided else "")
     return NoPath(
         f"The map holds no path from '{source or 'anywhere'}' to '{target}'{conditions}.",
         hint="Inspect the map with export." if allow_goto else "Allow goto, or start from another state.",

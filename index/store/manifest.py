@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Mapping
@@ -135,6 +136,10 @@ class Manifest(_Document):
     def url_policy(self) -> UrlPolicy:
         """How URLs of this map were normalised, see `url_policy_from`."""
         return url_policy_from(self.settings)
+
+    def age_days(self) -> float:
+        """How long ago it was published."""
+        return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(self.created)).total_seconds() / 86_400
 
 
 class Head(_Document):

@@ -155,13 +155,19 @@ class Store:
             raise damaged(folder, f"its tables cannot be read ({error})") from error
         return MapVersion(manifest, graph, observations, pages, recognition)
 
-    def publish(self, draft: MapDraft) -> int:
+    def publish(self, draft: MapDraft, *, replaces: int | None = None) -> int:
         """Write `draft` as a new version of its site, make it the current one, and return its number.
+
+        Parameters
+        ----------
+        replaces : the version that the draft was made from; it must still be the current one.
 
         Raises
         ------
         InvalidInput
             When the draft could not be read back, or names blobs that the store does not hold.
+        PublishConflict
+            When another version than `replaces` is the current one meanwhile.
         StoreError
             When writing fails (disk full, no permission). The current version stays what it was.
 
@@ -178,7 +184,7 @@ class Store:
                 number, lease = self._claim_number(draft.site)
                 try:
                     manifest = self._write_version(draft, number)
-                    published = self._move_head(draft.site, number, hashlib.sha256(manifest).hexdigest())
+                    published = self._move_head(draft.site, number, hashlib.sha256(manifest).hexdigest(), replaces)
                 finally:
                     lease.release()
                 self._delete_leftovers(draft.site)
@@ -257,10 +263,15 @@ class Store:
     def _write_version(self, draft: MapDraft, number: int) -> bytes:
         return write_version(self._files, self._commit, version_folder(draft.site, number), draft, number)
 
-    def _move_head(self, site: str, number: int, manifest_sha256: str) -> bool:
+    def _move_head(self, site: str, number: int, manifest_sha256: str, replaces: int | None) -> bool:
         """Publish a durable version; False when a higher number was published meanwhile."""
         while True:
             raw, head = self._head(site)
+            if replaces not in {None, head.current}:
+                raise PublishConflict(
+                    f"Version {replaces} of '{site}' is not the current one any more; {head.current or 'none'} is.",
+                    hint="Start again from the current version.",
+                )
             if head.last >= number:
                 return False
             if self._commit.swap(head_path(site), raw, head.with_version(number, manifest_sha256).to_bytes()):

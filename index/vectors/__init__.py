@@ -11,6 +11,7 @@ from index.vectors.protocol import MAX_VALUES_PER_MULTIVECTOR, ScoredNode, Vecto
 
 if TYPE_CHECKING:
     from index.vectors.edge import EdgeIndex
+    from index.vectors.packed import PackedIndex
     from index.vectors.server import QdrantClientIndex
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "EncodedPage",
     "ExactIndex",
     "MultiVector",
+    "PackedIndex",
     "QdrantClientIndex",
     "ScoredNode",
     "VectorIndex",
@@ -26,7 +28,11 @@ __all__ = [
 ]
 
 # Importing an engine takes longer than most who import this package for its types want to wait.
-_ENGINES = {"EdgeIndex": "index.vectors.edge", "QdrantClientIndex": "index.vectors.server"}
+_ENGINES = {
+    "EdgeIndex": "index.vectors.edge",
+    "PackedIndex": "index.vectors.packed",
+    "QdrantClientIndex": "index.vectors.server",
+}
 
 
 def __getattr__(name: str) -> object:

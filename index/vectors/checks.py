@@ -13,6 +13,9 @@ from waygraph.errors import InvalidInput
 #: Scores are compared and returned to this many decimals: a difference below it is the order of a float32 sum.
 SCORE_DECIMALS = 6
 
+#: A question of more rows is no question: scoring it would take gigabytes for the products alone.
+MAX_QUERY_ROWS = 2_048
+
 
 def checked_page(node_id: str, page: NDArray[np.floating], dim: int) -> NDArray[np.floating]:
     """`page`, when it can be stored as a multi-vector.
@@ -37,7 +40,13 @@ def checked_page(node_id: str, page: NDArray[np.floating], dim: int) -> NDArray[
 
 def checked_query(query: NDArray[np.floating], dim: int) -> NDArray[np.float32]:
     """`query` as float32, when it can be scored; otherwise InvalidInput."""
-    return np.ascontiguousarray(_checked("The query", query, dim), dtype=np.float32)
+    rows = np.ascontiguousarray(_checked("The query", query, dim), dtype=np.float32)
+    if len(rows) > MAX_QUERY_ROWS:
+        raise InvalidInput(
+            f"The query has {len(rows)} vectors; at most {MAX_QUERY_ROWS} can be searched for.",
+            hint="Ask a shorter question.",
+        )
+    return rows
 
 
 def checked_k(k: int) -> int:

@@ -56,6 +56,9 @@ class ExactIndex:
             packed = self._packed
         return ranked(packed.scores(rows), limit)
 
+    def compact(self) -> None:
+        """Nothing to do: there are no files."""
+
     def __len__(self) -> int:
         return len(self._pages)
 

@@ -39,6 +39,10 @@ class VectorIndex(Protocol):
         """The k best states for a query matrix of shape (m, dim), best first, ties by node id."""
         ...
 
+    def compact(self) -> None:
+        """Called once when the index has been filled: what it keeps on a disk becomes as small as it gets."""
+        ...
+
     def __len__(self) -> int: ...
 
     def close(self) -> None:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
-from index.vectors import EdgeIndex, ExactIndex, QdrantClientIndex, VectorIndex
+from index.vectors import EdgeIndex, ExactIndex, PackedIndex, QdrantClientIndex, VectorIndex
+from index.vectors.server import connect
 from waygraph.errors import InvalidInput
 
 DIM = 16
@@ -23,12 +24,12 @@ MakeIndex = Callable[[], VectorIndex]
 def client() -> Iterator[QdrantClient]:
     """Qdrant's in-process client, or a real server when QDRANT_URL names one."""
     url = os.environ.get("QDRANT_URL")
-    client = QdrantClient(url) if url else QdrantClient(":memory:")
+    client = connect(url, api_key=os.environ.get("QDRANT_API_KEY", "")) if url else QdrantClient(":memory:")
     yield client
     client.close()
 
 
-@pytest.fixture(params=["edge", "client", "exact"])
+@pytest.fixture(params=["edge", "client", "exact", "packed"])
 def make_index(request, client) -> Iterator[MakeIndex]:
     made: list[VectorIndex] = []
     collection = f"test-{uuid.uuid4()}"
@@ -38,6 +39,8 @@ def make_index(request, client) -> Iterator[MakeIndex]:
             index: VectorIndex = EdgeIndex(DIM)
         elif request.param == "client":
             index = QdrantClientIndex(client, DIM, site="shop", version=len(made) + 1, collection=collection)
+        elif request.param == "packed":
+            index = PackedIndex(DIM)
         else:
             index = ExactIndex(DIM)
         made.append(index)

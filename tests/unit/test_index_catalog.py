@@ -1,6 +1,8 @@
 import gc
 import logging
+import random
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, Match
+from index.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, Match, MatchedPart
 from index.graph import (
     Action,
     Box,
@@ -23,7 +25,7 @@ from index.graph import (
 )
 from index.locate import Locator
 from index.store import EncoderInfo, Manifest, MapDraft, Store
-from index.vectors import EncodedPage, ExactIndex
+from index.vectors import MAX_VALUES_PER_MULTIVECTOR, EncodedPage, ExactIndex
 from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
 
 SITE = "shop.example"
@@ -115,9 +117,17 @@ def test_a_search_explains_each_hit_with_the_row_that_earned_it(shop):
     assert (first.rank, first.node_id, first.url, first.title) == (1, HOME.id, HOME.url, HOME.title)
     assert first.score == pytest.approx(0.95, abs=1e-3)
     # The second index points past the segments of the observation: it is left out.
-    assert first.matched == Match("Cart", pytest.approx(1.0), (Segment("Cart", "link", Box(0, 20, 10, 10)),))
+    cart = Segment("Cart", "link", Box(0, 20, 10, 10))
+    assert first.matched == Match((MatchedPart(1, (0, 1), "Cart", pytest.approx(1.0), (cart,)),))
+    assert (first.matched.text, first.matched.score, first.matched.segments) == ("Cart", pytest.approx(1.0), (cart,))
     assert (second.rank, second.node_id, second.matched.text) == (2, ORDER.id, "Order")
     assert second.matched.segments == ()
+
+
+def test_every_row_of_a_question_is_explained_by_its_best_row_with_its_box(shop):
+    hit = shop.search(rows([0.5, 0, 0], [0, 1, 0], [0.4, 0, 0]), 1)[0]
+    assert [(p.row, p.query_rows, p.text) for p in hit.matched.parts] == [(1, (1,), "Cart"), (0, (0, 2), "Welcome")]
+    assert [segment.box for segment in hit.matched.segments] == [Box(0, 20, 10, 10), Box(0, 0, 10, 10)]
 
 
 def test_a_hit_with_negative_products_only_is_explained_too(shop):
@@ -370,3 +380,64 @@ def test_an_index_that_was_filled_before_is_not_filled_again(store):
     for _ in range(2):
         Catalog(store, lambda _: server).open(SITE).close()
     assert len(filled) == 2
+
+
+def test_all_maps_are_searched_as_one_and_those_that_cannot_be_are_named(store, catalog):
+    for site in (SITE, "other.example"):
+        store.publish(draft(site))
+    store.publish(replace(draft("foreign.example"), encoder=EncoderInfo("visual", DIM, "f2")))
+    store.publish(draft("damaged.example"))
+    (Path(store.location) / "sites" / "damaged.example" / "versions" / "1" / "vectors.parquet").write_bytes(b"")
+    everywhere = catalog.search(rows([0, 0, 1]), 3, "f1")
+    best, second, third = everywhere.hits
+    assert [(site, hit.rank, hit.node_id) for site, hit in (best, second)] == [
+        ("other.example", 1, ORDER.id),
+        (SITE, 2, ORDER.id),
+    ]
+    assert (third[1].rank, third[1].node_id, third[1].score) == (3, HOME.id, 0)
+    assert best[1].matched.text == "Order"
+    assert set(everywhere.skipped) == {"damaged.example", "foreign.example"}
+    assert "damaged" in everywhere.skipped["damaged.example"]
+    assert "made by encoder 'visual'" in everywhere.skipped["foreign.example"]
+    assert len(CountingIndex.opened) == 3  # the foreign one stays open for its own questions
+
+
+def test_a_catalog_without_maps_has_no_hits_anywhere(catalog):
+    assert catalog.search(rows([0, 0, 1]), 3, "f1").hits == ()
+
+
+def test_a_page_of_very_many_rows_is_searched_by_fewer_and_explained_by_all(store, catalog, caplog):
+    many = MAX_VALUES_PER_MULTIVECTOR // DIM + 5
+    vectors = np.tile(rows([1, 0, 0]), (many, 1))
+    vectors[-1] = [0, 1, 0]
+    page = EncodedPage(vectors, tuple(map(str, range(many))), ((),) * many)
+    store.publish(draft(pages={ORDER.id: page}))
+    with caplog.at_level(logging.WARNING), catalog.open(SITE) as opened:
+        hit = opened.search(rows([0, 1, 0]), 1)[0]
+    assert (hit.node_id, hit.matched.text) == (ORDER.id, str(many - 1))
+    assert hit.score == pytest.approx(1, abs=1e-3)
+    assert f"has {many} vectors" in caplog.text
+
+
+def test_among_thousands_of_pages_of_one_template_the_nearest_is_found():
+    chance = random.Random(7)
+    frame = [f"frame {i}" for i in range(60)]
+    nodes = []
+    for number in range(3_000):
+        structure = tuple(sorted({*frame, *(f"own {chance.randrange(900)}" for _ in range(40))}))
+        nodes.append(Node(f"{number:032x}", f"http://{SITE}/p/{number}", "", structure, 1, addressable=True))
+    locator = Locator(InteractionGraph(nodes), UrlPolicy())
+    for node in chance.sample(nodes, 40):
+        changed = [*chance.sample(node.structure, len(node.structure) - 8), "new 1", "new 2"]
+        located = locator.locate(f"http://{SITE}/p/123456", changed)
+        assert (located.node_id, located.rule) == (node.id, "structure")
+        assert located.confidence == pytest.approx(similarity(changed, node.structure))
+
+
+def test_pages_of_equal_structure_are_one_comparison_and_the_least_deep_is_assumed():
+    nodes = [
+        Node(f"{number:032x}", f"http://{SITE}/p/{number}", "", ("a", "b"), 3 if number else 1, addressable=True)
+        for number in range(500)
+    ]
+    located = Locator(InteractionGraph(nodes), UrlPolicy()).locate(f"http://{SITE}/p/123456", ["a", "b", "c"])
+    assert (located.node_id, located.rule) == (nodes[0].id, "structure")

@@ -1,0 +1,199 @@
+"""What becomes of points when the server is slow, refuses, dies or holds something else?"""
+
+import os
+import uuid
+
+import numpy as np
+import pytest
+from qdrant_client import QdrantClient, models
+
+from index.vectors import QdrantClientIndex, collection, maxsim
+from index.vectors.checks import ranked
+from index.vectors.collection import METADATA, Collection
+from index.vectors.retries import Retries
+from index.vectors.server import connect
+from tests.integration.qdrant_over_http import qdrant_over_http
+from waygraph.errors import InvalidInput, ServiceError, Unauthorized
+
+DIM = 16
+QUICK = Retries(attempts=3, first_wait_s=0.01, longest_wait_s=0.05)
+
+
+@pytest.fixture
+def server():
+    with qdrant_over_http() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server):
+    client = connect(server.url, grpc_port=0)
+    yield client
+    client.close()
+
+
+def pages(count: int, seed: int = 1, rows: int = 30) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    made = rng.normal(size=(count, rows, DIM))
+    made /= np.linalg.norm(made, axis=2, keepdims=True)
+    return {f"n{i:03}": page.astype(np.float16) for i, page in enumerate(made)}
+
+
+def index_of(client, **more) -> QdrantClientIndex:
+    return QdrantClientIndex(client, DIM, site="shop.example", version=1, retries=QUICK, **more)
+
+
+def test_over_the_wire_a_search_is_what_the_reference_says(client):
+    known = pages(40)
+    index = index_of(client)
+    index.add(known.items())
+    query = known["n007"][:5].astype(np.float32)
+    expected = ranked(((n, maxsim(query, p)) for n, p in known.items()), 10)
+    found = index.search(query, 10)
+    assert [h.node_id for h in found] == [h.node_id for h in expected]
+    assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
+
+
+def test_a_server_that_dies_between_batches_is_reported_and_writing_again_loses_and_doubles_nothing(
+    server, client, monkeypatch
+):
+    monkeypatch.setattr(collection, "_VALUES_PER_UPSERT", 10 * 30 * DIM)
+    known = pages(40)
+    index = index_of(client)
+    server.fault = lambda write: "drop" if write > 2 else None
+    with pytest.raises(ServiceError, match=r"Writing states 21 to 30 of 'shop.example' version 1.*failed \(3 tries\)"):
+        index.add(known.items())
+    assert len(index) == 20
+    server.fault = lambda _: None
+    index.add(known.items())
+    assert len(index) == 40
+    assert {h.node_id for h in index.search(known["n001"].astype(np.float32), 100)} == set(known)
+
+
+@pytest.mark.parametrize("failure", ["drop", 503, 429, 500])
+def test_a_failure_that_passes_is_waited_for(server, client, failure):
+    server.fault = lambda write: failure if write <= 2 else None
+    index = index_of(client)
+    index.add(pages(3).items())
+    assert (len(index), server.writes) == (3, 3)
+
+
+def test_a_refusal_is_not_repeated(server, client):
+    server.fault = lambda _: 400
+    index = index_of(client)
+    with pytest.raises(ServiceError, match="on purpose"):
+        index.add(pages(3).items())
+    assert server.writes == 1
+
+
+def test_a_server_that_is_not_there_is_a_clear_error():
+    client = connect("http://127.0.0.1:9", grpc_port=0, timeout_s=1)
+    with pytest.raises(ServiceError, match=r"Opening Qdrant collection 'waygraph' failed \(3 tries\)"):
+        index_of(client)
+    client.close()
+
+
+def test_grpc_to_a_server_that_is_not_there_is_a_clear_error():
+    client = connect("http://127.0.0.1:9", grpc_port=9, timeout_s=1)
+    with pytest.raises(ServiceError, match="Opening Qdrant collection"):
+        index_of(client)
+    client.close()
+
+
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")  # it is this machine
+def test_a_wrong_key_is_said_to_be_one():
+    with qdrant_over_http(api_key="right") as running:
+        wrong, right = (connect(running.url, grpc_port=0, api_key=key) for key in ("wrong", "right"))
+        with pytest.raises(Unauthorized, match="refuses the API key"):
+            index_of(wrong)
+        assert len(index_of(right)) == 0
+        wrong.close()
+        right.close()
+
+
+def test_a_key_is_not_sent_in_the_clear_to_another_machine():
+    with pytest.raises(InvalidInput, match="unencrypted"):
+        connect("http://qdrant.example:6333", api_key="secret")
+    connect("https://qdrant.example:6333", api_key="secret").close()
+
+
+@pytest.mark.parametrize("url", ["", "qdrant.example", "ftp://qdrant.example"])
+def test_what_is_no_url_of_a_server_is_refused(url):
+    with pytest.raises(InvalidInput, match="not the URL"):
+        connect(url)
+
+
+def test_a_new_collection_says_how_rows_were_pooled_and_indexes_the_site_as_tenant(server, client):
+    index_of(client)
+    assert server.metadata == METADATA
+    assert set(server.indexes) == {"site", "map", "version"}
+    assert server.indexes["site"]["params"]["is_tenant"] is True
+
+
+def test_missing_payload_indexes_of_an_existing_collection_are_made(server, client):
+    index_of(client)
+    del server.indexes["map"]
+    index_of(client)
+    assert "map" in server.indexes
+
+
+@pytest.mark.parametrize("metadata", [{}, METADATA | {"pooling": "other/1"}])
+def test_a_collection_whose_rows_were_pooled_in_another_way_is_refused(server, client, metadata):
+    index_of(client)
+    server.metadata = metadata
+    with pytest.raises(InvalidInput, match="Choose another collection name"):
+        index_of(client)
+
+
+def test_a_collection_without_pooled_vectors_is_refused(client):
+    page = models.VectorParams(
+        size=DIM,
+        distance=models.Distance.DOT,
+        multivector_config=models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM),
+    )
+    client.create_collection("old", vectors_config={"page": page})
+    with pytest.raises(InvalidInput, match=r"'pooled'.*no such vectors"):
+        index_of(client, collection="old")
+
+
+def test_every_stage_of_a_query_scores_on_originals(server, client):
+    known = pages(5)
+    index = index_of(client)
+    index.add(known.items())
+    index.collection.search(known["n001"].astype(np.float32), 3, [index.key], two_stages=True)
+    sent = server.queries[-1]
+    assert sent["params"]["quantization"]["ignore"] is True
+    assert sent["prefetch"]["params"]["quantization"]["ignore"] is True
+    assert (sent["using"], sent["prefetch"]["using"]) == ("page", "pooled")
+
+
+@pytest.fixture(params=["in process", "server"])
+def any_client(request):
+    """The client's own engine, and a real server when QDRANT_URL names one."""
+    url = os.environ.get("QDRANT_URL")
+    if request.param == "server" and not url:
+        pytest.skip("QDRANT_URL names no server")
+    is_server = request.param == "server"
+    client = connect(url, api_key=os.environ.get("QDRANT_API_KEY", "")) if is_server else QdrantClient(":memory:")
+    yield client
+    client.close()
+
+
+def test_two_stages_over_several_maps_find_what_one_stage_finds(any_client):
+    name = f"test-{uuid.uuid4()}"
+    shared = Collection(any_client, DIM, name=name, retries=QUICK)
+    maps = [("a.example", 1), ("a.example", 2), ("b.example", 1), ("c.example", 1)]
+    known = {key: pages(90, seed) for seed, key in enumerate(maps)}
+    for key, states in known.items():
+        shared.upsert(key, states.items())
+    wanted = [maps[1], maps[2]]
+    for node in ("n003", "n050"):
+        query = known[maps[2]][node][:6].astype(np.float32)
+        one = shared.search(query, 10, wanted, two_stages=False)
+        two = shared.search(query, 10, wanted, two_stages=True)
+        assert one[0][:2] == (maps[2], node)
+        assert {hit[:2] for hit in two} == {hit[:2] for hit in one}
+        assert {key for key, *_ in one} <= set(wanted)
+    shared.drop(maps[1])
+    assert (shared.count(maps[1]), shared.count(maps[0])) == (0, 90)
+    any_client.delete_collection(name)

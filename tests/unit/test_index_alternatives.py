@@ -1,0 +1,98 @@
+"""The k cheapest ways are those that trying every way finds."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index.graph import Action, Edge, InteractionGraph, Node
+from index.graph.alternatives import alternatives
+from index.graph.paths import Router, edge_cost_ms, goto_cost_ms
+from waygraph.errors import NoPath, NotFound
+
+
+def node(name: str, *, load_ms: float = 0.0) -> Node:
+    return Node(name, f"http://site/{name}", name, (), 0, load_ms > 0, load_ms)
+
+
+def click(source: str, target: str, cost_ms: float, name: str = "") -> Edge:
+    return Edge(source, target, Action("click", role="link", name=name or f"to {target}"), cost_ms)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> InteractionGraph:
+    names = [f"n{i}" for i in range(draw(st.integers(2, 5)))]
+    nodes = [node(name, load_ms=draw(st.sampled_from([0.0, 1.0, 4.0, 20.0]))) for name in names]
+    ends, costs = st.sampled_from(names), st.sampled_from([1.0, 2.0, 2.5, 7.0])
+    edges = draw(st.lists(st.builds(click, ends, ends, costs, st.sampled_from(["", "other"])), max_size=12))
+    return InteractionGraph(nodes, edges)
+
+
+def every_way(graph: InteractionGraph, source: str | None, target: str, *, goto: bool) -> Iterator[tuple[float, int]]:
+    """Cost and number of steps of each way that visits no state twice."""
+
+    def on(here: str, visited: frozenset[str], cost: float, steps: int) -> Iterator[tuple[float, int]]:
+        if here == target:
+            yield round(cost, 3), steps
+            return
+        for edge in graph.edges_from(here):
+            if edge.target not in visited:
+                yield from on(edge.target, visited | {edge.target}, cost + edge_cost_ms(edge), steps + 1)
+
+    here = frozenset() if source is None else frozenset({source})
+    if source is not None:
+        yield from on(source, here, 0.0, 0)
+    if goto:
+        for there in graph.nodes.values():
+            if there.addressable and there.id not in here:
+                yield from on(there.id, here | {there.id}, goto_cost_ms(there.load_ms), 1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs(), st.data())
+def test_they_are_the_cheapest_of_all_ways_without_loops(graph, data):
+    names = [*graph.nodes]
+    source = data.draw(st.sampled_from([None, *names]))
+    target = data.draw(st.sampled_from([name for name in names if name != source]))
+    goto, most = data.draw(st.booleans()), data.draw(st.integers(1, 6))
+    expected = sorted(every_way(graph, source, target, goto=goto))[:most]
+    router = Router(graph)
+    if not expected:
+        with pytest.raises(NoPath):
+            alternatives(router, graph, source, target, most, allow_goto=goto)
+        return
+    found = alternatives(router, graph, source, target, most, allow_goto=goto)
+    assert [path.cost_ms for path in found] == pytest.approx([cost for cost, _ in expected])
+    assert len({path.steps for path in found}) == len(found)
+    for path in found:
+        visited = [step.expected_node_id for step in path.steps]
+        assert visited[-1] == target
+        assert len({source, *visited}) == len(visited) + 1
+
+
+def test_two_links_to_the_same_state_are_two_ways():
+    graph = InteractionGraph([node("a"), node("b")], [click("a", "b", 1.0, "first"), click("a", "b", 2.0, "second")])
+    found = alternatives(Router(graph), graph, "a", "b", 5)
+    assert [path.steps[0].action.name for path in found] == ["first", "second"]
+
+
+def test_a_state_that_must_not_be_loaded_is_walked_to():
+    graph = InteractionGraph(
+        [node("a", load_ms=5.0), node("b", load_ms=1.0), node("c", load_ms=1.0)], [click("a", "b", 3.0)]
+    )
+    router = Router(graph)
+    assert [str(step.action) for step in router.route("a", "b").steps] == ["goto http://site/b"]
+    walked = router.route("a", "b", avoid_gotos=["b", "not in the graph"])
+    assert [step.action.kind for step in walked.steps] == ["click"]
+    assert [step.action.kind for step in router.route(None, "b", avoid_gotos=["b"]).steps] == ["goto", "click"]
+    with pytest.raises(NoPath, match="avoiding 1 steps"):
+        router.route(None, "c", avoid_gotos=["c"])
+
+
+def test_already_there_is_the_only_way_to_where_one_is():
+    graph = InteractionGraph([node("a", load_ms=1.0)])
+    (here,) = alternatives(Router(graph), graph, "a", "a", 3)
+    assert here.steps == ()
+    with pytest.raises(NotFound):
+        alternatives(Router(graph), graph, "a", "nowhere", 3)
