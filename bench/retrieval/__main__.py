@@ -1,0 +1,183 @@
+"""Does a question find its page state? The `text` encoder beside simpler systems, on five mapped sites.
+
+    python -m bench.retrieval --store FOLDER [--split dev|test] [--encoder NAME] [--dtype bfloat16] [--misses RANK]
+        [--save]
+
+Maps are made once, by `python -m bench.retrieval.maps --store FOLDER`; `README.md` says how queries and targets are
+written. Scores are exact MaxSim within a site. Tune on dev; test is for the numbers that are reported. `--save` also
+writes bench/results/retrieval-SPLIT.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.retrieval.embeddings import RememberedModel
+from bench.retrieval.maps import SITES
+from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
+from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus
+from pipeline.encode.minilm import SentenceModel
+from pipeline.encode.registry import create_encoder
+from pipeline.encode.text import TextEncoder
+from pipeline.encode.weights import find_weights
+from waygraph.settings import EncodeSettings
+
+RESULTS = Path(__file__).parent.parent / "results"
+BM25, DENSE, PROTOTYPE, UNNAMED, TEXT = (
+    "BM25 over text segments",
+    "dense MiniLM, one vector a state",
+    "prototype: composites + p",
+    "text, without names",
+    "text",
+)
+
+#: Ranks of all targets, best first, of each answerable question, by site.
+Ranks = Mapping[str, Sequence[list[float]]]
+
+
+def measure(system: System, corpora: Sequence[Corpus], split: str) -> dict[str, Any]:
+    """Ranks of the split's questions, also for readers that accept plain states alone, and the no-answer AUC."""
+    ranks: dict[str, list[list[float]]] = {}
+    plain: dict[str, list[list[float]]] = {}
+    answered, unanswerable = [], []
+    for corpus in corpora:
+        questions = [question for question in corpus.questions if question.query.split == split]
+        scores = system(corpus, [question.query.ask for question in questions])
+        ranks[corpus.name], plain[corpus.name] = [], []
+        for question, row in zip(questions, scores, strict=True):
+            if question.targets:
+                ranks[corpus.name].append(ranks_of(question.targets, row))
+                plain[corpus.name].append(ranks_of(question.plain, row))
+                answered.append(float(row.max()))
+            else:
+                unanswerable.append(float(row.max()))
+    return {"ranks": ranks, "plain": plain, "no-answer AUC": area_under_curve(answered, unanswerable)}
+
+
+def summary(ranks: Ranks) -> dict[str, float]:
+    """Every metric over all questions."""
+    every = [found for site in ranks.values() for found in site]
+    return {name: statistics.fmean(metric(found) for found in every) for name, metric in METRICS.items()}
+
+
+def compare(better: Ranks, other: Ranks) -> dict[str, list[float]]:
+    """Mean paired differences with their 95% intervals, by metric."""
+    return {
+        name: list(
+            bootstrap(
+                {
+                    site: [metric(a) - metric(b) for a, b in zip(better[site], other[site], strict=True)]
+                    for site in other
+                }
+            )
+        )
+        for name, metric in METRICS.items()
+    }
+
+
+def systems(model: RememberedModel, text: TextEncoder, others: Sequence[str]) -> dict[str, System]:
+    """What is compared, by name."""
+    found: dict[str, System] = {
+        BM25: bm25,
+        DENSE: dense(model),
+        PROTOTYPE: prototype(model),
+        UNNAMED: encoded(text, named=False),
+        TEXT: encoded(text),
+    }
+    for name in others:
+        found[name] = encoded(create_encoder(EncodeSettings(encoder=name)))
+    return found
+
+
+def print_misses(corpora: Sequence[Corpus], ranks: Ranks, split: str, beyond: int) -> None:
+    for corpus in corpora:
+        asked = [q for q in corpus.questions if q.query.split == split and q.targets]
+        for question, found in zip(asked, ranks[corpus.name], strict=True):
+            if found[0] > beyond:
+                print(f"  {corpus.name} {found[0]:g}: {question.query.ask} -> {'; '.join(question.query.at)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--store", type=Path, default=Path("retrieval-maps"), help="where bench.retrieval.maps has put the maps"
+    )
+    parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="precision of MiniLM: bfloat16 takes a quarter of the time where the CPU knows it",
+    )
+    parser.add_argument("--encoder", nargs="*", default=[], help="encoders to measure besides `text`")
+    parser.add_argument("--misses", type=int, metavar="RANK", help="list questions answered beyond this rank")
+    parser.add_argument("--save", action="store_true", help="write bench/results/retrieval-SPLIT.json")
+    arguments = parser.parse_args()
+
+    corpora = [read_corpus(name, arguments.store) for name in SITES]
+    weights = find_weights()
+    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{arguments.dtype}.npz"
+    model = RememberedModel(
+        SentenceModel.load(weights, batch_size=16, threads=0, dtype=arguments.dtype),
+        arguments.store / "embeddings" / kept,
+    )
+    text = TextEncoder(model, weights)  # type: ignore[arg-type] # it remembers on disk, and is otherwise the same
+    measured = {}
+    print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}", flush=True)
+    for name, system in systems(model, text, arguments.encoder).items():
+        measured[name] = measure(system, corpora, arguments.split)
+        model.save()
+        row = "".join(f"{value:10.3f}" for value in summary(measured[name]["ranks"]).values())
+        print(f"{name:<34}{row}{measured[name]['no-answer AUC']:9.3f}", flush=True)
+    ours = measured[TEXT]["ranks"]
+    differences = {name: compare(ours, result["ranks"]) for name, result in measured.items() if name != TEXT}
+    for name, by_metric in differences.items():
+        shown = ", ".join(f"{m} {d:+.3f} [{low:+.3f}, {high:+.3f}]" for m, (d, low, high) in by_metric.items())
+        print(f"text - {name}: {shown}")
+    sites = {name: summary({name: found}) for name, found in ours.items()}
+    for name, values in sites.items():
+        print(f"text, {name}: " + ", ".join(f"{metric} {value:.3f}" for metric, value in values.items()))
+    print(f"text, plain states alone: {summary(measured[TEXT]['plain'])}")
+    if arguments.misses is not None:
+        print_misses(corpora, ours, arguments.split, arguments.misses)
+    if arguments.save:
+        result = {
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
+            "split": arguments.split,
+            "encoder": text.fingerprint,
+            "dtype": arguments.dtype,
+            "states": {corpus.name: len(corpus.observations) for corpus in corpora},
+            "questions": {name: len(found) for name, found in ours.items()},
+            "systems": {
+                name: {**summary(found["ranks"]), "no-answer AUC": found["no-answer AUC"]}
+                for name, found in measured.items()
+            },
+            "text, plain states alone": summary(measured[TEXT]["plain"]),
+            "text by site": sites,
+            f"text minus others, mean and 95% interval of {RESAMPLES} paired resamples": differences,
+        }
+        RESULTS.mkdir(exist_ok=True)
+        target = RESULTS / f"retrieval-{arguments.split}.json"
+        target.write_text(json.dumps(_rounded(result), indent=2) + "\n", encoding="utf-8")
+        print(f"Wrote {target}")
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value
+
+
+if __name__ == "__main__":
+    main()

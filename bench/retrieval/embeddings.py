@@ -1,0 +1,57 @@
+"""Where are texts remembered that were embedded before? In one file per model, so that a second run costs seconds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.encode.minilm import SentenceModel
+
+#: Texts after which the file is written again: an interrupted run loses little.
+_SAVE_EVERY = 2_000
+
+
+class RememberedModel:
+    """A `SentenceModel` whose vectors are kept in `file` (NumPy archive: hashes of texts, vectors).
+
+    `file` must be named after everything that vectors depend on.
+    """
+
+    def __init__(self, model: SentenceModel, file: Path) -> None:
+        self._model = model
+        self._file = file
+        self._known: dict[str, NDArray[np.float32]] = {}
+        self._unsaved = 0
+        self.dim = model.dim
+        if file.exists():
+            with np.load(file, allow_pickle=False) as kept:
+                self._known = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `SentenceModel.embed`."""
+        keys = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+        new = sorted({text for text, key in zip(texts, keys, strict=True) if key not in self._known})
+        for start in range(0, len(new), _SAVE_EVERY):
+            part = new[start : start + _SAVE_EVERY]
+            for text, vector in zip(part, self._model.embed_now(part), strict=True):
+                self._known[hashlib.sha256(text.encode()).hexdigest()] = vector
+            self._unsaved += len(part)
+            if self._unsaved >= _SAVE_EVERY:
+                self.save()
+        return np.stack([self._known[key] for key in keys]) if keys else np.empty((0, self.dim), np.float32)
+
+    embed_now = embed
+
+    def save(self) -> None:
+        """Write what is new."""
+        if not self._unsaved:
+            return
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._file.with_suffix(".new.npz")
+        np.savez(beside, texts=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+        beside.replace(self._file)
+        self._unsaved = 0

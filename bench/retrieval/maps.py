@@ -1,0 +1,128 @@
+"""Which sites is retrieval measured on, and how are they mapped?
+
+    python -m bench.retrieval.maps --store FOLDER [--only NAME ...]
+
+Five sites: the bundled shop, and four that this project did not write, got from package registries and served on
+loopback. Each is explored without encoding it and published to a store of its own below FOLDER; what is there already
+is kept. One site takes a minute to ten; nothing but this machine can be reached from the browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bench.real_sites import Served, gentelella, python_docs, wagtail
+from bench.retrieval.more_sites import fossil
+from index.store import MapVersion, Store
+from pipeline.explore import explore_site
+from pipeline.jobs.draft import draft_of
+from waygraph.demo_site import DemoSite
+from waygraph.settings import BrowserSettings, Settings
+
+BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
+
+
+@contextmanager
+def shop(_scratch: Path) -> Iterator[Served]:
+    """The bundled demo shop with its back office."""
+    with DemoSite() as site:
+        yield Served(site.url, Path())
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site, what it is, and how far it is explored."""
+
+    name: str
+    what: str
+    get: Callable[[Path], AbstractContextManager[Served]]
+    depth: int
+    max_states: int
+
+
+SITES = {
+    site.name: site
+    for site in (
+        Site("shop", "the bundled shop and its back office", shop, 3, 500),
+        Site("gentelella", "npm: an admin dashboard", gentelella, 3, 180),
+        Site("python-docs", "Debian: documentation of a programming language", python_docs, 2, 200),
+        Site("wagtail", "PyPI: a content management system, logged in", wagtail, 3, 200),
+        Site("fossil", "Debian: a project's source control, tickets and wiki, logged in", fossil, 3, 200),
+    )
+}
+
+
+def explore(site: Site, folder: Path) -> None:
+    """Explore `site` and publish its map, without vectors, to `folder`/maps/NAME."""
+    store_folder = folder / "maps" / site.name
+    shutil.rmtree(store_folder, ignore_errors=True)
+    scratch = folder / "sites"
+    scratch.mkdir(parents=True, exist_ok=True)
+    store = Store.open(str(store_folder), create=True)
+    with site.get(scratch) as served:
+        settings = Settings(
+            browser=BROWSER,
+            explore={
+                "depth": site.depth,
+                "max_states": site.max_states,
+                "storage_state": served.storage_state,
+            },
+        )
+        capture = asyncio.run(explore_site(served.start, settings=settings, blobs=store.blobs))
+    store.publish(draft_of(capture, settings, pages={}))
+    print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
+
+
+def open_map(name: str, folder: Path) -> MapVersion:
+    """The map of a site that `explore` published.
+
+    Raises
+    ------
+    SystemExit
+        When there is none.
+    """
+    store_folder = folder / "maps" / name
+    if not store_folder.is_dir():
+        raise SystemExit(f"There is no map of {name} in {folder}: python -m bench.retrieval.maps --store {folder}")
+    store = Store.open(str(store_folder))
+    sites = store.sites()
+    if len(sites) != 1:
+        raise SystemExit(f"{store_folder} holds {len(sites)} maps; remove it and map {name} again.")
+    return store.read(sites[0])
+
+
+def path_of(url: str) -> str:
+    """A URL without scheme, host and port, which differ from run to run."""
+    parts = urlsplit(url)
+    return (
+        (parts.path or "/")
+        + (f"?{parts.query}" if parts.query else "")
+        + (f"#{parts.fragment}" if parts.fragment else "")
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--store", type=Path, default=Path("retrieval-maps"), help="where sites are installed and maps are kept"
+    )
+    parser.add_argument("--only", nargs="*", choices=sorted(SITES), help="these sites alone")
+    parser.add_argument("--again", action="store_true", help="map also what is mapped already")
+    arguments = parser.parse_args()
+    folder = arguments.store.resolve()
+    for name, site in SITES.items():
+        if name not in (arguments.only or SITES):
+            continue
+        if arguments.again or not (folder / "maps" / name / "sites").is_dir():
+            explore(site, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""What is asked, and which states answer it?
+
+One YAML file per site in `queries/`: a list of `{split, ask, at}`. `at` names every acceptable target:
+
+    /cart                        every state at that path (query and route belong to it, host and port do not)
+    /info/*                      ... where * stands for anything
+    /cart + A few words          ... that shows this text somewhere (more than one: + TEXT + TEXT)
+    /settings ! Holiday mode     ... that does not show this text
+
+Texts are compared piece by piece as the map has them, white space collapsed, upper and lower case as they are. A target
+that no state of the map fits is an error: the benchmark would measure something else. No `at`: nothing on the site
+answers this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import yaml
+
+from bench.retrieval.maps import path_of
+from index.graph import InteractionGraph, Observation
+from pipeline.encode.counts import clean
+
+FOLDER = Path(__file__).parent / "queries"
+SPLITS = ("dev", "test")
+_MARK = re.compile(r"\s+([+!])\s+")
+
+Split = Literal["dev", "test"]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question, as it is written down."""
+
+    site: str
+    split: Split
+    ask: str
+    at: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the states that answer it, as indices into the map's states in their order.
+
+    `plain` are those of `targets` that a stricter reader accepts: where the target is a path alone, its addressable
+    states (no menu opened, no dialog).
+    """
+
+    query: Query
+    targets: frozenset[int]
+    plain: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A condition on a state."""
+
+    path: str
+    shows: tuple[str, ...]
+    hides: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Read `PATH [+ TEXT | ! TEXT] ...`."""
+        path, *rest = _MARK.split(text)
+        pairs = list(zip(rest[::2], rest[1::2], strict=True))
+        return cls(
+            path.strip(), tuple(t for mark, t in pairs if mark == "+"), tuple(t for mark, t in pairs if mark == "!")
+        )
+
+    def fits(self, observation: Observation) -> bool:
+        """Whether a state is meant."""
+        pattern = re.escape(self.path).replace(r"\*", ".*")
+        if not re.fullmatch(pattern, path_of(observation.url)):
+            return False
+        shown = "\n".join(clean(segment.text) for segment in observation.segments)
+        return all(text in shown for text in self.shows) and not any(text in shown for text in self.hides)
+
+
+def read_queries(site: str) -> list[Query]:
+    """The queries of a site, as written.
+
+    Raises
+    ------
+    ValueError
+        When an entry is not of the form that the module describes, or asked twice.
+    """
+    queries = []
+    for entry in yaml.safe_load((FOLDER / f"{site}.yaml").read_text(encoding="utf-8")):
+        if set(entry) != {"split", "ask", "at"} or entry["split"] not in SPLITS or not entry["ask"].strip():
+            raise ValueError(f"{site}.yaml: {entry} is no query")
+        queries.append(Query(site, entry["split"], entry["ask"], tuple(entry["at"])))
+    if len({query.ask for query in queries}) != len(queries):
+        raise ValueError(f"{site}.yaml asks something twice")
+    return queries
+
+
+def resolve(
+    queries: Sequence[Query], graph: InteractionGraph, observations: Mapping[str, Observation]
+) -> list[Question]:
+    """Find the states that are meant.
+
+    Raises
+    ------
+    LookupError
+        When a target is not in the map; it names all of them.
+    """
+    states = [(i, node, observations[node.id]) for i, node in enumerate(graph.nodes.values())]
+    missing, questions = [], []
+    for query in queries:
+        targets, plain = set[int](), set[int]()
+        for text in query.at:
+            target = Target.parse(text)
+            fitting = [(i, node) for i, node, seen in states if target.fits(seen)]
+            if not fitting:
+                missing.append(f"{query.site}: {text}")
+            targets.update(i for i, _ in fitting)
+            alone = [i for i, node in fitting if node.addressable] if not (target.shows or target.hides) else []
+            plain.update(alone or (i for i, _ in fitting))
+        questions.append(Question(query, frozenset(targets), frozenset(plain)))
+    if missing:
+        raise LookupError("not in the map (map the sites again, or mend the query): " + "; ".join(missing))
+    return questions

@@ -1,0 +1,95 @@
+"""What is compared? Each system ranks the states of a site for its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.retrieval.embeddings import RememberedModel
+from bench.retrieval.lexical import BM25
+from bench.retrieval.maps import open_map
+from bench.retrieval.metrics import Scores
+from bench.retrieval.queries import Question, read_queries, resolve
+from index.graph import InteractionGraph, Observation
+from pipeline.encode.called import with_names
+from pipeline.encode.composites import describe
+from pipeline.encode.counts import clean, count_segments
+from pipeline.encode.protocol import Encoder
+from pipeline.encode.site_text import SiteText
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A mapped site with its questions. Observations are in the order of the graph's nodes."""
+
+    name: str
+    graph: InteractionGraph
+    observations: tuple[Observation, ...]
+    questions: tuple[Question, ...]
+
+
+#: Scores of shape (questions, states).
+System = Callable[[Corpus, Sequence[str]], Scores]
+
+
+def read_corpus(name: str, folder: Path) -> Corpus:
+    """A site's map below `folder` and its questions, resolved."""
+    version = open_map(name, folder)
+    observations = tuple(version.observations[node_id] for node_id in version.graph.nodes)
+    questions = resolve(read_queries(name), version.graph, version.observations)
+    return Corpus(name, version.graph, observations, tuple(questions))
+
+
+def maxsim(queries: Sequence[Matrix], pages: Sequence[Matrix]) -> Scores:
+    """Mean over a query's rows of the best row of a page, for every query and page (WebNavigator, eq. 4)."""
+    rows = np.concatenate(pages)
+    starts = np.cumsum([0, *(len(page) for page in pages[:-1])])
+    return np.stack([np.maximum.reduceat(query @ rows.T, starts, axis=1).mean(0) for query in queries]).astype(float)
+
+
+def bm25(corpus: Corpus, asks: Sequence[str]) -> Scores:
+    """Words alone, of all segments and the title."""
+    index = BM25([" ".join([seen.title, *(segment.text for segment in seen.segments)]) for seen in corpus.observations])
+    return np.stack([index.scores(ask) for ask in asks])
+
+
+def dense(model: RememberedModel) -> System:
+    """One vector per state: its title and everything it says, as far as the model reads (256 tokens)."""
+
+    def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
+        texts = [". ".join(dict.fromkeys([s.title, *(clean(x.text) for x in s.segments)])) for s in corpus.observations]
+        return (model.embed(asks) @ model.embed(texts).T).astype(float)
+
+    return scores
+
+
+def prototype(model: RememberedModel) -> System:
+    """The recipe that was best on five other applications: composites, each with the context text's vector added."""
+
+    def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
+        site = SiteText.from_counts(count_segments(corpus.observations))
+        site = SiteText(site.boilerplate, site.titles)  # one state per URL: nothing tells states of a URL apart
+        states = [describe(seen, site) for seen in corpus.observations]
+        pages = [model.embed([r.text for r in s.composites]) + model.embed([s.context]) for s in states]
+        return maxsim([model.embed([ask]) for ask in asks], pages)
+
+    return scores
+
+
+def encoded(encoder: Encoder, *, named: bool = True) -> System:
+    """An encoder of the registry, through its public interface. `named` off: without what other states call a state."""
+
+    def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
+        seen = list(corpus.observations)
+        if named:
+            seen = with_names(corpus.graph, seen)
+        pages = encoder.encode_pages(seen, encoder.prepare_site(count_segments(seen)))
+        return maxsim(encoder.encode_queries(asks), [page.vectors for page in pages])
+
+    return scores
