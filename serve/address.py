@@ -33,10 +33,10 @@ def reserve(settings: ServeSettings) -> socket.socket:
             f"'{settings.host}' is no address of this machine ({error}).",
             hint="Use --host 127.0.0.1 or --host 0.0.0.0.",
         ) from error
-    if not settings.api_keys and not ipaddress.ip_address(address[0]).is_loopback:
+    if not (settings.api_keys or settings.keys_file) and not ipaddress.ip_address(address[0]).is_loopback:
         raise ServiceError(
             f"Refusing to bind {settings.host} without an API key: whoever reaches the port could read every map.",
-            hint="Set WAYGRAPH_SERVE__API_KEYS='[\"<a long secret>\"]', or bind --host 127.0.0.1.",
+            hint="Make one with 'waygraph keys add' and set WAYGRAPH_SERVE__KEYS_FILE, or bind --host 127.0.0.1.",
         )
     try:
         return _bind(family, address)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
-from index.catalog import FoundNode, Located, OpenMap
+from index.catalog import FoundEverywhere, FoundNode, Located, OpenMap
 from index.graph import Action, Edge, Path, PathStep, Segment
 from index.store import Manifest
 from waygraph.schemas import (
@@ -47,7 +47,7 @@ def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
     return None if evidence is None else EvidenceModel.model_validate(asdict(evidence))
 
 
-def step_model(opened: OpenMap, step: PathStep) -> StepModel:
+def step_model(opened: OpenMap, step: PathStep, *, suspect: bool = False) -> StepModel:
     """One step of a path."""
     return StepModel(
         action=action_model(step.action),
@@ -56,20 +56,31 @@ def step_model(opened: OpenMap, step: PathStep) -> StepModel:
         cost_ms=step.cost_ms,
         inherited=step.inherited,
         opens_tab=step.opens_tab,
+        suspect=suspect,
         accepts=list(opened.aliases.get(step.expected_node_id, ())),
         evidence=evidence_model(opened, step.expected_node_id),
     )
 
 
-def path_answer(opened: OpenMap, path: Path) -> PathAnswer:
-    """The way to a state."""
+def path_answer(
+    opened: OpenMap,
+    path: Path,
+    is_suspect: Callable[[str | None, PathStep], bool] = lambda _source, _step: False,
+    others: Sequence[Path] = (),
+) -> PathAnswer:
+    """The way to a state; `is_suspect` says which steps (from a state) lately did not work."""
+    sources = [path.source, *(step.expected_node_id for step in path.steps)]
     return PathAnswer(
         site=opened.site,
         version=opened.version,
         source=path.source,
         target=path.target,
         cost_ms=path.cost_ms,
-        steps=[step_model(opened, step) for step in path.steps],
+        steps=[
+            step_model(opened, step, suspect=is_suspect(source, step))
+            for source, step in zip(sources, path.steps, strict=False)
+        ],
+        others=[path_answer(opened, other, is_suspect) for other in others],
     )
 
 
@@ -96,9 +107,14 @@ def search_answer(opened: OpenMap, found: Iterable[FoundNode]) -> SearchAnswer:
     return SearchAnswer(hits=[hit(opened.site, node) for node in found], version=opened.version)
 
 
-def merged(answers: Iterable[SearchAnswer], k: int, skipped: dict[str, str]) -> SearchAnswer:
+def everywhere(found: FoundEverywhere) -> SearchAnswer:
+    """Ranked states of all sites, and which sites were left out."""
+    return SearchAnswer(hits=[hit(site, node) for site, node in found.hits], skipped=dict(found.skipped))
+
+
+def merged(found: Iterable[SearchAnswer], k: int, skipped: dict[str, str]) -> SearchAnswer:
     """Rank the hits of several sites as one list: by score, ties by site and node id."""
-    hits = sorted((h for answer in answers for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
+    hits = sorted((h for answer in found for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
     return SearchAnswer(
         hits=[h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)], skipped=skipped
     )

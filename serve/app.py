@@ -89,10 +89,10 @@ def application(_: dict[str, str]) -> Application:
 
     """
     settings = Settings()
-    if not settings.serve.api_keys:
+    if not (settings.serve.api_keys or settings.serve.keys_file):
         raise ServiceError(
             "Refusing to serve from a cluster without an API key.",
-            hint="Set WAYGRAPH_SERVE__API_KEYS='[\"<a long secret>\"]'.",
+            hint="Set WAYGRAPH_SERVE__API_KEYS='[\"<a long secret>\"]', or WAYGRAPH_SERVE__KEYS_FILE.",
         )
     return build(settings)
 

@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-from collections.abc import Iterable
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve.keys import ApiKeys
 from serve.problems import plain_problem, problem, unexpected
-from waygraph.errors import Unauthorized
+from waygraph.errors import RateLimited, Unauthorized
 
 #: Largest request body. A structure of `schemas.MAX_STRUCTURE` hashes fits.
 MAX_BODY_BYTES = 1_000_000
 
-#: Everything below is for callers with a key; health and API description are for everybody.
-PROTECTED_PREFIX = "/v1"
+#: These and everything below them are for callers with a key; health and API description are for everybody.
+PROTECTED = ("/v1", "/mcp")
 
-
-class ApiKeys:
-    """The keys that callers may use. Only digests are kept, and they are compared in constant time."""
-
-    def __init__(self, keys: Iterable[str]) -> None:
-        self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
-
-    def __bool__(self) -> bool:
-        return bool(self._digests)
-
-    def check(self, authorization: str | None) -> None:
-        """Accept `Bearer <key>` with one of the keys, and anything when there are no keys.
-
-        Raises
-        ------
-        Unauthorized
-            When the header is missing, of another scheme, or names no known key.
-
-        """
-        if not self._digests:
-            return
-        if authorization is None:
-            raise Unauthorized("This service needs an API key.", hint="Send it as 'Authorization: Bearer <key>'.")
-        scheme, _, key = authorization.strip().partition(" ")
-        digest = hashlib.sha256(key.strip().encode()).digest()
-        # Every key is compared, so that the time taken does not tell which one was close.
-        known = sum(hmac.compare_digest(digest, candidate) for candidate in self._digests)
-        if scheme.lower() != "bearer" or not known:
-            raise Unauthorized("The API key is not valid.", hint="Send a known key as 'Authorization: Bearer <key>'.")
+#: On every answer: it is no page, and what it holds came from pages of others. Nothing in it is to be run or framed.
+ANSWER_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"referrer-policy", b"no-referrer"),
+)
 
 
 class Gate:
@@ -71,15 +46,15 @@ class Gate:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message.setdefault("headers", []).append((b"x-content-type-options", b"nosniff"))
+                message.setdefault("headers", []).extend(ANSWER_HEADERS)
             await send(message)
 
         try:
-            if path == PROTECTED_PREFIX or path.startswith(f"{PROTECTED_PREFIX}/"):
-                self._keys.check(headers.get("authorization"))
+            if any(path == prefix or path.startswith(f"{prefix}/") for prefix in PROTECTED):
+                scope.setdefault("state", {})["caller"] = self._keys.check(headers.get("authorization"))
             _check_length(headers.get("content-length", ""))
             await self._app(scope, _limited(receive), send_guarded)
-        except Unauthorized as error:
+        except (Unauthorized, RateLimited) as error:
             await problem(error, instance=path)(scope, receive, send_guarded)
         except HTTPException as error:  # only ours: those of the application were answered inside
             await plain_problem(error.status_code, error.detail, instance=path)(scope, receive, send_guarded)

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path as FilePath
 from typing import Self
 from urllib.parse import urlsplit
 
-from index.catalog import Catalog, OpenMap
-from index.graph import Action, Edge
+from index.catalog import Catalog, FoundNode, OpenMap
+from index.graph import Node, Path
+from index.graph.alternatives import alternatives
 from index.store import Manifest, Store
+from index.store.feedback import FeedbackLog
+from index.vectors.engines import Engines
+from index.vectors.multivector import MultiVector
 from index.vectors.protocol import VectorIndex
 from serve import answers
 from serve.encoding import QueryEncoder
-from waygraph.errors import EncoderMismatch, InvalidInput, NotFound, StoreError, WaygraphError
+from serve.feedback import Avoided, Feedback, action_of, avoided
+from serve.navigate import Navigator
+from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError, WaygraphError
 from waygraph.schemas import (
     AvoidedStep,
+    FeedbackAnswer,
+    Filter,
     LocateAnswer,
     MissingPart,
+    NavigateAnswer,
+    NavigateRequest,
     NodeAnswer,
     PathAnswer,
     SearchAnswer,
     SiteDetail,
     SiteSummary,
+    WalkedStep,
     problem_type,
 )
 from waygraph.settings import Settings
@@ -33,6 +44,8 @@ log = logging.getLogger("ray.serve.waygraph")
 
 #: Shortest beginning of a node id that may stand for it.
 MIN_PREFIX = 4
+#: The filter that every state passes.
+ANYWHERE = Filter()
 
 
 class Maps:
@@ -44,6 +57,9 @@ class Maps:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._encoder = QueryEncoder(settings.encode)
+        self._engines = Engines(settings.vectors)
+        self._feedback = Feedback(settings.serve.feedback_minutes * 60)
+        self._navigator = Navigator(settings.serve, self.blob)
         self._lock = threading.Lock()
         self._catalog: Catalog | None = None
         self._store_error: WaygraphError | None = None
@@ -61,7 +77,7 @@ class Maps:
         """
         with self._lock:
             if self._catalog is None and _is_there(self._settings.store):
-                self._catalog = Catalog(Store.open(self._settings.store), _make_index)
+                self._catalog = Catalog(Store.open(self._settings.store), self._make_index)
 
     def refresh(self) -> list[str]:
         """Pick up new versions, new sites and removed sites; returns the sites that changed."""
@@ -87,6 +103,7 @@ class Maps:
             catalog, self._catalog = self._catalog, None
         if catalog is not None:
             catalog.close()
+        self._engines.close()
 
     def __enter__(self) -> Self:
         return self
@@ -132,8 +149,16 @@ class Maps:
         store = self._open_catalog().store
         return answers.site_detail(store.manifest(key), store.versions(key))
 
-    def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
-        """The k states that answer a question best, on one site or (`None`) on all that the encoder fits.
+    def search(
+        self,
+        site: str | None,
+        query: str,
+        k: int = 10,
+        where: Filter = ANYWHERE,
+        *,
+        sites: Collection[str] | None = None,
+    ) -> SearchAnswer:
+        """The k states that answer a question best, on one site or (`None`) on all (of `sites`) that the encoder fits.
 
         Raises
         ------
@@ -149,21 +174,26 @@ class Maps:
         if not query.strip():
             raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
         if site is None:
-            return self._search_everywhere(query, k)
+            return self._search_everywhere(query, k, where, sites)
         with self._map(site) as opened:
             opened.check_encoder(self._encoder.fingerprint)
-            return answers.search_answer(opened, opened.search(self._encoder.encode(query), k))
+            return answers.search_answer(opened, _search(opened, self._encoder.encode(query), k, where))
 
-    def _search_everywhere(self, query: str, k: int) -> SearchAnswer:
-        sites = self._catalog.sites() if self._catalog is not None else []
+    def _search_everywhere(self, query: str, k: int, where: Filter, among: Collection[str] | None) -> SearchAnswer:
         vectors = self._encoder.encode(query)
+        if self._catalog is None:
+            return SearchAnswer(hits=[])
+        if where == ANYWHERE:
+            return answers.everywhere(self._catalog.search(vectors, k, self._encoder.fingerprint, sites=among))
         found: list[SearchAnswer] = []
         skipped: dict[str, str] = {}
-        for site in sites:
+        for site in self._catalog.sites():
+            if among is not None and site not in among:
+                continue
             try:
                 with self._map(site) as opened:
                     opened.check_encoder(self._encoder.fingerprint)
-                    found.append(answers.search_answer(opened, opened.search(vectors, k)))
+                    found.append(answers.search_answer(opened, _search(opened, vectors, k, where)))
             except (EncoderMismatch, StoreError, NotFound) as error:
                 # One map that cannot be searched is no reason to keep the others from answering.
                 skipped[site] = error.message
@@ -183,16 +213,63 @@ class Maps:
         site: str,
         source: str | None,
         target: str,
+        *,
         allow_goto: bool = True,
         avoid: Sequence[AvoidedStep] = (),
+        others: int = 0,
     ) -> PathAnswer:
-        """The cheapest known way to a state without the steps to `avoid`; `source=None` starts by loading a URL."""
+        """The cheapest known way to a state without the steps to `avoid`; `source=None` starts by loading a URL.
+
+        Steps that agents lately reported as broken are used only when there is no other way.
+        """
         with self._map(site) as opened:
-            shunned = [edge for step in avoid for edge in _recorded(opened, step)]
-            canonical = opened.recognition.canonical
-            start = None if source is None else canonical(source)
-            way = opened.router.route(start, canonical(target), allow_goto=allow_goto, avoid=shunned)
-            return answers.path_answer(opened, way)
+            return self._routes(opened, allow_goto=allow_goto, avoid=avoid, others=others)(source, target)
+
+    def _routes(
+        self, opened: OpenMap, *, allow_goto: bool, avoid: Sequence[AvoidedStep], others: int = 0
+    ) -> Callable[[str | None, str], PathAnswer]:
+        """Finds ways under these conditions."""
+        shunned = sum((avoided(opened, step.source, action_of(step.action)) for step in avoid), Avoided())
+        fresh = self._feedback.avoided(opened)
+        canonical = opened.recognition.canonical
+
+        def ways(source: str | None, target: str, without: Avoided) -> list[Path]:
+            return alternatives(
+                opened.router,
+                opened.graph,
+                None if source is None else canonical(source),
+                canonical(target),
+                1 + others,
+                allow_goto=allow_goto,
+                avoid=without.edges,
+                avoid_gotos=without.gotos,
+            )
+
+        def route(source: str | None, target: str) -> PathAnswer:
+            try:
+                first, *more = ways(source, target, shunned + fresh)
+            except NoPath:
+                if not fresh:
+                    raise
+                first, *more = ways(source, target, shunned)
+            return answers.path_answer(opened, first, fresh.holds, more)
+
+        return route
+
+    def navigate(self, wanted: NavigateRequest) -> NavigateAnswer:
+        """Retrieve, choose and plan in one call; see `serve.navigate`."""
+        self._navigator.selector(wanted.select)  # what is wrong with it is said before anything is done
+        found = self.search(wanted.site, wanted.query, wanted.k)
+        with self._map(wanted.site) as opened:
+            # The version may have changed between the two: what is gone since then is no candidate.
+            hits = [hit for hit in found.hits if hit.node_id in opened.graph]
+            route = self._routes(opened, allow_goto=wanted.allow_goto, avoid=wanted.avoid)
+            return self._navigator.navigate(opened, wanted, hits, route)
+
+    def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
+        """Take a report on steps that an agent walked: failures are routed around at once, all is kept."""
+        with self._map(site) as opened:
+            return self._feedback.take(opened, walked, FeedbackLog(FilePath(self._open_catalog().store.location)))
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough.
@@ -230,6 +307,9 @@ class Maps:
             raise NotFound(f"There are no maps in '{self._settings.store}' yet.", hint="Make one: waygraph index <url>")
         return self._catalog
 
+    def _make_index(self, manifest: Manifest) -> VectorIndex:
+        return self._engines.make(manifest.encoder.dim, manifest.site, manifest.version)
+
     def _map(self, site: str) -> OpenMap:
         return self._open_catalog().open(site)
 
@@ -255,29 +335,33 @@ class Maps:
                 return
 
 
-def _recorded(opened: OpenMap, step: AvoidedStep) -> Iterator[Edge]:
-    """Edges that a step stands for; a step that this version does not know needs no avoiding."""
-    source = None if step.source is None else opened.recognition.canonical(step.source)
-    if source is not None and source in opened.graph:
-        action = Action.from_json(step.action.model_dump())
-        yield from (edge for edge in opened.graph.edges_from(source) if edge.action == action)
+def _search(opened: OpenMap, vectors: MultiVector, k: int, where: Filter) -> list[FoundNode]:
+    """The best states that pass a filter."""
+    if where == ANYWHERE:
+        return opened.search(vectors, k)
+    if where.max_age_days is not None and opened.manifest.age_days() > where.max_age_days:
+        return []
+    least, deepest = where.min_score, where.max_depth
+
+    def keep(node: Node, score: float) -> bool:
+        return (
+            node.url.startswith(where.url_prefix)
+            and (deepest is None or node.depth <= deepest)
+            and (least is None or score >= least)
+        )
+
+    return opened.search(vectors, k, keep)
 
 
 def _is_there(store: str) -> bool:
     """Whether there is something to open: a folder that is missing or still empty may become a store."""
-    folder = Path(store)
+    folder = FilePath(store)
     if "://" in store or not folder.is_dir():
         return "://" in store or folder.exists()
     try:
         return any(folder.iterdir())
     except OSError:
         return True  # opening it will say why it cannot be read
-
-
-def _make_index(manifest: Manifest) -> VectorIndex:
-    from index.vectors.edge import EdgeIndex  # noqa: PLC0415 - imports Qdrant
-
-    return EdgeIndex(manifest.encoder.dim)
 
 
 def _complete(opened: OpenMap, node_id: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -39,8 +40,15 @@ def problem(
         {**body.model_dump(), **(extensions or {})},
         status_code=error.http_status,
         media_type=MEDIA_TYPE,
-        headers={"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else None,
+        headers=_headers(error),
     )
+
+
+def _headers(error: WaygraphError) -> dict[str, str]:
+    headers = {"WWW-Authenticate": "Bearer"} if error.http_status == HTTPStatus.UNAUTHORIZED else {}
+    if error.after_s:
+        headers["Retry-After"] = str(math.ceil(error.after_s))
+    return headers
 
 
 def plain_problem(

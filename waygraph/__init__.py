@@ -6,19 +6,31 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from waygraph.client import ServiceMap
+    from waygraph.client import AsyncServiceMap, ServiceMap
     from waygraph.errors import WaygraphError
     from waygraph.local import StoreMap
-    from waygraph.sdk import Waygraph
+    from waygraph.sdk import AsyncWaygraph, Waygraph
     from waygraph.settings import Settings
     from waygraph.source import MapSource
 
     __version__: str
 
-__all__ = ["MapSource", "ServiceMap", "Settings", "StoreMap", "Waygraph", "WaygraphError", "__version__"]
+__all__ = [
+    "AsyncServiceMap",
+    "AsyncWaygraph",
+    "MapSource",
+    "ServiceMap",
+    "Settings",
+    "StoreMap",
+    "Waygraph",
+    "WaygraphError",
+    "__version__",
+]
 
 #: Where each public name is defined. They are imported when first used (PEP 562), so that importing costs nothing.
 _HOME = {
+    "AsyncServiceMap": "waygraph.client",
+    "AsyncWaygraph": "waygraph.sdk",
     "MapSource": "waygraph.source",
     "ServiceMap": "waygraph.client",
     "Settings": "waygraph.settings",

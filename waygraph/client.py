@@ -2,96 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import random
+import time
+from collections.abc import Iterator, Sequence
 from typing import Self, TypeVar
-from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from waygraph import schemas
-from waygraph.errors import InvalidInput, ServiceError, Unauthorized, WaygraphError, by_slug
+from waygraph import calls, schemas
+from waygraph.calls import Call
+from waygraph.errors import InvalidInput, RateLimited, ServiceError, Unauthorized, WaygraphError, by_slug
 from waygraph.schemas import (
     AvoidedStep,
+    BatchSearchAnswer,
+    FeedbackAnswer,
+    Filter,
     LocateAnswer,
-    LocateRequest,
+    NavigateAnswer,
+    NavigateRequest,
     NodeAnswer,
     PathAnswer,
-    PathRequest,
     Problem,
     SearchAnswer,
-    SearchRequest,
     SiteDetail,
     SiteSummary,
+    WalkedStep,
 )
 
 T = TypeVar("T")
-Answer = TypeVar("Answer", bound=BaseModel)
 
 #: The first question to a site makes the service open its map; after that answers take milliseconds.
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-
-_SITES = TypeAdapter(list[SiteSummary])
+#: Further tries of a call that found nobody, or a service that is busy; and what the first waits at most, in seconds.
+RETRIES, FIRST_WAIT, LONGEST_WAIT = 3, 0.2, 10.0
+#: Statuses that ask to come again: too many requests, and what proxies say while a service starts.
+_COME_AGAIN = frozenset({429, 502, 504})
 
 #: For problems that say no more than their status, and answers of something in between.
-_BY_STATUS: dict[int, type[WaygraphError]] = {401: Unauthorized, 413: InvalidInput, 422: InvalidInput}
+_BY_STATUS: dict[int, type[WaygraphError]] = {401: Unauthorized, 413: InvalidInput, 422: InvalidInput, 429: RateLimited}
 
 
 class ServiceMap:
     """The maps of a running service. Safe to use from several threads.
 
+    Calls are tried again when nothing answers or the service says to come again, after what its `Retry-After` asks for
+    or a growing, random wait. A report (`feedback`) is only sent again when it surely did not arrive.
+
     Parameters
     ----------
     base_url : where the service answers, for example `http://127.0.0.1:8321`.
     api_key : sent as `Authorization: Bearer`; needed when the service was started with keys.
+    retries : further tries; 0 for none.
 
     """
 
-    def __init__(self, base_url: str, api_key: str | None = None) -> None:
+    def __init__(self, base_url: str, api_key: str | None = None, *, retries: int = RETRIES) -> None:
         self.base_url = _service_url(base_url)
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._http = httpx.Client(base_url=self.base_url, headers=headers, timeout=TIMEOUT)
+        self._retries = retries
+        self._http = httpx.Client(base_url=self.base_url, headers=_headers(api_key), timeout=TIMEOUT)
 
     def sites(self) -> list[SiteSummary]:
         """All mapped sites, by key."""
-        return self._read(_SITES, self._send("GET", "/v1/sites"))
+        return self._do(calls.sites())
 
     def site(self, key: str) -> SiteDetail:
         """One site."""
-        return self._get(SiteDetail, _path("sites", key))
+        return self._do(calls.site(key))
 
-    def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
+    def search(self, site: str | None, query: str, k: int = 10, where: Filter | None = None) -> SearchAnswer:
         """The k states that answer a question best, on one site or (`None`) on all."""
-        path = _path("search") if site is None else _path("sites", site, "search")
-        return self._post(SearchAnswer, path, _request(SearchRequest, query=query, k=k))
+        return self._do(calls.search(site, query, k, where))
+
+    def search_batch(
+        self, site: str | None, queries: Sequence[str], k: int = 10, where: Filter | None = None
+    ) -> BatchSearchAnswer:
+        """The same for several questions at once."""
+        return self._do(calls.search_batch(site, queries, k, where))
 
     def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
-        if structure is not None and len(structure) > schemas.MAX_STRUCTURE:
-            structure = None
-        return self._post(
-            LocateAnswer, _path("sites", site, "locate"), _request(LocateRequest, url=url, structure=structure)
-        )
+        return self._do(calls.locate(site, url, structure))
 
     def path(
         self,
         site: str,
         source: str | None,
         target: str,
+        *,
         allow_goto: bool = True,
         avoid: Sequence[AvoidedStep] = (),
+        others: int = 0,
     ) -> PathAnswer:
         """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        wanted = _request(PathRequest, source=source, target=target, allow_goto=allow_goto, avoid=list(avoid))
-        return self._post(PathAnswer, _path("sites", site, "path"), wanted)
+        return self._do(calls.path(site, source, target, allow_goto=allow_goto, avoid=avoid, others=others))
+
+    def navigate(self, wanted: NavigateRequest) -> NavigateAnswer:
+        """Find the state that is meant, and the way to it, in one call."""
+        return self._do(calls.navigate(wanted))
+
+    def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
+        """Report how steps of paths worked."""
+        return self._do(calls.feedback(site, walked))
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it."""
-        return self._get(NodeAnswer, _path("sites", site, "nodes", node_id))
+        return self._do(calls.node(site, node_id))
 
     def screenshot(self, site: str, node_id: str) -> bytes:
         """The JPEG image of one state."""
-        return self._send("GET", _path("sites", site, "nodes", node_id, "screenshot")).content
+        return self._send("GET", calls.screenshot_path(site, node_id)).content
 
     def close(self) -> None:
         """Close the connections. Closing twice is allowed."""
@@ -103,38 +124,177 @@ class ServiceMap:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _get(self, kind: type[Answer], path: str) -> Answer:
-        return self._read(TypeAdapter(kind), self._send("GET", path))
+    def _do(self, call: Call[T]) -> T:
+        return _read(call, self._send(call.method, call.path, call.body, repeatable=call.repeatable), self.base_url)
 
-    def _post(self, kind: type[Answer], path: str, body: BaseModel) -> Answer:
-        return self._read(TypeAdapter(kind), self._send("POST", path, json=body.model_dump(by_alias=True)))
+    def _send(self, method: str, path: str, body: object = None, *, repeatable: bool = True) -> httpx.Response:
+        tries = _Tries(self.base_url, self._retries, repeatable=repeatable)
+        for wait in tries:
+            time.sleep(wait)
+            try:
+                tries.response = self._http.request(method, path, json=body)
+            except httpx.HTTPError as error:
+                tries.error = error
+        return tries.outcome()
 
-    def _read(self, kind: TypeAdapter[T], response: httpx.Response) -> T:
-        try:
-            return kind.validate_json(response.content)
-        except ValidationError as error:
-            raise ServiceError(
-                f"{self.base_url} did not answer as a waygraph service ({error.error_count()} differences).",
-                hint="Check the address, and that service and client are of the same version.",
-            ) from error
 
-    def _send(self, method: str, path: str, *, json: object = None) -> httpx.Response:
-        try:
-            response = self._http.request(method, path, json=json)
-        except httpx.ConnectError as error:
+class AsyncServiceMap:
+    """The same for programs with an event loop; see `ServiceMap`. `transport` sends requests in another way."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        retries: int = RETRIES,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.base_url = _service_url(base_url)
+        self._retries = retries
+        self._http = httpx.AsyncClient(
+            base_url=self.base_url, headers=_headers(api_key), timeout=TIMEOUT, transport=transport
+        )
+
+    async def sites(self) -> list[SiteSummary]:
+        """All mapped sites, by key."""
+        return await self._do(calls.sites())
+
+    async def site(self, key: str) -> SiteDetail:
+        """One site."""
+        return await self._do(calls.site(key))
+
+    async def search(self, site: str | None, query: str, k: int = 10, where: Filter | None = None) -> SearchAnswer:
+        """The k states that answer a question best, on one site or (`None`) on all."""
+        return await self._do(calls.search(site, query, k, where))
+
+    async def search_batch(
+        self, site: str | None, queries: Sequence[str], k: int = 10, where: Filter | None = None
+    ) -> BatchSearchAnswer:
+        """The same for several questions at once."""
+        return await self._do(calls.search_batch(site, queries, k, where))
+
+    async def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+        """Which state shows this URL and (when given) this set of element hashes."""
+        return await self._do(calls.locate(site, url, structure))
+
+    async def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        *,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+        others: int = 0,
+    ) -> PathAnswer:
+        """The cheapest known way to a state; `source=None` starts by loading a URL."""
+        return await self._do(calls.path(site, source, target, allow_goto=allow_goto, avoid=avoid, others=others))
+
+    async def navigate(self, wanted: NavigateRequest) -> NavigateAnswer:
+        """Find the state that is meant, and the way to it, in one call."""
+        return await self._do(calls.navigate(wanted))
+
+    async def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
+        """Report how steps of paths worked."""
+        return await self._do(calls.feedback(site, walked))
+
+    async def node(self, site: str, node_id: str) -> NodeAnswer:
+        """One state and what can be done from it."""
+        return await self._do(calls.node(site, node_id))
+
+    async def screenshot(self, site: str, node_id: str) -> bytes:
+        """The JPEG image of one state."""
+        return (await self._send("GET", calls.screenshot_path(site, node_id))).content
+
+    async def close(self) -> None:
+        """Close the connections. Closing twice is allowed."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _do(self, call: Call[T]) -> T:
+        response = await self._send(call.method, call.path, call.body, repeatable=call.repeatable)
+        return _read(call, response, self.base_url)
+
+    async def _send(self, method: str, path: str, body: object = None, *, repeatable: bool = True) -> httpx.Response:
+        tries = _Tries(self.base_url, self._retries, repeatable=repeatable)
+        for wait in tries:
+            await asyncio.sleep(wait)
+            try:
+                tries.response = await self._http.request(method, path, json=body)
+            except httpx.HTTPError as error:
+                tries.error = error
+        return tries.outcome()
+
+
+class _Tries:
+    """When to send a request again, and what came of it in the end. Yields seconds to wait before each try."""
+
+    def __init__(self, base_url: str, retries: int, *, repeatable: bool) -> None:
+        self._base_url = base_url
+        self._retries = retries
+        self._repeatable = repeatable
+        self.response: httpx.Response | None = None
+        self.error: httpx.HTTPError | None = None
+
+    def __iter__(self) -> Iterator[float]:
+        yield 0.0
+        for number in range(self._retries):
+            wait = self._wait(number)
+            if wait is None:
+                return
+            self.response = self.error = None
+            yield wait
+
+    def _wait(self, number: int) -> float | None:
+        """Seconds to wait before the next try; nothing when there is to be none."""
+        growing = FIRST_WAIT * 2**number * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers, hides nothing
+        if self.response is not None:
+            asked = self.response.headers.get("retry-after", "")
+            # A 503 that does not say when to come again means something that waiting does not mend.
+            if self.response.status_code not in _COME_AGAIN and not (self.response.status_code == 503 and asked):
+                return None
+            wait = float(asked) if asked.isdecimal() else growing
+            return wait if wait <= LONGEST_WAIT else None
+        # A connection that could not be made carried nothing; after any other failure the request may have arrived.
+        may_repeat = self._repeatable or isinstance(self.error, httpx.ConnectError | httpx.ConnectTimeout)
+        # Whoever waited for an answer for as long as is allowed has waited enough.
+        return growing if may_repeat and not isinstance(self.error, httpx.ReadTimeout) else None
+
+    def outcome(self) -> httpx.Response:
+        """The answer (the typed errors of `waygraph.errors` when it is none)."""
+        error, where = self.error, self._base_url
+        if self.response is not None:
+            if self.response.is_success:
+                return self.response
+            raise _error(self.response)
+        if isinstance(error, httpx.ConnectError):
             raise ServiceError(
-                f"Nothing answers at {self.base_url} ({error}).",
-                hint="Start it with 'waygraph serve', or check the URL.",
+                f"Nothing answers at {where} ({error}).", hint="Start it with 'waygraph serve', or check the URL."
             ) from error
-        except httpx.TimeoutException as error:
+        if isinstance(error, httpx.TimeoutException):
             raise ServiceError(
-                f"{self.base_url} did not answer in time.", hint="Ask /readyz whether it is ready; try again."
+                f"{where} did not answer in time.", hint="Ask /readyz whether it is ready; try again."
             ) from error
-        except httpx.HTTPError as error:
-            raise ServiceError(f"The connection to {self.base_url} failed ({error}).", hint="Try again.") from error
-        if response.is_success:
-            return response
-        raise _error(response)
+        raise ServiceError(f"The connection to {where} failed ({error}).", hint="Try again.") from error
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def _read(call: Call[T], response: httpx.Response, base_url: str) -> T:
+    try:
+        return call.answer.validate_json(response.content)
+    except ValidationError as error:
+        raise ServiceError(
+            f"{base_url} did not answer as a waygraph service ({error.error_count()} differences).",
+            hint="Check the address, and that service and client are of the same version.",
+        ) from error
 
 
 def _service_url(text: str) -> str:
@@ -145,23 +305,6 @@ def _service_url(text: str) -> str:
     if url.scheme not in {"http", "https"} or not url.host:
         raise InvalidInput(f"'{text}' is not a service address.", hint="Example: http://127.0.0.1:8321")
     return str(url)
-
-
-def _path(*pieces: str) -> str:
-    # A piece of dots only would be resolved away by URL rules; nothing in a store is named like that.
-    if any(not piece.strip(".") for piece in pieces):
-        raise InvalidInput(f"'{'/'.join(pieces)}' cannot name anything.", hint="'waygraph sites' lists what is mapped.")
-    return "/v1/" + "/".join(quote(piece, safe=":") for piece in pieces)
-
-
-def _request(kind: type[Answer], **values: object) -> Answer:
-    """Check a request before it is sent, so that a wrong one gives the same error without a service."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(piece) for piece in first["loc"])
-        raise InvalidInput(f"{name}: {first['msg']}.", hint="See the API description.") from error
 
 
 def _error(response: httpx.Response) -> WaygraphError:

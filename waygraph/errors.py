@@ -16,11 +16,15 @@ class WaygraphError(Exception):
     http_status: ClassVar[int] = 500
     slug: ClassVar[str] = "internal"
     title: ClassVar[str] = "Internal error"
+    #: After so many seconds the same call may work; 0: waiting does not help.
+    after_s: float = 0.0
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", after_s: float | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if after_s is not None:
+            self.after_s = after_s
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -94,6 +98,18 @@ class WeightsMissing(EnvironmentMissing):
     slug, title = "weights-missing", "No encoder weights"
 
 
+class EncodingFailed(WaygraphError):
+    """A page or a question cannot be turned into vectors: its image is damaged, or the model's output is not finite."""
+
+    slug, title = "encoding-failed", "Encoding failed"
+
+
+class BadImage(EncodingFailed):
+    """A screenshot that is no image, is cut off, or has a shape that no encoder reads."""
+
+    http_status, slug, title = 422, "bad-image", "Unreadable image"
+
+
 class StoreError(WaygraphError):
     """The store directory is foreign, unwritable, damaged, or of a newer schema."""
 
@@ -122,6 +138,19 @@ class Unauthorized(ServiceError):
     """The API key is missing or wrong."""
 
     http_status, slug, title = 401, "unauthorized", "Unauthorized"
+
+
+class Overloaded(ServiceError):
+    """More is asked of the service than it can answer in time; nothing was done."""
+
+    http_status, slug, title = 503, "overloaded", "Overloaded"
+    after_s = 1.0
+
+
+class RateLimited(ServiceError):
+    """A caller asks more often than it may."""
+
+    http_status, slug, title = 429, "rate-limited", "Too many requests"
 
 
 class TeleportFailed(WaygraphError):

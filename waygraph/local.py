@@ -7,8 +7,22 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Self
 
-from serve.maps import Maps
-from waygraph.schemas import AvoidedStep, LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
+from serve.maps import ANYWHERE, Maps
+from waygraph.schemas import (
+    AvoidedStep,
+    BatchSearchAnswer,
+    FeedbackAnswer,
+    Filter,
+    LocateAnswer,
+    NavigateAnswer,
+    NavigateRequest,
+    NodeAnswer,
+    PathAnswer,
+    SearchAnswer,
+    SiteDetail,
+    SiteSummary,
+    WalkedStep,
+)
 from waygraph.settings import Settings
 
 
@@ -37,9 +51,15 @@ class StoreMap:
         """One site."""
         return self._fresh().site(key)
 
-    def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
+    def search(self, site: str | None, query: str, k: int = 10, where: Filter | None = None) -> SearchAnswer:
         """The k states that answer a question best, on one site or (`None`) on all."""
-        return self._fresh().search(site, query, k)
+        return self._fresh().search(site, query, k, where or ANYWHERE)
+
+    def search_batch(
+        self, site: str | None, queries: Sequence[str], k: int = 10, where: Filter | None = None
+    ) -> BatchSearchAnswer:
+        """The same for several questions."""
+        return BatchSearchAnswer(answers=[self.search(site, query, k, where) for query in queries])
 
     def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
@@ -50,11 +70,21 @@ class StoreMap:
         site: str,
         source: str | None,
         target: str,
+        *,
         allow_goto: bool = True,
         avoid: Sequence[AvoidedStep] = (),
+        others: int = 0,
     ) -> PathAnswer:
         """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        return self._fresh().path(site, source, target, allow_goto, avoid)
+        return self._fresh().path(site, source, target, allow_goto=allow_goto, avoid=avoid, others=others)
+
+    def navigate(self, wanted: NavigateRequest) -> NavigateAnswer:
+        """Find the state that is meant, and the way to it, in one call."""
+        return self._fresh().navigate(wanted)
+
+    def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
+        """Report how steps of paths worked."""
+        return self._fresh().feedback(site, walked)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it."""

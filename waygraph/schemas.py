@@ -74,6 +74,8 @@ class StepModel(_Schema):
     inherited: bool = False
     """Never walked while exploring: taken over from the state this one was found from."""
     opens_tab: bool = False
+    suspect: bool = False
+    """Lately an agent reported that it does not work; there is no other way."""
     accepts: list[str] = []
     """Ids of other looks that count as the expected state: it was seen with them while exploring."""
     evidence: EvidenceModel | None = None
@@ -89,6 +91,8 @@ class PathAnswer(_Schema):
     target: str
     cost_ms: float
     steps: list[StepModel]
+    others: list[PathAnswer] = []
+    """Further ways without loops, cheapest first, when they were asked for."""
 
 
 class AvoidedStep(_Schema):
@@ -97,6 +101,7 @@ class AvoidedStep(_Schema):
     source: str | None
     """State from which it was tried (node id); absent when it was a `goto` from anywhere."""
     action: ActionModel
+    """A `goto` is avoided wherever it is tried from."""
 
 
 class PathRequest(_Schema):
@@ -108,13 +113,41 @@ class PathRequest(_Schema):
     target: str = Field(alias="to")
     allow_goto: bool = True
     avoid: list[AvoidedStep] = Field([], max_length=100)
+    alternatives: int = Field(0, ge=0, le=10)
+    """How many further ways to give, where there are any."""
 
 
-class SearchRequest(_Schema):
+class Filter(_Schema):
+    """Which states may answer a question."""
+
+    url_prefix: str = Field("", max_length=2_000)
+    """Their URL begins like this."""
+    max_depth: int | None = Field(None, ge=0)
+    """So many actions away from the start page at most."""
+    max_age_days: float | None = Field(None, gt=0)
+    """The map was published so long ago at most; of a site whose map is older nothing is found."""
+    min_score: float | None = None
+    """They score at least so much."""
+
+
+class SearchRequest(Filter):
     """A question about where something is, in plain words."""
 
     query: str = Field(min_length=1, max_length=2_000)
     k: int = Field(10, ge=1)
+
+
+def filter_of(wanted: SearchRequest) -> Filter:
+    """The filter of a search, without its question."""
+    return Filter(**{name: getattr(wanted, name) for name in Filter.model_fields})
+
+
+class BatchSearchRequest(_Schema):
+    """Several questions at once."""
+
+    site: str | None = None
+    """Site that is searched; absent: all."""
+    searches: list[SearchRequest] = Field(min_length=1, max_length=64)
 
 
 class BoxModel(_Schema):
@@ -164,6 +197,12 @@ class SearchAnswer(_Schema):
     """Sites that a search across sites could not search, and why."""
 
 
+class BatchSearchAnswer(_Schema):
+    """One answer for each question, in order."""
+
+    answers: list[SearchAnswer]
+
+
 class LocateRequest(_Schema):
     """What the agent sees: its URL, and (if it can compute it) the structure of the page."""
 
@@ -178,6 +217,92 @@ class LocateAnswer(_Schema):
     rule: Literal["exact", "structure", "url", "none"]
     confidence: float
     version: int
+
+
+SelectorName = Literal["top1", "rule", "llm"]
+
+
+class CurrentPage(_Schema):
+    """Where the agent is: a state's id, or what it sees."""
+
+    node_id: str | None = Field(None, max_length=64)
+    url: str = Field("", max_length=8_192)
+    structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
+
+
+class NavigateRequest(_Schema):
+    """Where is it, which of the candidates is it, and how does one get there: in one call."""
+
+    site: str = Field(min_length=1, max_length=300)
+    query: str = Field(min_length=1, max_length=2_000)
+    """The page that is looked for, in plain words."""
+    intent: str = Field("", max_length=8_000)
+    """What the agent wants there: helps to choose among candidates, and is not searched for."""
+    current: CurrentPage | None = None
+    """Absent: the way begins by loading a URL."""
+    k: int = Field(30, ge=1, le=100)
+    """Candidates to choose from."""
+    select: SelectorName | None = None
+    """Who chooses; absent: the service's default."""
+    allow_goto: bool = True
+    avoid: list[AvoidedStep] = Field([], max_length=100)
+
+
+class UsageModel(_Schema):
+    """What asking a language model took."""
+
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost: float | None = None
+    """In the currency of the configured prices; absent when none are configured."""
+
+
+class NavigateAnswer(_Schema):
+    """The chosen state and the way to it."""
+
+    site: str
+    version: int
+    node_id: str | None
+    """The chosen state; absent: none of the candidates is it."""
+    selector: SelectorName
+    """Who chose. `top1` also when the one who was asked could not: `notes` say why."""
+    reason: str
+    candidates: list[Hit]
+    current: LocateAnswer | None = None
+    path: PathAnswer | None = None
+    """Absent when nothing was chosen, or when no way is known: `notes` say which conditions stand in the way."""
+    notes: list[str] = []
+    usage: UsageModel | None = None
+
+
+class WalkedStep(_Schema):
+    """A recorded step that an agent walked."""
+
+    source: str | None
+    """State from which it was walked; absent when that was unknown."""
+    action: ActionModel
+    target: str
+    """The state that the map expects after it."""
+    outcome: Literal["ok", "drifted", "gone"]
+    """`ok`: it showed that state; `drifted`: it showed something else; `gone`: the element was not there."""
+    ms: float | None = Field(None, ge=0)
+
+
+class FeedbackRequest(_Schema):
+    """How steps of paths worked in an agent's browser."""
+
+    walked: list[WalkedStep] = Field(min_length=1, max_length=200)
+
+
+class FeedbackAnswer(_Schema):
+    """What became of the report."""
+
+    taken: int
+    unknown: int
+    """Steps that the current version of the map does not hold."""
 
 
 class SiteSummary(_Schema):

@@ -6,8 +6,24 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self
 
-from waygraph.schemas import AvoidedStep, LocateAnswer, NodeAnswer, PathAnswer, SearchAnswer, SiteDetail, SiteSummary
-from waygraph.source import MapSource
+from waygraph.schemas import (
+    AvoidedStep,
+    BatchSearchAnswer,
+    CurrentPage,
+    FeedbackAnswer,
+    Filter,
+    LocateAnswer,
+    NavigateAnswer,
+    NavigateRequest,
+    NodeAnswer,
+    PathAnswer,
+    SearchAnswer,
+    SelectorName,
+    SiteDetail,
+    SiteSummary,
+    WalkedStep,
+)
+from waygraph.source import AsyncMapSource, InThreads, MapSource
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -27,8 +43,8 @@ class Waygraph:
     --------
     >>> from waygraph import Waygraph
     >>> with Waygraph("http://127.0.0.1:8321") as maps:  # doctest: +SKIP
-    ...     best = maps.search("shop.example", "where returns are explained").hits[0]
-    ...     way = maps.path("shop.example", None, best.node_id)
+    ...     found = maps.navigate("shop.example", "where returns are explained")
+    ...     print(found.reason, [str(step.action) for step in found.path.steps])
 
     """
 
@@ -48,9 +64,15 @@ class Waygraph:
         """One site."""
         return self.source.site(key)
 
-    def search(self, site: str | None, query: str, k: int = 10) -> SearchAnswer:
-        """The k states that answer a question best, on one site or (`None`) on all."""
-        return self.source.search(site, query, k)
+    def search(self, site: str | None, query: str, k: int = 10, where: Filter | None = None) -> SearchAnswer:
+        """The k states that answer a question best, on one site or (`None`) on all; `where` leaves states out."""
+        return self.source.search(site, query, k, where)
+
+    def search_batch(
+        self, site: str | None, queries: Sequence[str], k: int = 10, where: Filter | None = None
+    ) -> BatchSearchAnswer:
+        """The same for several questions at once."""
+        return self.source.search_batch(site, queries, k, where)
 
     def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
@@ -61,11 +83,31 @@ class Waygraph:
         site: str,
         source: str | None,
         target: str,
+        *,
         allow_goto: bool = True,
         avoid: Sequence[AvoidedStep] = (),
+        others: int = 0,
     ) -> PathAnswer:
-        """The cheapest known way to a state; `source=None` starts by loading a URL."""
-        return self.source.path(site, source, target, allow_goto, avoid)
+        """The cheapest known way to a state; `source=None` starts by loading a URL; `others`: so many further ways."""
+        return self.source.path(site, source, target, allow_goto=allow_goto, avoid=avoid, others=others)
+
+    def navigate(
+        self,
+        site: str,
+        query: str,
+        *,
+        intent: str = "",
+        current: CurrentPage | None = None,
+        select: SelectorName | None = None,
+        k: int = 30,
+    ) -> NavigateAnswer:
+        """Find the state that is meant, and the way to it from the current page, in one call."""
+        wanted = _wanted(site=site, query=query, intent=intent, current=current, select=select, k=k)
+        return self.source.navigate(wanted)
+
+    def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
+        """Report how steps of paths worked; `teleport` does it by itself."""
+        return self.source.feedback(site, walked)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it."""
@@ -85,7 +127,7 @@ class Waygraph:
         """Walk `page` to a state and check the arrival; options are those of `waygraph.teleport.teleport`."""
         from waygraph.teleport import teleport  # noqa: PLC0415 - needs Playwright, asking for states does not
 
-        return await teleport(page, self.source, site, target, **options)
+        return await teleport(page, InThreads(self.source), site, target, **options)
 
     def close(self) -> None:
         """Release connections and opened maps. Closing twice is allowed."""
@@ -98,13 +140,133 @@ class Waygraph:
         self.close()
 
 
+class AsyncWaygraph:
+    """`Waygraph` for programs with an event loop: every call is awaited.
+
+    Examples
+    --------
+    >>> from waygraph import AsyncWaygraph
+    >>> async def there(page):
+    ...     async with AsyncWaygraph("http://127.0.0.1:8321") as maps:
+    ...         found = await maps.navigate("shop.example", "where returns are explained")
+    ...         return await maps.teleport(page, "shop.example", found.node_id)
+
+    """
+
+    def __init__(self, url_or_store: str | PathLike[str], api_key: str | None = None) -> None:
+        self.source = open_async_source(url_or_store, api_key)
+
+    async def sites(self) -> list[SiteSummary]:
+        """All mapped sites, by key."""
+        return await self.source.sites()
+
+    async def site(self, key: str) -> SiteDetail:
+        """One site."""
+        return await self.source.site(key)
+
+    async def search(self, site: str | None, query: str, k: int = 10, where: Filter | None = None) -> SearchAnswer:
+        """The k states that answer a question best, on one site or (`None`) on all; `where` leaves states out."""
+        return await self.source.search(site, query, k, where)
+
+    async def search_batch(
+        self, site: str | None, queries: Sequence[str], k: int = 10, where: Filter | None = None
+    ) -> BatchSearchAnswer:
+        """The same for several questions at once."""
+        return await self.source.search_batch(site, queries, k, where)
+
+    async def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+        """Which state shows this URL and (when given) this set of element hashes."""
+        return await self.source.locate(site, url, structure)
+
+    async def path(
+        self,
+        site: str,
+        source: str | None,
+        target: str,
+        *,
+        allow_goto: bool = True,
+        avoid: Sequence[AvoidedStep] = (),
+        others: int = 0,
+    ) -> PathAnswer:
+        """The cheapest known way to a state; `source=None` starts by loading a URL; `others`: so many further ways."""
+        return await self.source.path(site, source, target, allow_goto=allow_goto, avoid=avoid, others=others)
+
+    async def navigate(
+        self,
+        site: str,
+        query: str,
+        *,
+        intent: str = "",
+        current: CurrentPage | None = None,
+        select: SelectorName | None = None,
+        k: int = 30,
+    ) -> NavigateAnswer:
+        """Find the state that is meant, and the way to it from the current page, in one call."""
+        wanted = _wanted(site=site, query=query, intent=intent, current=current, select=select, k=k)
+        return await self.source.navigate(wanted)
+
+    async def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
+        """Report how steps of paths worked; `teleport` does it by itself."""
+        return await self.source.feedback(site, walked)
+
+    async def node(self, site: str, node_id: str) -> NodeAnswer:
+        """One state and what can be done from it."""
+        return await self.source.node(site, node_id)
+
+    async def screenshot(self, site: str, node_id: str) -> bytes:
+        """The JPEG image of one state."""
+        return await self.source.screenshot(site, node_id)
+
+    async def teleport(
+        self,
+        page: Page,
+        site: str,
+        target: str,
+        **options: Any,  # noqa: ANN401 - typed where they are defined
+    ) -> TeleportResult:
+        """Walk `page` to a state and check the arrival; options are those of `waygraph.teleport.teleport`."""
+        from waygraph.teleport import teleport  # noqa: PLC0415 - needs Playwright, asking for states does not
+
+        return await teleport(page, self.source, site, target, **options)
+
+    async def close(self) -> None:
+        """Release connections and opened maps. Closing twice is allowed."""
+        await self.source.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
 def open_source(url_or_store: str | PathLike[str], api_key: str | None = None) -> MapSource:
     """Open the service at a URL, or the store in a folder."""
     location = fspath(url_or_store)
-    if location.startswith(("http://", "https://")):
+    if _is_service(location):
         from waygraph.client import ServiceMap  # noqa: PLC0415 - httpx is needed for services alone
 
         return ServiceMap(location, api_key)
     from waygraph.local import StoreMap  # noqa: PLC0415 - pyarrow, Qdrant and numpy are needed for stores alone
 
     return StoreMap(location)
+
+
+def open_async_source(url_or_store: str | PathLike[str], api_key: str | None = None) -> AsyncMapSource:
+    """The same, for an event loop. A store is read in threads."""
+    location = fspath(url_or_store)
+    if _is_service(location):
+        from waygraph.client import AsyncServiceMap  # noqa: PLC0415 - httpx is needed for services alone
+
+        return AsyncServiceMap(location, api_key)
+    return InThreads(open_source(location))
+
+
+def _is_service(location: str) -> bool:
+    return location.startswith(("http://", "https://"))
+
+
+def _wanted(**values: object) -> NavigateRequest:
+    from waygraph.calls import checked  # noqa: PLC0415 - what a program that only imports us need not load
+
+    return checked(NavigateRequest, **values)

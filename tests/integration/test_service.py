@@ -168,10 +168,10 @@ def test_it_knows_the_way(http: httpx.Client) -> None:
 
 def test_a_step_that_failed_can_be_avoided(service: RunningService) -> None:
     with ServiceMap(service.url) as maps:
-        first = maps.path(MAP.site, MAP.id("home"), MAP.id("account"), False).steps
+        first = maps.path(MAP.site, MAP.id("home"), MAP.id("account"), allow_goto=False).steps
         assert [step.action.name for step in first] == ["Account"]
         failed = AvoidedStep(source=MAP.id("home"), action=first[0].action)
-        detour = maps.path(MAP.site, MAP.id("home"), MAP.id("account"), False, avoid=[failed]).steps
+        detour = maps.path(MAP.site, MAP.id("home"), MAP.id("account"), allow_goto=False, avoid=[failed]).steps
         assert [(step.action.name, step.inherited) for step in detour] == [("Returns", False), ("Account", True)]
 
 
@@ -234,6 +234,10 @@ def test_the_api_description_is_valid_and_names_every_call(http: httpx.Client) -
     assert set(document["paths"]) == {
         "/healthz",
         "/readyz",
+        "/v1/fingerprint.js",
+        "/v1/navigate",
+        "/v1/search/batch",
+        "/v1/sites/{site}/feedback",
         "/v1/sites",
         "/v1/sites/{site}",
         "/v1/sites/{site}/nodes/{node_id}",
@@ -259,6 +263,9 @@ def test_service_and_store_give_equal_answers(service: RunningService, store: Pa
             lambda maps: maps.locate("tea.example", MAP.nodes["account"].url),
             lambda maps: maps.path("tea.example", MAP.id("home"), MAP.id("cards")),
             lambda maps: maps.path("tea.example", None, MAP.id("cards")),
+            lambda maps: maps.path("tea.example", MAP.id("home"), MAP.id("cards"), others=2),
+            lambda maps: maps.navigate("tea.example", "where do I add a card", select="rule"),
+            lambda maps: maps.search_batch("tea.example", ["cards", "send it back"], 2),
             lambda maps: maps.node("tea.example", MAP.id("account")),
             lambda maps: maps.node("tea.example", MAP.id("account")[:12]),
             lambda maps: maps.screenshot("tea.example", MAP.id("home")),
@@ -272,7 +279,7 @@ def test_service_and_store_give_equal_answers(service: RunningService, store: Pa
         (NotFound, lambda maps: maps.site("unknown.example")),
         (NotFound, lambda maps: maps.node("tea.example", "0" * 32)),
         (NotFound, lambda maps: maps.screenshot("tea.example", MAP.id("cards"))),
-        (NoPath, lambda maps: maps.path("tea.example", MAP.id("account"), MAP.id("home"), False)),
+        (NoPath, lambda maps: maps.path("tea.example", MAP.id("account"), MAP.id("home"), allow_goto=False)),
         (InvalidInput, lambda maps: maps.search("tea.example", " ", 3)),
         (InvalidInput, lambda maps: maps.search("tea.example", "x", 1_000)),
     ],

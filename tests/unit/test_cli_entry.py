@@ -142,7 +142,7 @@ def commands():
 
 
 def test_the_commands_of_the_design_are_there():
-    expected = "index login search path teleport sites show export rm serve doctor demo"
+    expected = "index login search path navigate teleport sites show export rm reencode serve mcp doctor demo keys"
     assert commands() == expected.split()
 
 

@@ -166,16 +166,16 @@ def test_the_key_is_sent_and_requests_have_the_documented_shape() -> None:
         assert maps.search(SITE, "returns", 3).hits == []
         maps.search(None, "returns", 3)
         with pytest.raises(ServiceError):
-            maps.path(SITE, None, "b" * 32, False)
+            maps.path(SITE, None, "b" * 32, allow_goto=False)
     (_, one, key, _), (_, everywhere, _, _), (method, path, _, body) = server.asked
     assert key == "Bearer secret"
     assert (one, everywhere) == (f"/v1/sites/{SITE}/search", "/v1/search")
     assert (method, path) == ("POST", f"/v1/sites/{SITE}/path")
-    assert json.loads(body) == {"from": None, "to": "b" * 32, "allow_goto": False, "avoid": []}
+    assert json.loads(body) == {"to": "b" * 32, "allow_goto": False}
 
 
 def test_a_structure_that_is_too_large_to_send_is_left_out() -> None:
     unknown = b'{"node_id": null, "rule": "none", "confidence": 0, "version": 1}'
     with service(200, unknown) as server, asking(server) as maps:
         maps.locate(SITE, "http://shop.example/", ["0" * 32] * (MAX_STRUCTURE + 1))
-    assert json.loads(server.asked[0][3])["structure"] is None
+    assert json.loads(server.asked[0][3]) == {"url": "http://shop.example/"}

@@ -21,7 +21,7 @@ def test_any_free_port_is_taken_for_port_zero() -> None:
 def test_without_a_key_it_refuses_to_bind_beyond_loopback(host: str) -> None:
     with pytest.raises(ServiceError, match="without an API key") as refused:
         reserve(ServeSettings(host=host, port=0))
-    assert "WAYGRAPH_SERVE__API_KEYS" in refused.value.hint
+    assert "WAYGRAPH_SERVE__KEYS_FILE" in refused.value.hint
 
 
 def test_with_a_key_it_binds_beyond_loopback() -> None:

@@ -18,7 +18,9 @@ app = typer.Typer(
 )
 
 #: Modules of `waygraph.cli` in the order in which help lists their commands.
-COMMAND_MODULES = ("index", "login", "ask", "teleport", "sites", "store", "serve", "doctor", "demo")
+COMMAND_MODULES = (
+    "index", "login", "ask", "teleport", "sites", "store", "reencode", "serve", "mcp", "keys", "doctor", "demo"
+)  # fmt: skip
 
 
 @app.callback(invoke_without_command=True)

@@ -1,15 +1,17 @@
-"""`waygraph search` and `waygraph path`: where is it, and how do I get there?"""
+"""`waygraph search`, `waygraph path` and `waygraph navigate`: where is it, and how do I get there?"""
 
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urljoin
 
 import typer
 
+from waygraph.calls import checked
 from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption
 from waygraph.cli.output import clean, print_json, say
-from waygraph.cli.source import open_source, resolve_site, resolve_state
-from waygraph.schemas import PathAnswer, SearchAnswer, StepModel
+from waygraph.cli.source import is_node_id, open_source, resolve_site, resolve_state
+from waygraph.schemas import CurrentPage, NavigateAnswer, NavigateRequest, PathAnswer, SearchAnswer, StepModel
 
 STATE_HELP = "A node id, a unique prefix of one, or a URL of the site."
 
@@ -92,7 +94,7 @@ def path(
             start: str | None = resolve_state(source, key, origin)
         else:
             start = source.site(key).start_node_id if no_goto else None
-        answer = source.path(key, start, goal, not no_goto)
+        answer = source.path(key, start, goal, allow_goto=not no_goto)
     if as_json:
         print_json(answer)
     else:
@@ -120,7 +122,71 @@ def describe_step(step: StepModel) -> str:
     return f"{words} ({', '.join(notes)})" if notes else words
 
 
+def navigate(
+    site: SiteArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The page you look for, in plain words.")],
+    *,
+    intent: Annotated[
+        str, typer.Option("--intent", metavar="TEXT", help="What you want there; helps to choose, is not searched for.")
+    ] = "",
+    origin: Annotated[
+        str | None, typer.Option("--from", metavar="STATE", help="Where you are.", show_default="anywhere")
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option("--select", metavar="WHO", help="Who chooses: top1, rule or llm.", show_default="as configured"),
+    ] = None,
+    store: StoreOption = None,
+    url: UrlOption = None,
+    api_key: ApiKeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the state that is meant and the way to it, in one call, as an agent does.
+
+    Retrieves candidates, chooses one, and prints the cheapest known actions that lead there. STATE is a
+    node id, a unique prefix of one, or a URL, which may be relative; one that the map does not know
+    counts as anywhere.
+
+    \b
+    Examples:
+      waygraph navigate example.org "where can I change my address?"
+      waygraph navigate example.org "open invoices" --intent "pay the oldest one" --from /account
+      waygraph navigate example.org "open invoices" --select rule --json
+    """  # noqa: D301
+    with open_source(store, url, api_key) as source:
+        key = resolve_site(source, site)
+        current = None
+        if origin is not None:
+            current = (
+                CurrentPage(node_id=resolve_state(source, key, origin))
+                if is_node_id(origin)
+                else CurrentPage(url=urljoin(source.site(key).start_url, origin))
+            )
+        answer = source.navigate(
+            checked(NavigateRequest, site=key, query=query, intent=intent, current=current, select=select)
+        )
+    if as_json:
+        print_json(answer)
+    else:
+        print_navigation(answer)
+
+
+def print_navigation(answer: NavigateAnswer) -> None:
+    """Print a chosen state and the way to it for people."""
+    chosen = next((hit for hit in answer.candidates if hit.node_id == answer.node_id), None)
+    if chosen is None:
+        say("Nothing was chosen.")
+    else:
+        say(f"{clean(chosen.title, one_line=True) or '(no title)'}  {chosen.url}  [{chosen.node_id[:8]}]")
+    say(f"Chosen by {answer.selector}: {answer.reason}")
+    for note in answer.notes:
+        say(f"Note: {note}")
+    if answer.path is not None:
+        print_path(answer.path)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("search", short_help="Find the states that answer a question.")(search)
     app.command("path", short_help="Print the actions that lead to a state.")(path)
+    app.command("navigate", short_help="Find the state that is meant, and the way to it.")(navigate)

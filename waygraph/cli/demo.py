@@ -152,7 +152,7 @@ def _ask(source: MapSource, site: str, start: str, question: Question) -> Hit:
             hint="Please report this: the demo's questions have known answers.",
         )
     say(f"     The way to answer {hit.rank} from the start page, by clicking alone:")
-    print_path(source.path(site, start, hit.node_id, False), indent="     ")
+    print_path(source.path(site, start, hit.node_id, allow_goto=False), indent="     ")
     return hit
 
 

@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, print_table, say
-from waygraph.errors import EnvironmentMissing, WaygraphError
+from waygraph.errors import EnvironmentMissing, InvalidInput, WaygraphError
 from waygraph.settings import Settings
 
 NEEDED_PYTHON = (3, 11)
@@ -31,6 +32,13 @@ class Finding:
     fix: str = ""
     needed: bool = True
     """Something works without it when False: its absence is no failure."""
+    checked: bool = False
+    """It was there and did not do what it should, rather than missing."""
+
+    @property
+    def state(self) -> str:
+        """As the table shows it."""
+        return "ok" if self.ok else "wrong" if self.checked else "missing" if self.needed else "none"
 
 
 def check_python() -> Finding:
@@ -76,7 +84,7 @@ def check_gpu() -> Finding:
 
 
 def check_weights(settings: Settings) -> Finding:
-    """The encoder's weights on this machine; nothing is downloaded here."""
+    """The default encoder's weights on this machine; nothing is downloaded here."""
     part = "encoder weights"
     try:
         from pipeline.encode.weights import find_weights
@@ -87,6 +95,38 @@ def check_weights(settings: Settings) -> Finding:
     except ImportError as error:
         return Finding(part, ok=False, found=str(error), fix="Run: pip install 'waygraph[index,weights]'")
     return Finding(part, ok=True, found=f"{weights.folder} ({weights.source})")
+
+
+def check_encoder(settings: Settings, oracle: Path | None) -> list[Finding]:
+    """Load an encoder and see whether it computes what it should; seconds on a GPU, minutes on a CPU."""
+    name = settings.encode.encoder
+    try:
+        from index.graph import SegmentCounts
+        from pipeline.encode.parity import MemoryScreenshots, compare_with_oracle, examine
+        from pipeline.encode.registry import create_encoder
+
+        screenshots = MemoryScreenshots()
+        encoder = create_encoder(settings.encode, screenshots)
+        context = encoder.prepare_site(SegmentCounts(0, {}, {}))
+        dtype = context.get("recipe", {}).get("dtype", "float32")
+        checks = list(examine(encoder, screenshots, context=context, dtype=dtype))
+        if name == "jina-v4":
+            from pipeline.encode.jina_v4.encoder import JinaV4Encoder
+            from pipeline.encode.jina_v4.parity import examine_jina_v4
+
+            assert isinstance(encoder, JinaV4Encoder)  # noqa: S101 - that is its name
+            checks += examine_jina_v4(encoder, screenshots)
+        if oracle is not None:
+            checks += compare_with_oracle(encoder, screenshots, oracle)
+    except WaygraphError as error:
+        return [Finding(name, ok=False, found=error.message, fix=error.hint)]
+    except ImportError as error:
+        return [Finding(name, ok=False, found=str(error), fix="Run: pip install 'waygraph[index]'")]
+    fix = f"The copy of {name} is not what was published, or this is a bug: see docs/encoders.md."
+    return [
+        Finding(f"{name}: {check.name}", check.ok, check.found, "" if check.ok else fix, checked=True)
+        for check in checks
+    ]
 
 
 def check_store(settings: Settings) -> Finding:
@@ -120,30 +160,49 @@ def examine(settings: Settings) -> list[Finding]:
         partial(check_package, "Ray", "ray", "ray", "index"),
         partial(check_package, "Ray Serve", "ray.serve", "ray", "serve"),
         partial(check_package, "Qdrant Edge", "qdrant_edge", "qdrant-edge-py", "index"),
-        partial(check_weights, settings),
+        *([partial(check_weights, settings)] if settings.encode.encoder == "text" else []),
         partial(check_store, settings),
     ]
     return [check() for check in checks]
 
 
-def doctor(*, store: StoreOption = None, as_json: JsonOption = False) -> None:
+def doctor(
+    *,
+    store: StoreOption = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option("--encoder", metavar="NAME", help="Load this encoder, too, and check what it computes."),
+    ] = None,
+    oracle: Annotated[
+        Path | None,
+        typer.Option("--oracle", metavar="FILE", help="Vectors of another implementation to compare with."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Check that everything waygraph needs is here, and say how to fix what is missing.
 
-    Exit code 6 when something that is needed is missing. Nothing is changed or downloaded.
+    Exit code 6 when something that is needed is missing, or an encoder does not compute what it should. Nothing is
+    changed, and nothing downloaded but an encoder that --encoder names and that is not on this machine.
 
     \b
     Examples:
       waygraph doctor
       waygraph doctor --store /data/maps --json
+      waygraph doctor --encoder jina-v4
     """  # noqa: D301 - \b keeps the lines of an example together
-    findings = examine(load_settings({"store": store}))
+    settings = load_settings({"store": store, "encode": {"encoder": encoder}})
+    findings = examine(settings)
+    if encoder is not None:
+        findings += check_encoder(settings, oracle)
+    elif oracle is not None:
+        raise InvalidInput("--oracle compares an encoder.", hint="Name it: --encoder jina-v4.")
     missing = [finding for finding in findings if finding.needed and not finding.ok]
     if as_json:
         print_json({"ok": not missing, "checks": [asdict(finding) for finding in findings]})
     else:
         print_table(
             ["part", "", "found"],
-            [[f.part, "ok" if f.ok else "missing" if f.needed else "none", f.found] for f in findings],
+            [[f.part, f.state, f.found] for f in findings],
         )
         for finding in findings:
             if finding.fix:
@@ -151,9 +210,10 @@ def doctor(*, store: StoreOption = None, as_json: JsonOption = False) -> None:
         say("\nEverything needed is here." if not missing else "")
     if missing:
         names = ", ".join(finding.part for finding in missing)
+        what = "Wrong" if all(finding.checked for finding in missing) else "Missing"
         if as_json:
             raise typer.Exit(EnvironmentMissing.exit_code)
-        raise EnvironmentMissing(f"Missing: {names}.", hint="How to fix each is said above.")
+        raise EnvironmentMissing(f"{what}: {names}.", hint="How to fix each is said above.")
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress
+from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteEncoding, SiteFinished, SitePhase, SiteProgress
 from waygraph.cli.output import clean
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class PlainLines:
                 if time.monotonic() - max(row.shown, row.started) >= _LINE_SECONDS:
                     row.shown = time.monotonic()
                     self._line(f"{site}: {_progress_text(row)}")
+            case SiteEncoding(site=site, done=done, states=states):
+                row = self._rows.setdefault(site, _Row(site, "encoding"))
+                if time.monotonic() - row.shown >= _LINE_SECONDS:
+                    row.shown = time.monotonic()
+                    self._line(f"{site}: encoding: {done} of {states} states")
             case SiteFinished(outcome=outcome):
                 self._rows.pop(outcome.site, None)
                 self._line(f"{outcome.site}: {outcome_text(outcome)}")
@@ -103,7 +108,7 @@ class LiveTable:
         self._rows: dict[str, _Row] = {}
         self._total = 0
         self._finished: list[_Row] = []
-        self._counts = {"published": 0, "failed": 0, "interrupted": 0}
+        self._counts = {"published": 0, "unchanged": 0, "failed": 0, "interrupted": 0}
         self._started = time.monotonic()
 
     def __call__(self, event: JobEvent) -> None:
@@ -116,7 +121,9 @@ class LiveTable:
             case SitePhase(site=site, phase="exploring"):
                 self._rows[site] = _Row(site, "exploring")
             case SitePhase(site=site, phase=phase):
-                self._rows[site].phase = phase
+                self._rows.setdefault(site, _Row(site, phase)).phase = phase
+            case SiteEncoding(site=site, done=done, states=states):
+                self._rows.setdefault(site, _Row(site, "encoding")).phase = f"encoding {done}/{states}"
             case SiteProgress(site=site, progress=progress):
                 if row := self._rows.get(site):
                     row.update(progress)
@@ -174,11 +181,14 @@ def outcome_text(outcome: SiteOutcome) -> str:
     """What happened to a site, in one line."""
     if outcome.error:
         return f"failed: {outcome.error.message}"
-    if outcome.publication is None or outcome.exploration is None:
-        return outcome.status
+    if (made := outcome.publication) is None:
+        return "unchanged: it has these vectors already" if outcome.status == "unchanged" else outcome.status
+    if outcome.exploration is None:
+        encoded = f"{made.encoded} of {made.states} states encoded"
+        return f"published version {made.version}: {encoded} in {outcome.seconds:.1f} s"
     found = outcome.exploration
     partial = f", partial (stopped by {found.stopped_by})" if found.partial else ""
     return (
-        f"published version {outcome.publication.version}: {found.states} states, {found.edges} edges "
+        f"published version {made.version}: {found.states} states, {found.edges} edges "
         f"in {outcome.seconds:.1f} s{partial}"
     )

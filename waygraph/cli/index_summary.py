@@ -81,6 +81,10 @@ def _print_site(outcome: SiteOutcome) -> None:
             f"  encoded {made.encoded} states in {made.encode_seconds:.1f} s ({made.reused} reused), "
             f"published in {made.publish_seconds:.1f} s"
         )
+        for failure in made.failures[:_SHOWN_FAILURES]:
+            say(f"  cannot be found by searching: {failure.url}: {failure.reason}")
+        if made.without_vectors > _SHOWN_FAILURES:
+            say(f"    and {made.without_vectors - _SHOWN_FAILURES} more states")
     say()
 
 

@@ -34,10 +34,6 @@ Written by `make docs` from the commands themselves; edit their docstrings, not 
 """
 
 
-class _Group(Protocol):
-    commands: Mapping[str, _Command]
-
-
 class _Command(Protocol):
     context_class: type[typer.Context]
     context_settings: Mapping[str, list[str]]
@@ -53,18 +49,19 @@ def reference() -> str:
 def _page() -> Iterator[str]:
     root = command()
     yield _INTRODUCTION
-    yield from _section("waygraph", cast("_Command", root), None)
-    for name, sub in cast("_Group", root).commands.items():
-        yield from _section(name, sub, cast("_Command", root))
+    yield from _sections("waygraph", cast("_Command", root), None)
     yield from _exit_codes()
 
 
-def _section(name: str, shown: _Command, parent: _Command | None) -> Iterator[str]:
-    above = None if parent is None else _context(parent, "waygraph", None)
-    yield f"## {name if parent is None else f'waygraph {name}'}\n"
+def _sections(name: str, shown: _Command, above: typer.Context | None) -> Iterator[str]:
+    """The help of a command, then that of its subcommands."""
+    context = _context(shown, name, above)
+    yield f"## {context.command_path}\n"
     yield "```text"
-    yield shown.get_help(_context(shown, name, above)).rstrip()
+    yield shown.get_help(context).rstrip()
     yield "```\n"
+    for below, sub in getattr(shown, "commands", {}).items():
+        yield from _sections(below, sub, context)
 
 
 def _context(shown: _Command, name: str, parent: typer.Context | None) -> typer.Context:

@@ -118,6 +118,8 @@ def _print_site(detail: SiteDetail) -> None:
         say(f"  stand for {detail.stood_for} more pages of the same kind, which were not mapped (skeleton)")
     encoder = detail.encoder
     say(f"  encoder   {encoder.get('name', '?')}, {encoder.get('dim', '?')} numbers per vector")
+    if missing := report.get("without_vectors"):
+        say(f"            {len(missing)} states could not be encoded: searches do not find them (--json says why)")
     if "seconds" in report:
         say(f"  explored  in {report['seconds']:.1f} s")
     if depths := report.get("depths"):

@@ -1,0 +1,185 @@
+"""Retrieve, choose and plan in one call; reports of agents; filters and batches: the API over a small real map."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from index.store import Store
+from index.store.feedback import FeedbackLog
+from pipeline.encode.protocol import Encoder
+from pipeline.encode.registry import create_encoder
+from serve.api import create_api
+from serve.maps import Maps
+from tests.small_map import SmallMap
+from waygraph.errors import InvalidInput, NotFound
+from waygraph.local import StoreMap
+from waygraph.schemas import CurrentPage, Filter, NavigateRequest, WalkedStep, problem_slug
+from waygraph.settings import Settings
+
+SITE = "tea.example"
+MAP = SmallMap(SITE)
+CARDS = "where can I add a credit card?"
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return create_encoder(Settings().encode)
+
+
+@pytest.fixture
+def store(tmp_path: Path, encoder: Encoder) -> Path:
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    opened.publish(MAP.draft(encoder, opened.blobs))
+    return tmp_path / "maps"
+
+
+@pytest.fixture
+def maps(store: Path) -> Iterator[StoreMap]:
+    opened = StoreMap(store)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+async def http(store: Path) -> AsyncIterator[httpx.AsyncClient]:
+    settings = Settings(store=str(store))
+    with Maps(settings) as served:
+        served.open()
+        transport = httpx.ASGITransport(create_api(settings, served))
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            yield client
+
+
+def wanted(**values) -> NavigateRequest:
+    return NavigateRequest.model_validate({"site": SITE, "query": CARDS, **values})
+
+
+def test_one_call_finds_the_state_and_the_way_from_where_the_agent_is(maps):
+    home = MAP.nodes["home"]
+    found = maps.navigate(wanted(current={"url": home.url, "structure": list(home.structure)}))
+    assert found.node_id == MAP.id("cards")
+    assert (found.selector, found.current.rule, found.current.node_id) == ("top1", "exact", home.id)
+    assert "scores best" in found.reason
+    assert found.candidates[0].node_id == found.node_id
+    assert len(found.candidates) == 4
+    assert found.path == maps.path(SITE, home.id, found.node_id)
+
+
+def test_without_a_page_the_way_begins_by_loading_a_url(maps):
+    found = maps.navigate(wanted())
+    assert [step.action.kind for step in found.path.steps] == ["goto", "click"]
+    assert found.current is None
+
+
+def test_a_known_state_is_taken_as_said_and_an_unknown_one_is_refused(maps):
+    found = maps.navigate(wanted(current={"node_id": MAP.id("account")}, allow_goto=False))
+    assert [step.action.name for step in found.path.steps] == ["Cards"]
+    with pytest.raises(NotFound, match="no state"):
+        maps.navigate(wanted(current={"node_id": "0" * 32}))
+
+
+def test_a_page_of_another_site_is_nowhere_and_gotos_lead_back(maps):
+    found = maps.navigate(wanted(current={"url": "https://elsewhere.example/", "structure": []}))
+    assert (found.current.rule, found.current.node_id) == ("none", None)
+    assert found.path.steps[0].action.kind == "goto"
+
+
+def test_when_there_is_no_way_the_choice_stays_and_a_note_says_why(maps):
+    found = maps.navigate(wanted(current={"node_id": MAP.id("returns")}, allow_goto=False, query="welcome to the shop"))
+    assert found.node_id == MAP.id("home")
+    assert found.path is None
+    assert "no path" in found.notes[0]
+
+
+def test_the_rule_may_be_asked_to_choose(maps):
+    found = maps.navigate(wanted(select="rule"))
+    assert (found.selector, found.node_id) == ("rule", MAP.id("cards"))
+
+
+def test_a_language_model_that_is_not_there_cannot_be_asked(maps):
+    with pytest.raises(InvalidInput, match="no language model"):
+        maps.navigate(wanted(select="llm"))
+
+
+async def test_over_http_the_answer_is_the_same(http, maps):
+    over_http = await http.post("/v1/navigate", json={"site": SITE, "query": CARDS})
+    assert over_http.json() == maps.navigate(wanted()).model_dump(mode="json")
+    unknown = await http.post("/v1/navigate", json={"site": "nowhere.example", "query": CARDS})
+    assert (unknown.status_code, problem_slug(unknown.json()["type"])) == (404, "not-found")
+    many = await http.post("/v1/navigate", json={"site": SITE, "query": CARDS, "k": 10**6})
+    assert (many.status_code, problem_slug(many.json()["type"])) == (422, "invalid-input")
+
+
+def walked(outcome: str, source: str = "account", target: str = "cards") -> WalkedStep:
+    (edge,) = [e for e in MAP.edges if (e.source, e.target) == (MAP.id(source), MAP.id(target)) and not e.inherited]
+    return WalkedStep(source=edge.source, target=edge.target, action=edge.action.to_json(), outcome=outcome)
+
+
+def test_what_an_agent_found_broken_is_routed_around_and_marked_when_there_is_no_other_way(maps, store):
+    home, account, cards = MAP.id("home"), MAP.id("account"), MAP.id("cards")
+    before = maps.path(SITE, home, account, allow_goto=False)
+    assert [step.action.name for step in before.steps] == ["Account"]
+    assert maps.feedback(SITE, [walked("gone", "home", "account")]).taken == 1
+    around = maps.path(SITE, home, account, allow_goto=False)
+    assert [step.action.name for step in around.steps] == ["Returns", "Account"]
+    assert not any(step.suspect for step in around.steps)
+    maps.feedback(SITE, [walked("drifted")])
+    only = maps.path(SITE, account, cards)
+    assert [(step.action.name, step.suspect) for step in only.steps] == [("Cards", True)]
+    maps.feedback(SITE, [walked("ok"), walked("ok", "home", "account")])
+    assert maps.path(SITE, account, cards).steps[0].suspect is False
+    assert maps.path(SITE, home, account, allow_goto=False) == before
+    assert [line["outcome"] for line in FeedbackLog(store).read(SITE)] == ["gone", "drifted", "ok", "ok"]
+
+
+async def test_reports_over_http_are_accepted_and_checked(http):
+    report = {"walked": [walked("gone").model_dump(mode="json")]}
+    answer = await http.post(f"/v1/sites/{SITE}/feedback", json=report)
+    assert (answer.status_code, answer.json()) == (202, {"taken": 1, "unknown": 0})
+    report["walked"][0]["outcome"] = "stolen"
+    assert (await http.post(f"/v1/sites/{SITE}/feedback", json=report)).status_code == 422
+    assert (await http.post(f"/v1/sites/{SITE}/feedback", json={"walked": []})).status_code == 422
+
+
+def test_further_ways_are_given_when_asked_for(maps):
+    way = maps.path(SITE, MAP.id("home"), MAP.id("cards"), others=3)
+    assert [len(other.steps) for other in way.others] == [2, 3, 3]
+    assert [way.cost_ms, *(other.cost_ms for other in way.others)] == sorted(
+        [way.cost_ms, *(other.cost_ms for other in way.others)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ({"url_prefix": f"http://{SITE}/account"}, {"account", "cards"}),
+        ({"max_depth": 0}, {"home"}),
+        ({"max_depth": 1}, {"home", "returns", "account"}),
+        ({"max_age_days": 1}, {"home", "returns", "account", "cards"}),
+        ({"max_age_days": 1e-9}, set()),
+        ({"min_score": 5}, set()),
+    ],
+)
+def test_a_filter_leaves_states_out(maps, where, names):
+    found = maps.search(SITE, CARDS, 10, Filter.model_validate(where))
+    assert {hit.node_id for hit in found.hits} == {MAP.id(name) for name in names}
+    assert [hit.rank for hit in found.hits] == [*range(1, len(names) + 1)]
+
+
+async def test_a_batch_answers_each_question_as_if_asked_alone(http):
+    questions = [{"query": CARDS, "k": 2}, {"query": "send something back", "max_depth": 1}]
+    batch = (await http.post("/v1/search/batch", json={"site": SITE, "searches": questions})).json()["answers"]
+    alone = [(await http.post(f"/v1/sites/{SITE}/search", json=question)).json() for question in questions]
+    assert [[hit["node_id"] for hit in each["hits"]] for each in batch] == [
+        [hit["node_id"] for hit in each["hits"]] for each in alone
+    ]
+    bad = await http.post("/v1/search/batch", json={"site": "nowhere.example", "searches": questions})
+    assert (bad.status_code, problem_slug(bad.json()["type"])) == (404, "not-found")
+
+
+def test_where_the_agent_is_may_be_left_empty(maps):
+    assert maps.navigate(wanted(current=CurrentPage())).current is None
