@@ -5,7 +5,9 @@
 PYTHON ?=
 # Where else pip looks for torch: PyTorch's own CPU wheel index keeps the environment small, see pytorch.org/get-started.
 TORCH_INDEX ?=
-# Options of a benchmark: make bench-retrieval ARGS="--store maps --site example.org"
+# How many processes `make test` runs tests in; 0: none but its own, one test after the other.
+PROCESSES ?= 2
+# Options of a benchmark: make bench-retrieval ARGS="--split test"
 ARGS ?=
 # Where `make demo` leaves its store and its screenshot.
 DEMO_OUTPUT ?= demo-output
@@ -14,7 +16,7 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-by-make
-BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness
+BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy $(BENCHES)
@@ -39,7 +41,7 @@ test: $(INSTALLED) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile
 	@echo "All checks passed."
 
 lint: $(INSTALLED)

@@ -36,7 +36,9 @@ LOOK = """() => {
     return "/" + steps.join("/");
   };
   const page = document.documentElement;
+  const modal = document.querySelector("dialog:modal");
   const exposed = (element) => {
+    if (modal && !modal.contains(element)) return false;
     if (!element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
     if (element.closest("[aria-hidden=true], [inert], svg svg, svg *")) return false;
     const box = element.getBoundingClientRect();

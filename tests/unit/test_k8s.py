@@ -277,5 +277,5 @@ def test_the_health_check_asks_the_port_that_is_served():
 def test_ci_runs_the_test_command_of_the_readme():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111
-    assert script.read_text().rstrip().endswith("make test")
+    assert "make test" in script.read_text().splitlines()[-1]
     assert "make test" in (ROOT / "README.md").read_text()

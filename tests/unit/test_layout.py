@@ -12,7 +12,9 @@ from waygraph.cli.reference import reference
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("waygraph", "index", "pipeline", "serve")
-LEAVES = {f"waygraph.{name}" for name in ("errors", "settings", "schemas", "cluster", "patterns", "rules_file")}
+LEAVES = {
+    f"waygraph.{name}" for name in ("errors", "settings", "schemas", "cluster", "patterns", "rules_file", "key_file")
+}
 HEAVY = ("torch", "ray", "pyarrow", "numpy", "transformers", "qdrant_client", "qdrant_edge", "fastapi", "PIL")
 
 FRONT_DOORS = tuple(
@@ -25,7 +27,8 @@ ALLOWED = {
     "pipeline.browser": ("index.graph",),
     "pipeline": ("index",),
     "index": (),
-    "serve": ("index", "pipeline.encode"),
+    "serve.mcp": ("waygraph.client", "waygraph.source"),
+    "serve": ("index", "pipeline.encode", "pipeline.browser.fingerprint"),
 }
 
 
