@@ -202,6 +202,24 @@ async def test_nobody_waits_for_a_page_whose_process_crashed():
         assert not lease.is_stale
 
 
+async def test_documents_that_were_left_do_not_pile_up_in_the_memory_of_their_process(monkeypatch):
+    async def documents_after(loads: int) -> int:
+        page = await lease.browser.new_page()
+        view = PageView(page, Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY)
+        for number in range(loads):
+            await view.goto(f"data:text/html,<title>{number}</title><p>Page {number}")
+        devtools = await page.context.new_cdp_session(page)
+        await devtools.send("Performance.enable")
+        metrics = (await devtools.send("Performance.getMetrics"))["metrics"]
+        await page.close()
+        return next(int(metric["value"]) for metric in metrics if metric["name"] == "Documents")
+
+    async with pool_of(limits=Limits()) as pool, pool.lease() as lease:
+        assert await documents_after(20) > 15  # Chromium keeps them until memory is short
+        monkeypatch.setattr("pipeline.browser.view.DOCUMENTS_PER_COLLECTION", 10)
+        assert await documents_after(20) < 5
+
+
 OWNER = """
 import asyncio, json, os, sys
 from tests.integration.test_supervise import BrowserPool, launcher
