@@ -68,7 +68,7 @@ class Asker:
         return answer["result"].get("value")
 
     async def collect_garbage(self) -> None:
-        """Have the page's process free the documents that were left: for hundreds of megabytes it does not by itself."""
+        """Have the process of the page free the documents that were left; it keeps hundreds of megabytes of them."""
         await self.within((await self._session()).send("HeapProfiler.collectGarbage"))
 
     async def _session(self) -> CDPSession:
