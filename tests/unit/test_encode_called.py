@@ -1,9 +1,11 @@
 """What other states call a state: names of the edges that lead to it, and the words beside them."""
 
 import random
+from dataclasses import replace
 
 from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment
-from pipeline.encode.called import BESIDE_WORDS, MAX_NAMES, with_names
+from pipeline.encode.called import BESIDE_WORDS, MAX_NAMES, by_node, with_names
+from pipeline.encode.protocol import content_key
 
 BOX = Box(0, 0, 10, 10)
 
@@ -95,3 +97,13 @@ def test_a_new_name_is_a_new_content_and_no_name_keeps_the_old_one():
     named = with_names(graph, plain)
     assert named[0].content_hash == plain[0].content_hash
     assert named[1].content_hash != plain[1].content_hash
+
+
+def test_a_state_that_is_called_otherwise_is_encoded_anew_by_who_reads_and_not_by_who_sees():
+    def key(name: str, reads: str) -> str:
+        observations = [seen("home"), replace(seen("cart"), screenshot="picture")]
+        graph = InteractionGraph((node(o.node_id) for o in observations), [edge("home", "cart", name)])
+        return content_key(by_node(graph, observations)["cart"], reads)
+
+    assert key("Basket", "text") != key("Trolley", "text")
+    assert key("Basket", "screenshot") == key("Trolley", "screenshot")
