@@ -206,7 +206,7 @@ def pairs(capture: SiteCapture, source: StoreMap) -> Iterator[tuple[Node, Node, 
 
 def _has_way(source: StoreMap, site: str, begin: str, target: str, *, allow_goto: bool) -> bool:
     try:
-        source.path(site, begin, target, allow_goto)
+        source.path(site, begin, target, allow_goto=allow_goto)
         source.path(site, None, begin)
     except NoPath:
         return False
