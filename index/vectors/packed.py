@@ -25,8 +25,6 @@ from waygraph.errors import InvalidInput
 ROWS_PER_CHUNK = 6_000
 #: A GPU wants larger bites.
 ROWS_PER_CHUNK_ON_GPU = 262_144
-#: Kernels for few query rows in half precision are 10 times slower than those for this many.
-_LEAST_HALF_PRECISION_QUERY_ROWS = 16
 
 K = TypeVar("K")
 
@@ -88,14 +86,15 @@ class PackedIndex:
 
 def scored(query: NDArray[np.float32], pages: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     """MaxSim of some pages in float32, shape (pages,); for a few that are scored once, packing would cost more."""
-    columns = torch.from_numpy(query).t().contiguous()
+    asked = torch.from_numpy(query)
 
     def best_rows(mine: Sequence[NDArray[np.floating]]) -> list[torch.Tensor]:
         best = []
         # A few pages at a time, so that what is converted for one product is still in the cache for it.
         for few in _by_rows(mine, len, ROWS_PER_CHUNK):
             rows = torch.cat([torch.from_numpy(page) for page in few]).float()
-            best += [products.amax(0) for products in torch.split(rows @ columns, [len(page) for page in few])]
+            products = torch.split(asked @ rows.t(), [len(page) for page in few], dim=1)
+            best += [product.amax(1) for product in products]
         return best
 
     best = [products for share in spread(best_rows, pages) for products in share]
@@ -164,11 +163,11 @@ class PackedRows:
 
     def _exact(self, query: NDArray[np.float32], chosen: NDArray[np.intp]) -> list[float]:
         # Not `maxsim`: NumPy's threads and torch's would wait for each other's turn on the CPU.
-        columns = torch.from_numpy(query).double().t().contiguous()
+        rows = torch.from_numpy(query).double()
 
         def scores(mine: Sequence[int]) -> list[float]:
             pages = (torch.from_numpy(self._originals[self.ids[i]]).double() for i in mine)
-            return [float((page @ columns).amax(0).mean()) for page in pages]
+            return [float((rows @ page.t()).amax(1).mean()) for page in pages]
 
         return [score for share in spread(scores, chosen.tolist()) for score in share]
 
@@ -187,17 +186,19 @@ class PackedRows:
             return np.zeros(0), np.zeros(0)
         exact = torch.from_numpy(query)
         rounded = exact.to(self._dtype)
-        # Repeating a row of a short query costs less than the slow kernels for short ones.
-        missing = 0 if self._dtype == torch.float32 else max(0, _LEAST_HALF_PRECISION_QUERY_ROWS - len(query))
-        columns = torch.cat([rounded, rounded[-1:].expand(missing, -1)]).to(self._device).t().contiguous()
+        asked = rounded.to(self._device)
 
         def best_rows(mine: Sequence[_Chunk]) -> torch.Tensor:
-            return torch.cat([(chunk.rows @ columns).view(chunk.pages, chunk.length, -1).amax(1) for chunk in mine])
+            # A row of products for each row of the query, so that what a maximum is taken of lies side by side.
+            products = (asked @ chunk.rows.t() for chunk in mine)
+            return torch.cat(
+                [row.view(len(query), c.pages, c.length).amax(2) for row, c in zip(products, mine, strict=True)], dim=1
+            )
 
         on_cpu = self._device.type == "cpu"
-        best = torch.cat(spread(best_rows, self._chunks)) if on_cpu else best_rows(self._chunks)
-        values = best[:, : len(query)].to("cpu", torch.float64).numpy()
-        scores = values.mean(axis=1)
+        best = torch.cat(spread(best_rows, self._chunks), dim=1) if on_cpu else best_rows(self._chunks)
+        values = best.to("cpu", torch.float64).numpy()
+        scores = values.mean(axis=0)
         lengths = torch.linalg.vector_norm(exact.double(), dim=1).mean().item()
         lost = torch.linalg.vector_norm(exact.double() - rounded.double(), dim=1).mean().item()
         # Cauchy-Schwarz for what rounding took from either side; a float32 sum's error; rounding of the result.
@@ -205,7 +206,7 @@ class PackedRows:
         summing = query.shape[1] * torch.finfo(torch.float32).eps * 2
         if not on_cpu:
             summing += 4 * unit  # GPUs may sum in the type of the operands
-        outcome = unit * np.abs(values).mean(axis=1)
+        outcome = unit * np.abs(values).mean(axis=0)
         errors = lost * self._norms + (lengths + lost) * self._rounded + summing * lengths * self._norms + outcome
         return scores, errors
 
