@@ -151,8 +151,13 @@ class Catalog:
         """
         with self._lock:
             opened = {site: shared.version for site, shared in self._open.items()}
+        if not opened:
+            return []
+        heads = self.store.heads()
         changed = []
         for site, version in sorted(opened.items()):
+            if heads.get(site) == version:
+                continue
             with self._site_lock(site):
                 try:
                     current = self.store.head(site)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from index.catalog import OpenMap
 from index.graph import Action, Edge, PathStep
-from index.store.feedback import FeedbackLog
+from index.store.feedback import FeedbackNotes
 from waygraph.errors import StoreError
 from waygraph.schemas import ActionModel, FeedbackAnswer, WalkedStep
 
@@ -62,7 +62,7 @@ class Feedback:
         self._failed: dict[str, OrderedDict[_Step, float]] = {}
         self._unwritable = ""
 
-    def take(self, opened: OpenMap, walked: Iterable[WalkedStep], notes: FeedbackLog) -> FeedbackAnswer:
+    def take(self, opened: OpenMap, walked: Iterable[WalkedStep], notes: FeedbackNotes) -> FeedbackAnswer:
         """Take a report on one site; steps that its current version does not hold are counted, and not kept."""
         known: list[tuple[_Step, WalkedStep]] = []
         unknown = 0
@@ -99,7 +99,7 @@ class Feedback:
             found += avoided(opened, source or None, action, target)
         return found
 
-    def _note(self, opened: OpenMap, walked: list[WalkedStep], notes: FeedbackLog) -> None:
+    def _note(self, opened: OpenMap, walked: list[WalkedStep], notes: FeedbackNotes) -> None:
         """Write the report down for maintenance. A store that cannot be written is said once, not with every report."""
         try:
             notes.add(opened.site, opened.version, [each.model_dump(mode="json") for each in walked])

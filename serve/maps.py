@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Self
 from urllib.parse import urlsplit
@@ -13,7 +14,6 @@ from index.catalog import Catalog, FoundNode, OpenMap
 from index.graph import Node, Path
 from index.graph.alternatives import alternatives
 from index.store import Manifest, Store
-from index.store.feedback import FeedbackLog
 from index.vectors.engines import Engines
 from index.vectors.multivector import MultiVector
 from index.vectors.protocol import VectorIndex
@@ -21,7 +21,7 @@ from serve import answers
 from serve.encoding import QueryEncoder
 from serve.feedback import Avoided, Feedback, action_of, avoided
 from serve.navigate import Navigator
-from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError, WaygraphError
+from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NoStore, NotFound, StoreError, WaygraphError
 from waygraph.schemas import (
     AvoidedStep,
     FeedbackAnswer,
@@ -77,7 +77,8 @@ class Maps:
         """
         with self._lock:
             if self._catalog is None and _is_there(self._settings.store):
-                self._catalog = Catalog(Store.open(self._settings.store), self._make_index)
+                with suppress(NoStore):  # a bucket in which nothing was indexed yet
+                    self._catalog = Catalog(Store.open(self._settings.store), self._make_index)
 
     def refresh(self) -> list[str]:
         """Pick up new versions, new sites and removed sites; returns the sites that changed."""
@@ -269,7 +270,7 @@ class Maps:
     def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
         """Take a report on steps that an agent walked: failures are routed around at once, all is kept."""
         with self._map(site) as opened:
-            return self._feedback.take(opened, walked, FeedbackLog(FilePath(self._open_catalog().store.location)))
+            return self._feedback.take(opened, walked, self._open_catalog().store.feedback)
 
     def node(self, site: str, node_id: str) -> NodeAnswer:
         """One state and what can be done from it. A unique beginning of an id (4 digits or more) is enough.

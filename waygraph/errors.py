@@ -116,6 +116,18 @@ class StoreError(WaygraphError):
     exit_code, http_status, slug, title = 7, 503, "store", "Store not usable"
 
 
+class NoStore(StoreError):
+    """There is nothing at the store's place yet."""
+
+    slug, title = "no-store", "No store"
+
+
+class NewerSchema(StoreError):
+    """A newer waygraph wrote this; it is not damaged, and must not be mended."""
+
+    slug, title = "newer-schema", "Newer schema"
+
+
 class PublishConflict(StoreError):
     """Another writer published this version first."""
 

@@ -332,7 +332,7 @@ class Settings(BaseSettings):
     )
 
     store: str = "maps"
-    """Folder (later: object store URL) that holds the maps."""
+    """Where the maps are: a folder, or `s3://bucket/prefix` (docs/store.md)."""
     capture: CaptureProfile = CaptureProfile()
     browser: BrowserSettings = BrowserSettings()
     explore: ExploreSettings = ExploreSettings()

@@ -78,8 +78,7 @@ class MapDraft:
     @property
     def blobs(self) -> set[str]:
         """Content hashes of everything beside the tables: what states looked like, and what became of elements."""
-        fates = self.report.get("fates", "")
-        return blobs_named_by(self.observations.values()) | ({fates} if isinstance(fates, str) and fates else set())
+        return blobs_named_by(self.observations.values()) | fates_blob(self.report)
 
     @property
     def counts(self) -> Counts:
@@ -107,3 +106,9 @@ class MapVersion:
     observations: Mapping[str, Observation]
     pages: Mapping[str, EncodedPage]
     recognition: Recognition = field(default_factory=Recognition)
+
+
+def fates_blob(report: Mapping[str, Any]) -> set[str]:
+    """The blob that a run's report names, if it does."""
+    fates = report.get("fates", "")
+    return {fates} if isinstance(fates, str) and fates else set()

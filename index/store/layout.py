@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from index.store.manifest import SCHEMA, check_schema, checked_site_key, damaged
 from waygraph.errors import StoreError
 
 MARKER = "store.json"
+HEAD = "HEAD"
 _FORMAT = "waygraph-store"
 NODES, EDGES, VECTORS, MANIFEST = "nodes.parquet", "edges.parquet", "vectors.parquet", "manifest.json"
 TABLES = (NODES, EDGES, VECTORS)
@@ -20,14 +22,50 @@ TABLES = (NODES, EDGES, VECTORS)
 RECOGNITION = "recognition.parquet"
 
 
+#: Held by a garbage collection while it deletes blobs.
+GC_CLAIM = "gc.claim"
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
+
 def local_path(location: str) -> Path:
     """The folder that a location (a path or a `file://` URL) names; StoreError for other URLs."""
-    parts = urlsplit(location)
     if "://" not in location:
         return Path(location).expanduser().absolute()
+    parts = urlsplit(location)
     if parts.scheme != "file" or parts.netloc not in {"", "localhost"}:
-        raise StoreError(f"Stores at {parts.scheme}:// are not supported yet.", hint="Use a local folder.")
+        raise StoreError(f"Nothing is kept at {parts.scheme}:// addresses.", hint=_LOCATIONS)
     return Path(unquote(parts.path))
+
+
+def bucket_and_prefix(location: str) -> tuple[str, str] | None:
+    """What an `s3://bucket/prefix` URL names; None for other locations.
+
+    Raises
+    ------
+    StoreError
+        When it is one, but holds something else than a bucket and a prefix.
+
+    >>> bucket_and_prefix("s3://maps-of-us/team/a/"), bucket_and_prefix("/data/maps")
+    (('maps-of-us', 'team/a'), None)
+    """
+    if not location.lower().startswith("s3://"):
+        return None
+    bucket, _, prefix = location[len("s3://") :].partition("/")
+    if "@" in bucket:
+        # Not repeated: it may be a key.
+        raise StoreError("The store's URL holds credentials, which would end up in reports.", hint=_CREDENTIALS)
+    if not _BUCKET.fullmatch(bucket):
+        raise StoreError(f"'{location}' names no bucket.", hint="Write s3://bucket or s3://bucket/prefix.")
+    prefix = prefix.strip("/")
+    if "?" in prefix or "#" in prefix or "//" in prefix or {".", ".."} & set(prefix.split("/")):
+        raise StoreError(f"'{location}' is more than a bucket and a prefix.", hint=_CREDENTIALS)
+    return bucket, prefix
+
+
+_LOCATIONS = "A store is a local folder, or s3://bucket/prefix."
+_CREDENTIALS = (
+    "Endpoint, region and credentials come from AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY."
+)
 
 
 def marker_content() -> bytes:
@@ -50,7 +88,7 @@ def check_marker(content: bytes, path: str) -> None:
 
 def head_path(site: str) -> str:
     """The file that names a site's published versions."""
-    return f"sites/{checked_site_key(site)}/HEAD"
+    return f"sites/{checked_site_key(site)}/{HEAD}"
 
 
 def claim_path(site: str, number: int) -> str:
@@ -68,17 +106,41 @@ _HINTS = {
     errno.EPERM: "Change its permissions or use another folder.",
     errno.EROFS: "Its file system is mounted read-only: use another folder.",
     errno.ENOSPC: "The disk is full: make room and run the command again.",
+    errno.EFBIG: "Files may not be that large here (ulimit -f, or the file system's limit): raise it.",
     errno.EDQUOT: "The quota is used up: make room and run the command again.",
     errno.ENOTDIR: "Part of the path is a file: use another folder.",
     errno.EEXIST: "Part of the path is a file: use another folder.",
 }
 
 
+#: What object stores say, and pyarrow and boto3 repeat, in texts alone.
+_TEXT_HINTS = (
+    (
+        re.compile("AccessDenied|ACCESS_DENIED|Forbidden|status 403|AllAccessDisabled"),
+        "Does the bucket's policy allow it?",
+    ),
+    (
+        re.compile("InvalidAccessKeyId|SignatureDoesNotMatch|INVALID_ACCESS_KEY_ID|credentials", re.IGNORECASE),
+        _CREDENTIALS,
+    ),
+    (re.compile("NoSuchBucket|NO_SUCH_BUCKET"), "Make the bucket first; waygraph makes none."),
+    (
+        re.compile("QuotaExceeded|InsufficientStorage|InsufficientCapacity|StorageFull|status 507", re.IGNORECASE),
+        "Make room, and run the command again.",
+    ),
+    (
+        re.compile("NETWORK_CONNECTION|Could not connect|timed? ?out|SlowDown", re.IGNORECASE),
+        "Can AWS_ENDPOINT_URL be reached?",
+    ),
+)
+
+
 @contextmanager
 def explained(doing: str) -> Iterator[None]:
-    """Turn failures of the disk into StoreErrors that say what was being done."""
+    """Turn failures of a disk or an object store into StoreErrors that say what was being done."""
     try:
         yield
     except OSError as error:
-        hint = _HINTS.get(error.errno or 0, "Check the folder and the disk.")
-        raise StoreError(f"Cannot {doing}: {error.strerror or error}.", hint=hint) from error
+        reason = str(error.strerror or error).rstrip(".")
+        known = _HINTS.get(error.errno or 0) or next((hint for text, hint in _TEXT_HINTS if text.search(reason)), None)
+        raise StoreError(f"Cannot {doing}: {reason}.", hint=known or "Check the store's place.") from error

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from index.graph import UrlPolicy
-from waygraph.errors import InvalidInput, StoreError
+from waygraph.errors import InvalidInput, NewerSchema, StoreError
 
 #: Raised when a reader of an older version could misread what is written.
 SCHEMA = 1
@@ -148,13 +148,22 @@ class Head(_Document):
     current: int | None = None
     """The version that readers get; None: the site was removed."""
     last: int = 0
-    """The highest number ever published; it never goes back, so a number never means two things."""
+    """The highest number that was ever published or used up; it never goes back, so a number never means two things."""
     versions: dict[int, str] = {}
     """SHA-256 of the manifest of every published version."""
 
     def with_version(self, version: int, manifest_sha256: str) -> Head:
         """The head after publishing `version`."""
         return Head(current=version, last=version, versions={**self.versions, version: manifest_sha256})
+
+    def used_up(self, version: int) -> Head:
+        """The head after which `version` cannot be published any more."""
+        return Head(current=self.current, last=max(self.last, version), versions=self.versions)
+
+    def without(self, versions: Collection[int]) -> Head:
+        """The head after removing versions, none of them the current one."""
+        left = {number: sha256 for number, sha256 in self.versions.items() if number not in versions}
+        return Head(current=self.current, last=self.last, versions=left)
 
     def removed(self) -> Head:
         """The head after removing the site."""
@@ -175,12 +184,12 @@ def url_policy_from(settings: Mapping[str, Any]) -> UrlPolicy:
 
 
 def check_schema(document: object, path: str) -> None:
-    """Refuse a document of a newer waygraph (StoreError), and one without a schema number (TypeError)."""
+    """Refuse a document of a newer waygraph (NewerSchema), and one without a schema number (TypeError)."""
     number = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(number, int):
         raise TypeError("it has no schema number")
     if number > SCHEMA:
-        raise StoreError(
+        raise NewerSchema(
             f"{path} has schema {number}; this waygraph reads up to {SCHEMA}.",
             hint="Upgrade waygraph, or use another store.",
         )

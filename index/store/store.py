@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
@@ -15,25 +16,29 @@ from index.graph import InteractionGraph
 from index.graph.recognition import NO_RECOGNITION
 from index.store import tables
 from index.store.blobs import BlobStore, blob_path
-from index.store.commit import Commit, Lease, LocalCommit
-from index.store.draft import MapDraft, MapVersion
+from index.store.commit import Commit, Lease
+from index.store.draft import MapDraft, MapVersion, fates_blob
+from index.store.feedback import FeedbackLog, FeedbackNotes, FeedbackObjects
 from index.store.layout import (
+    HEAD,
     MANIFEST,
     MARKER,
+    NODES,
     RECOGNITION,
     TABLES,
     check_marker,
     claim_path,
     explained,
     head_path,
-    local_path,
     marker_content,
     version_folder,
 )
+from index.store.local import LocalCommit
 from index.store.manifest import Head, Manifest, checked_site_key, damaged, is_site_key
+from index.store.places import place_of
 from index.store.recognition import read_recognition
 from index.store.version_files import parse_table, write_version
-from waygraph.errors import InvalidInput, NotFound, PublishConflict, StoreError
+from waygraph.errors import InvalidInput, NoStore, NotFound, PublishConflict, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +47,7 @@ _PUBLISH_ATTEMPTS = 100
 
 
 class Store:
-    """A folder of maps: `sites/<site-key>/versions/<n>/`, `sites/<site-key>/HEAD`, `blobs/`, `runs/`.
+    """A place of maps: `sites/<site-key>/versions/<n>/`, `sites/<site-key>/HEAD`, `blobs/`, `runs/`.
 
     A version is written completely and made durable under a number that its writer claimed exclusively; then one
     compare-and-swap of the site's `HEAD` publishes it. So a crash at any instant leaves the version before, and two
@@ -51,19 +56,25 @@ class Store:
 
     Reading goes through `pyarrow.fs`, the few guarantees of writing through `Commit`. Safe to use from many threads and
     processes.
+
+    Attributes
+    ----------
+    location : a path or URL, for people.
+    files, commit : for what looks after whole stores (`gc`, `checks`, `copying`); paths are relative to the store.
+
     """
 
     def __init__(self, location: str, files: fs.FileSystem, commit: Commit) -> None:
         self.location = location
-        self._files = files
-        self._commit = commit
+        self.files = files
+        self.commit = commit
         self.blobs = BlobStore(files, commit)
 
     @classmethod
     def open(cls, location: str, *, create: bool = False) -> Self:
-        """Open the store at a local path or `file://` URL.
+        """Open the store at a local path, a `file://` or an `s3://bucket/prefix` URL.
 
-        With `create`, a folder that is missing or empty becomes a store, and the folder must be writable.
+        With `create`, a place that is missing or empty becomes a store, and it must be writable. A bucket is not made.
 
         Raises
         ------
@@ -72,30 +83,31 @@ class Store:
             written by a newer schema.
 
         """
-        root = local_path(location)
-        with explained(f"open the store {root}"):
-            commit = LocalCommit(root)
-            store = cls(str(root), fs.SubTreeFileSystem(str(root), fs.LocalFileSystem()), commit)
+        place = place_of(location)
+        store = cls(place.location, place.files, place.commit)
+        with explained(f"open the store {store.location}"):
             if create:
-                commit.make_root()
+                place.commit.make_root()
             marker = store._read_marker()
             if marker is None and create:
                 # When another process is faster, its marker serves as well as ours.
-                store._commit.swap(MARKER, None, marker_content())
+                place.commit.create(MARKER, marker_content())
                 marker = store._read_marker()
             if marker is None:
-                raise StoreError(f"There is no store in {root}.", hint="Check the path, or make a map: waygraph index.")
-            if create and not os.access(root, os.W_OK | os.X_OK, effective_ids=True):
-                raise StoreError(f"The store {root} is not writable.", hint="Change its permissions or use another.")
+                raise NoStore(
+                    f"There is no store in {store.location}.", hint="Check the path, or make a map: waygraph index."
+                )
+            if create:
+                place.commit.check_writable(MARKER)
         return store
 
     def _read_marker(self) -> bytes | None:
         """The marker; None when the folder is missing or empty."""
         content = self._read(MARKER)
         if content is None:
-            selector = fs.FileSelector(".", allow_not_found=True)
+            selector = fs.FileSelector("", allow_not_found=True)
             # A store in the making: another process is about to link its marker.
-            others = [e for e in self._files.get_file_info(selector) if not e.base_name.startswith(f".{MARKER}.")]
+            others = [e for e in self.files.get_file_info(selector) if not e.base_name.startswith(f".{MARKER}.")]
             if others and (content := self._read(MARKER)) is None:
                 raise StoreError(
                     f"{self.location} is not empty and not a waygraph store.",
@@ -105,12 +117,37 @@ class Store:
             check_marker(content, f"{self.location}/{MARKER}")
         return content
 
+    @property
+    def feedback(self) -> FeedbackNotes:
+        """What agents reported of its maps."""
+        if isinstance(self.commit, LocalCommit):
+            return FeedbackLog(Path(self.location))
+        return FeedbackObjects(self.location, self.files, self.commit)
+
     def sites(self) -> list[str]:
         """Keys of the mapped sites, sorted."""
+        return sorted(self.heads())
+
+    def heads(self) -> dict[str, int | None]:
+        """Numbers of the current versions of all mapped sites; None: its `HEAD` is damaged, as opening it will say.
+
+        One look at the whole store, which costs an object store a request for a thousand sites.
+        """
+        found: dict[str, int | None] = {}
         with explained(f"list the sites of {self.location}"):
-            entries = self._files.get_file_info(fs.FileSelector("sites", allow_not_found=True))
-            names = sorted(entry.base_name for entry in entries if is_site_key(entry.base_name))
-            return [name for name in names if self._is_mapped(name)]
+            for site, content in self.commit.registers("sites", HEAD).items():
+                if not is_site_key(site):
+                    continue
+                try:
+                    current = Head.from_bytes(content, f"{self.location}/{head_path(site)}").current
+                except StoreError as error:
+                    # Opening or removing it says what is wrong; the other sites are not to suffer.
+                    log.warning("%s", error)
+                    found[site] = None
+                else:
+                    if current is not None:
+                        found[site] = current
+        return found
 
     def head(self, site: str) -> int:
         """Number of the current version of a site.
@@ -175,11 +212,12 @@ class Store:
         draft.check()
         with explained(f"publish '{draft.site}' in {self.location}"):
             blobs = sorted(draft.blobs)
-            if missing := [digest for digest in blobs if not self.blobs.has(digest)]:
+            if missing := self.blobs.keep(blobs):
                 raise InvalidInput(
-                    f"The map of '{draft.site}' names blob '{missing[0]}', which the store does not hold."
+                    f"The map of '{draft.site}' names blob '{missing[0]}', which the store does not hold.",
+                    hint="Was it collected since the exploration began? Explore it anew: waygraph index --fresh.",
                 )
-            self._commit.persist(map(blob_path, blobs))
+            self.commit.persist(map(blob_path, blobs))
             for _ in range(_PUBLISH_ATTEMPTS):
                 number, lease = self._claim_number(draft.site)
                 try:
@@ -208,34 +246,88 @@ class Store:
                     raw, head = self._head(site)
                 except StoreError:
                     # A damaged HEAD must not keep a site from being removed; the folders tell which numbers were used.
-                    raw, head = self._read(head_path(site)), Head(last=max(self._numbers(site, "versions"), default=0))
-                swapped = self._commit.swap(head_path(site), raw, head.removed().to_bytes())
+                    raw, head = (
+                        self.commit.register(head_path(site)),
+                        Head(last=max(self._numbers(site, "versions"), default=0)),
+                    )
+                swapped = self.commit.swap(head_path(site), raw, head.removed().to_bytes())
             self._delete_leftovers(site)
+
+    def drop(self, site: str, versions: Collection[int]) -> list[int]:
+        """Remove versions of a site, but never the current one, and what crashed writers left; returns which it were.
+
+        Their blobs stay.
+        """
+        with explained(f"remove versions of '{site}' from {self.location}"):
+            while True:
+                raw, head = self._head(site)
+                gone = sorted(head.versions.keys() & set(versions) - {head.current})
+                if not gone or self.commit.swap(head_path(site), raw, head.without(gone).to_bytes()):
+                    break
+            self._delete_leftovers(site)
+        return gone
+
+    def blobs_of(self, site: str, version: int) -> set[str]:
+        """Content hashes of all blobs that a version names (StoreError when that cannot be told)."""
+        manifest = self.manifest(site, version)
+        try:
+            named = tables.blobs_in(self._read_table(manifest, NODES))
+        except (pa.ArrowException, KeyError) as error:
+            folder = f"{self.location}/{version_folder(site, version)}"
+            raise damaged(folder, f"its table of states cannot be read ({error})") from error
+        return named | fates_blob(manifest.report)
+
+    def read_head(self, site: str) -> tuple[bytes | None, Head]:
+        """What is published of a site, mapped or not, and the value of the register that says it."""
+        checked_site_key(site)
+        return self._head(site)
+
+    def numbers(self, site: str) -> list[int]:
+        """Numbers of all versions that have files, published or not, sorted."""
+        return sorted(self._numbers(checked_site_key(site), "versions"))
+
+    def version_files(self, site: str, version: int) -> dict[str, bytes]:
+        """All files of a published version by name, checked against their hashes."""
+        manifest = self.manifest(site, version)
+        folder = version_folder(site, version)
+        files = {MANIFEST: self._read_of(site, version, f"{folder}/{MANIFEST}")}
+        for name, entry in manifest.files.items():
+            content = self._read_of(site, version, f"{folder}/{name}")
+            if hashlib.sha256(content).hexdigest() != entry.sha256:
+                raise damaged(f"{self.location}/{folder}/{name}", "its content does not match its hash")
+            files[name] = content
+        return files
+
+    def write_version_files(self, site: str, version: int, files: Mapping[str, bytes]) -> None:
+        """Write the files of a version durably, whose number is the caller's (by its claim, or since it mends it)."""
+        folder = version_folder(site, version)
+        for name, content in files.items():
+            self.commit.put(f"{folder}/{name}", content)
+        self.commit.persist(f"{folder}/{name}" for name in files)
+
+    def read_file(self, path: str) -> bytes | None:
+        """A file of the store as it is, unchecked; None when there is none."""
+        return self._read(path)
 
     def write_run(self, run_id: str, name: str, content: bytes) -> str:
         """Store a file of a run (a report, a journal) durably, replacing an earlier one; returns its path."""
-        for part in (run_id, name):
-            if not _RUN_NAME.fullmatch(part):
-                raise InvalidInput(
-                    f"'{part}' cannot name a run or its file.", hint="Use letters, digits, '.', '_', '-'."
-                )
-        path = f"runs/{run_id}/{name}"
+        path = _run_path(run_id, name)
         with explained(f"write {self.location}/{path}"):
-            self._commit.put(path, content)
-            self._commit.persist([path])
+            self.commit.put(path, content)
+            self.commit.persist([path])
         return f"{self.location}/{path}"
 
-    def _is_mapped(self, site: str) -> bool:
-        try:
-            return self._head(site)[1].current is not None
-        except StoreError as error:
-            # It is there, and opening or removing it says what is wrong; the other sites are not to suffer.
-            log.warning("%s", error)
-            return True
+    def read_run(self, run_id: str, name: str) -> bytes:
+        """What `write_run` stored (NotFound)."""
+        path = _run_path(run_id, name)
+        if (content := self._read(path)) is None:
+            raise NotFound(f"There is no {self.location}/{path}.", hint="Look into the store's runs.")
+        return content
 
     def _head(self, site: str) -> tuple[bytes | None, Head]:
         path = head_path(site)
-        content = self._read(path)
+        with explained(f"read {self.location}/{path}"):
+            content = self.commit.register(path)
         return content, Head() if content is None else Head.from_bytes(content, f"{self.location}/{path}")
 
     def _known_head(self, site: str) -> tuple[int, Head]:
@@ -250,18 +342,18 @@ class Store:
         number = max([self._head(site)[1].last, *self._numbers(site, "versions"), *self._numbers(site, "claims")])
         while True:
             number += 1
-            if lease := self._commit.claim(claim_path(site, number)):
+            if lease := self.commit.claim(claim_path(site, number)):
                 # Since the numbers were listed, another writer may have published this one and released its claim.
                 if self._head(site)[1].last < number and number not in self._numbers(site, "versions"):
                     return number, lease
                 lease.release()
 
     def _numbers(self, site: str, folder: str) -> list[int]:
-        entries = self._files.get_file_info(fs.FileSelector(f"sites/{site}/{folder}", allow_not_found=True))
+        entries = self.files.get_file_info(fs.FileSelector(f"sites/{site}/{folder}", allow_not_found=True))
         return [int(entry.base_name) for entry in entries if entry.base_name.isdecimal()]
 
     def _write_version(self, draft: MapDraft, number: int) -> bytes:
-        return write_version(self._files, self._commit, version_folder(draft.site, number), draft, number)
+        return write_version(self.files, self.commit, version_folder(draft.site, number), draft, number)
 
     def _move_head(self, site: str, number: int, manifest_sha256: str, replaces: int | None) -> bool:
         """Publish a durable version; False when a higher number was published meanwhile."""
@@ -274,7 +366,7 @@ class Store:
                 )
             if head.last >= number:
                 return False
-            if self._commit.swap(head_path(site), raw, head.with_version(number, manifest_sha256).to_bytes()):
+            if self.commit.swap(head_path(site), raw, head.with_version(number, manifest_sha256).to_bytes()):
                 return True
 
     def _delete_leftovers(self, site: str) -> None:
@@ -283,17 +375,26 @@ class Store:
         published = self._head(site)[1].versions
         for number in sorted(claims | set(self._numbers(site, "versions")) - set(published)):
             path = claim_path(site, number)
-            lease = self._commit.take_over(path) if number in claims else self._commit.claim(path)
+            lease = self.commit.take_over(path) if number in claims else self.commit.claim(path)
             if lease is None:
                 continue
             try:
-                # Read anew: its writer may have published it just before the claim was ours.
-                folder = version_folder(site, number)
-                unpublished = number not in self._head(site)[1].versions
-                if unpublished and self._files.get_file_info(folder).type == fs.FileType.Directory:
-                    self._files.delete_dir(folder)
+                if self._use_up(site, number):
+                    self.commit.remove_folder(version_folder(site, number))
             finally:
                 lease.release()
+
+    def _use_up(self, site: str, number: int) -> bool:
+        """See to it that a number will never be published; False when it was.
+
+        A writer that an object store takes for dead, since it was suspended for long, finds its number used up.
+        """
+        while True:
+            raw, head = self._head(site)
+            if number in head.versions:
+                return False
+            if head.last >= number or self.commit.swap(head_path(site), raw, head.used_up(number).to_bytes()):
+                return True
 
     def _read_table(self, manifest: Manifest, name: str) -> pa.Table:
         path = f"{version_folder(manifest.site, manifest.version)}/{name}"
@@ -313,7 +414,14 @@ class Store:
         """A whole file; None when there is none."""
         with explained(f"read {self.location}/{path}"):
             try:
-                with self._files.open_input_file(path) as file:
+                with self.files.open_input_file(path) as file:
                     return bytes(file.read())
             except (FileNotFoundError, NotADirectoryError):
                 return None
+
+
+def _run_path(run_id: str, name: str) -> str:
+    for part in (run_id, name):
+        if not _RUN_NAME.fullmatch(part):
+            raise InvalidInput(f"'{part}' cannot name a run or its file.", hint="Use letters, digits, '.', '_', '-'.")
+    return f"runs/{run_id}/{name}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from index.graph import Action, BlockedRequest, Box, Edge, InteractionGraph, Node, Observation, Segment
 from index.vectors.multivector import EncodedPage
@@ -247,6 +248,15 @@ def read_pages(table: pa.Table, dim: int) -> dict[str, EncodedPage]:
 def blobs_named_by(observations: Iterable[Observation]) -> set[str]:
     """Content hashes that observations refer to."""
     return set(chain.from_iterable((o.screenshot, o.dom, o.aria) for o in observations)) - {""}
+
+
+def blobs_in(nodes: pa.Table) -> set[str]:
+    """The same, from a table of states."""
+    seen = nodes.column("observation").combine_chunks()
+    found: set[str] = set()
+    for name in ("screenshot", "dom", "aria"):
+        found.update(pc.unique(pc.struct_field(seen, name)).to_pylist())
+    return {digest for digest in found if digest}
 
 
 def _text(text: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import io
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,10 +19,13 @@ from index.store.layout import EDGES, MANIFEST, NODES, RECOGNITION, VECTORS
 from index.store.manifest import FileEntry, Manifest, damaged
 from index.store.recognition import recognition_table
 
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
 
 def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapDraft, number: int) -> bytes:
     """Write and persist all files of a version; returns its manifest."""
-    files.create_dir(folder, recursive=True)
+    commit.make_folder(folder)
     nodes = tables.nodes_table(draft.graph, draft.observations)
     edges = tables.edges_table(draft.graph)
     written = {
@@ -51,18 +56,31 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
 
 
 def _write_table(files: fs.FileSystem, path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> FileEntry:
-    with (
-        files.open_output_stream(path) as sink,
-        pq.ParquetWriter(sink, schema, compression="zstd", compression_level=1) as writer,
-    ):
-        for batch in batches:
-            writer.write_batch(batch)
-    digest, size = hashlib.sha256(), 0
-    with files.open_input_stream(path) as written:
-        while chunk := written.read(2**20):
-            digest.update(chunk)
-            size += len(chunk)
-    return FileEntry(sha256=digest.hexdigest(), bytes=size)
+    with files.open_output_stream(path) as sink:
+        hashing = _Hashing(sink)
+        with pq.ParquetWriter(hashing, schema, compression="zstd", compression_level=1) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+    return FileEntry(sha256=hashing.digest.hexdigest(), bytes=hashing.size)
+
+
+class _Hashing(io.RawIOBase):
+    """Passes on what is written, and hashes it: what storage changes on the way is found when it is read."""
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        self._sink = sink
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Buffer, /) -> int:
+        self._sink.write(content)
+        view = memoryview(content)
+        self.digest.update(view)
+        self.size += view.nbytes
+        return view.nbytes
 
 
 def parse_table(content: bytes, entry: FileEntry | None, path: str) -> pa.Table:

@@ -100,9 +100,10 @@ class Looks:
             text.encode(errors="replace")
             for text in (self._redactor.dom(shown.dom), self._redactor.document(shown.aria))
         )
-        first, second, third = [
-            await asyncio.to_thread(self._sink.put, content) for content in (shown.screenshot, *texts)
-        ]
+        # At once: each is a round trip when the store is an object store.
+        first, second, third = await asyncio.gather(
+            *(asyncio.to_thread(self._sink.put, content) for content in (shown.screenshot, *texts))
+        )
         self._captured[key] = blobs = (first, second, third)
         await self._journal.record_capture(key, blobs)
 

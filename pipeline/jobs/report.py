@@ -178,6 +178,11 @@ class RunReport(_Record):
     encoding: EncodingReport | None = None
     """Nothing when the encoders' own account was lost with them."""
 
+    @property
+    def location(self) -> str:
+        """Where it is kept."""
+        return f"{self.store.rstrip('/')}/runs/{self.run_id}/report.json"
+
     @computed_field  # type: ignore[prop-decorator]  # mypy: decorators on properties
     @property
     def totals(self) -> Totals:

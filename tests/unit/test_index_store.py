@@ -330,9 +330,9 @@ def test_a_strange_marker_is_refused(tmp_path, content):
         Store.open(str(tmp_path), create=True)
 
 
-def test_object_stores_are_announced_not_pretended():
-    with pytest.raises(StoreError, match="s3:// are not supported"):
-        Store.open("s3://bucket/maps", create=True)
+def test_places_of_other_kinds_are_refused():
+    with pytest.raises(StoreError, match="Nothing is kept at gs://"):
+        Store.open("gs://bucket/maps", create=True)
 
 
 def test_a_file_url_is_a_local_path(tmp_path):

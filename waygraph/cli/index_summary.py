@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waygraph.cli.index_progress import outcome_text
@@ -47,7 +46,7 @@ def print_summary(
         f"{totals.published} of {totals.sites} site(s) published, {totals.states} states and {totals.edges} edges "
         f"in {report.seconds:.1f} s{', interrupted' if report.interrupted else ''}."
     )
-    say(f"Report: {Path(report.store) / 'runs' / report.run_id / 'report.json'}")
+    say(f"Report: {report.location}")
     if published := next((s for s in report.sites if s.status == "published"), None):
         option = "" if report.store == "maps" else f" --store {report.store}"
         say("Try next:")

@@ -13,7 +13,10 @@ from waygraph.settings import Settings
 StoreOption = Annotated[
     str | None,
     typer.Option(
-        "--store", metavar="PATH", help="Folder that holds the maps.", show_default="WAYGRAPH_STORE, else ./maps"
+        "--store",
+        metavar="STORE",
+        help="Folder that holds the maps, or s3://bucket/prefix.",
+        show_default="WAYGRAPH_STORE, else ./maps",
     ),
 ]
 UrlOption = Annotated[

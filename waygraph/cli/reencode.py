@@ -114,7 +114,7 @@ def _print(report: RunReport) -> None:
             f"{encoding.states} states in {encoding.batches} batches by {encoding.encoder or 'no encoder'}, "
             f"{encoding.busy_seconds:.1f} s of computing, {encoding.idle_share:.0%} idle with work at hand."
         )
-    say(f"Report: {Path(report.store) / 'runs' / report.run_id / 'report.json'}")
+    say(f"Report: {report.location}")
 
 
 def register(app: typer.Typer) -> None:

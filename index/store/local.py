@@ -1,0 +1,233 @@
+"""How does a local disk keep what `Commit` promises? By fsync, exclusive links and locks."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from index.store.commit import YOUNG_SECONDS, Lease
+from waygraph.errors import StoreError
+
+
+class LocalCommit:
+    """`Commit` on a local (or NFS) disk.
+
+    A file appears under its name by a hard link or rename, when its content is on disk already. Claims are locked
+    files: the kernel drops the lock when the process dies, however it dies, which is what makes a dead claim provable.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def make_root(self) -> None:
+        """Make the store's folder and those above it, durably."""
+        missing = [folder for folder in (self._root, *self._root.parents) if not folder.exists()]
+        self._root.mkdir(parents=True, exist_ok=True)
+        for folder in missing:
+            _fsync(folder.parent)
+
+    def put(self, path: str, content: bytes) -> None:
+        """Write beside the file, fsync, rename over it."""
+        target = self._root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _written_beside(target, content) as (temporary, _):
+            temporary.rename(target)
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Write beside the file, fsync, link exclusively."""
+        target = self._root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _written_beside(target, content) as (temporary, _):
+            created = _link(temporary, target)
+        if created:
+            self.persist([path])
+        return created
+
+    def keep(self, path: str, content: bytes) -> bool:
+        """Compare what is there, and write it when it is not that. It is durable when it is persisted."""
+        if self.register(path) != content:
+            self.put(path, content)
+            return False
+        return bool(self.touch(path))
+
+    def touch(self, path: str) -> bool | None:
+        """Set the time of the last change, when it is long ago."""
+        target = self._root / path
+        try:
+            was_old = self.now() - target.stat().st_mtime > YOUNG_SECONDS
+            if was_old:
+                os.utime(target)
+        except FileNotFoundError:
+            return None
+        return was_old
+
+    def register(self, path: str) -> bytes | None:
+        """A file."""
+        try:
+            return (self._root / path).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def registers(self, folder: str, name: str) -> Mapping[str, bytes]:
+        """A file in each of many folders."""
+        try:
+            between = sorted(entry.name for entry in os.scandir(self._root / folder))
+        except FileNotFoundError:
+            return {}
+        found = ((each, self.register(f"{folder}/{each}/{name}")) for each in between)
+        return {each: content for each, content in found if content is not None}
+
+    def swap(self, path: str, expected: bytes | None, content: bytes) -> bool:
+        """Exclusive link for a new file; compare and rename under a lock for one that exists."""
+        target = self._root / path
+        if expected is None:
+            return self.create(path, content)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(target.with_name(f"{target.name}.lock")):
+            if not target.exists() or target.read_bytes() != expected:
+                return False
+            self.put(path, content)
+            self.persist([path])
+        return True
+
+    def claim(self, path: str) -> Lease | None:
+        """Lock a new file before it gets its name, so that nobody ever sees it unlocked."""
+        target = self._root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = f"process {os.getpid()} on {os.uname().nodename}\n".encode()
+        with _written_beside(target, content) as (temporary, descriptor):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return _LocalLease(target, os.dup(descriptor)) if _link(temporary, target) else None
+
+    def take_over(self, path: str) -> Lease | None:
+        """Lock a file whose holder no longer does."""
+        target = self._root / path
+        try:
+            descriptor = os.open(target, os.O_RDWR)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its holder may have released it, and another one claimed it anew, before the lock was ours.
+            if os.path.samestat(os.fstat(descriptor), target.stat()):
+                return _LocalLease(target, descriptor)
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        os.close(descriptor)
+        return None
+
+    def is_claimed(self, path: str) -> bool:
+        """Whether somebody holds the lock."""
+        try:
+            descriptor = os.open(self._root / path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def persist(self, paths: Iterable[str]) -> None:
+        """Fsync the files, then every folder between them and the store."""
+        folders: set[Path] = {self._root}
+        for path in paths:
+            target = self._root / path
+            _fsync(target)
+            folders.update(folder for folder in target.parents if folder.is_relative_to(self._root))
+        for folder in sorted(folders, reverse=True):
+            _fsync(folder)
+
+    def make_folder(self, path: str) -> None:
+        """Make it and those above it."""
+        (self._root / path).mkdir(parents=True, exist_ok=True)
+
+    def remove_folder(self, path: str) -> None:
+        """Delete the tree."""
+        try:
+            shutil.rmtree(self._root / path)
+        except FileNotFoundError:
+            if (self._root / path).exists():  # somebody else deletes it too: what was gone was a file in it
+                self.remove_folder(path)
+
+    def delete(self, paths: Iterable[str]) -> None:
+        """One after the other."""
+        for path in paths:
+            (self._root / path).unlink(missing_ok=True)
+
+    def prune(self, folder: str, name: str, before: float) -> int:  # noqa: ARG002 - nothing is kept here
+        """Nothing: a register is one file."""
+        return 0
+
+    def check_writable(self, marker: str) -> None:  # noqa: ARG002 - permissions say it
+        """Whether files can be made in the store's folder."""
+        if not os.access(self._root, os.W_OK | os.X_OK, effective_ids=True):
+            raise StoreError(f"The store {self._root} is not writable.", hint="Change its permissions or use another.")
+
+    def now(self) -> float:
+        """The machine's own clock."""
+        return time.time()
+
+
+class _LocalLease:
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        # In this order: whoever locks the file after us finds that it has lost its name.
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+    def lasts(self) -> bool:
+        return True  # as long as this process lives
+
+
+@contextmanager
+def _written_beside(target: Path, content: bytes) -> Iterator[tuple[Path, int]]:
+    """A durable file with `content` in the folder of `target`, and its descriptor; its name is gone afterwards."""
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+        yield temporary, descriptor
+    finally:
+        os.close(descriptor)
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _link(source: Path, target: Path) -> bool:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
