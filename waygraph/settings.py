@@ -262,6 +262,8 @@ class JobSettings(_Section):
     waiting_states: int = Field(256, ge=1)
     """States that may wait for an encoder. While so many wait, exploring does, for a quarter of a site's time at
     most."""
+    site_depths: Mapping[str, int] = {}
+    """Depths of single sites (by key), instead of `explore.depth`; `--preset webarena` sets them."""
     site_retries: int = Field(1, ge=0)
     """Further tries for a site whose actor or browser died."""
 

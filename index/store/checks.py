@@ -136,10 +136,12 @@ def _repaired(store: Store, source: Store | None, problem: Problem) -> Problem:
 def _mend_blob(store: Store, source: Store | None, digest: str) -> str:
     if source is not None:
         try:
-            store.blobs.put(source.blobs.get(digest))
-        except NotFound:
-            pass
+            content = source.blobs.get(digest)
+        except (NotFound, StoreError):
+            pass  # neither store has it whole
         else:
+            store.commit.put(blob_path(digest), content)
+            store.commit.persist([blob_path(digest)])
             return "taken from the other store"
     if not store.blobs.has(digest):
         return ""

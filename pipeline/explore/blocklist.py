@@ -33,6 +33,8 @@ from waygraph.patterns import compile_pattern
 from waygraph.rules_file import read_rules
 
 _HINT = "docs/explorer.md, section Rules, shows the format."
+#: Explore settings that the same file may give to a site.
+SITE_SETTINGS = ("depth", "max_states", "max_activations", "max_seconds", "max_bytes", "storage_state")
 
 
 class ElementRule(BaseModel):
@@ -84,10 +86,17 @@ class _Site(BaseModel):
     reads: tuple[Any, ...] = ()
     """Requests that only read: the guard's to check."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_settings(cls, entry: object) -> object:
+        """Leave out what is not a rule, and `pipeline.jobs.site_settings` checks."""
+        return {k: v for k, v in entry.items() if k not in SITE_SETTINGS} if isinstance(entry, dict) else entry
+
 
 class _RulesFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    placeholders: dict[str, str] = {}
     sites: tuple[_Site, ...] = ()
 
 

@@ -27,6 +27,7 @@ from pipeline.explore.slots import LEAST, PAGES_PER_CPU
 from pipeline.jobs.actors import Actor
 from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.report import DepthRecord, Exploration, FailedItem
+from pipeline.jobs.site_settings import settings_of
 from pipeline.jobs.stream import Stream
 from waygraph.settings import Settings
 
@@ -90,7 +91,7 @@ class _Explorations:
         try:
             return await explore(
                 start_url,
-                settings=self._settings,
+                settings=settings_of(self._settings, site_key(start_url)),
                 stop=stop,
                 pool=self._pool,
                 pacer=self._pacer,
@@ -173,7 +174,8 @@ class ExplorerActor:
         """
         started = time.monotonic()
         explore, blobs = self._parts()
-        stream = Stream(publisher, site_key(start_url), self._settings.explore.max_seconds)
+        max_seconds = settings_of(self._settings, site_key(start_url)).explore.max_seconds
+        stream = Stream(publisher, site_key(start_url), max_seconds)
         capture = self._explorations.run(
             explore,
             start_url,

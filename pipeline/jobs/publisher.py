@@ -24,6 +24,7 @@ from pipeline.jobs.failures import typed
 from pipeline.jobs.pool import EncoderPool
 from pipeline.jobs.report import EncodingReport, Publication, StateWithoutVectors
 from pipeline.jobs.scaling import IN_FLIGHT, EncoderRoom
+from pipeline.jobs.site_settings import settings_of
 from pipeline.jobs.vectors import SiteVectors, Vectors, is_current, keep_vectors
 from waygraph.errors import PublishConflict
 from waygraph.settings import Settings
@@ -92,7 +93,8 @@ class PublisherActor:
         site = capture.site
         vectors = await self._encoded(site, capture.graph, capture.observations)
         encoded = time.monotonic()
-        draft = draft_of(capture, self._settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
+        settings = settings_of(self._settings, site)
+        draft = draft_of(capture, settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
         version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id)
         await self._vectors.published(site, vectors.encoder)
         return _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)

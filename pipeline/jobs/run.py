@@ -23,6 +23,7 @@ from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.publishing import Publisher, keep_logs
 from pipeline.jobs.report import Publication
 from pipeline.jobs.seats import Explorer, Seats
+from pipeline.jobs.site_settings import settings_of
 from waygraph.cluster import Cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
@@ -170,7 +171,7 @@ class Run:
     async def _explore(self, site: SiteRun, explorer: Actor) -> Ref:
         """Run one exploration; returns the reference of its capture."""
         account, capture = explorer.explore.options(num_returns=2).remote(site.task.start_url, self._publisher.actor)
-        limit = self._settings.explore.max_seconds + _OVERTIME_SECONDS
+        limit = settings_of(self._settings, site.key).explore.max_seconds + _OVERTIME_SECONDS
         try:
             site.exploration = await asyncio.wait_for(account, limit)
         except TimeoutError as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from index.graph import site_key
 from index.store import Store
 from pipeline.jobs import run_index
 from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
@@ -132,6 +133,18 @@ def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(
     contexts = [store.manifest(third.site, version).encoder.context for version in (2, 3)]
     # Boilerplate is a property of the whole site: when it changed, vectors of unchanged pages are stale too.
     assert third.publication.encoded == (1 if contexts[0] == contexts[1] else 3)
+
+
+def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, settings, tmp_path):
+    flat, deep = serve(SHOP), serve(SHOP)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(f"sites:\n  - host: '{site_key(flat.url)}'\n    depth: 0\n")
+    changed = settings.model_copy(update={"explore": settings.explore.model_copy(update={"rules": rules})})
+    report = index([flat.url, deep.url], changed)
+    assert [site.exploration.states for site in report.sites] == [1, 3]
+    store = Store.open(settings.store)
+    depths = [store.manifest(site.site).settings["explore"]["depth"] for site in report.sites]
+    assert depths == [0, settings.explore.depth]
 
 
 def test_missing_weights_end_the_run_for_every_site(serve, settings, tmp_path):

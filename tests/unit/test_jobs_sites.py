@@ -1,9 +1,19 @@
 """Which sites does a run cover?"""
 
+import csv
+import json
+import re
+import tracemalloc
+from pathlib import Path
+
 import pytest
 
-from pipeline.jobs.sites import plan_sites, read_sites
+from pipeline.jobs.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS, placeholders_of, settings_of
+from pipeline.jobs.sites import ONLINE_MIND2WEB, plan_sites, read_sites
+from waygraph.cli.entry import run
+from waygraph.cli.index_options import Preset, parse_placeholders, preset_depths
 from waygraph.errors import InvalidInput
+from waygraph.settings import ExploreSettings, JobSettings, Settings
 
 
 def written(tmp_path, name, content):
@@ -74,14 +84,17 @@ def test_every_malformed_line_is_named_by_its_number(tmp_path, name, content, ba
     assert f"{len(bad_lines)} malformed" in caught.value.message
     assert "line 1:" not in caught.value.message
     for line in bad_lines:
-        assert f"{line}:" in caught.value.message
+        assert re.search(rf"{line}\b", caught.value.message)
 
 
 def test_many_malformed_lines_are_counted_not_all_shown(tmp_path):
     with pytest.raises(InvalidInput) as caught:
         read_sites(written(tmp_path, "sites.txt", "ftp://x\n" * 40))
     assert "40 malformed" in caught.value.message
-    assert "and 30 more" in caught.value.message
+    assert "line 1, line 2, line 3 and 37 more" in caught.value.message
+    with pytest.raises(InvalidInput) as caught:
+        read_sites(written(tmp_path, "sites.txt", "".join(f"ftp://x{n}\n" for n in range(40))))
+    assert "and 30 more lines" in caught.value.message
 
 
 @pytest.mark.parametrize("content", ["", "# nothing\n"])
@@ -96,3 +109,169 @@ def test_a_list_that_is_not_there_or_not_text_is_refused(tmp_path):
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_sites(tmp_path / "binary.txt")
+
+
+def test_the_sites_of_online_mind2web_come_with_waygraph():
+    urls = read_sites(Path(ONLINE_MIND2WEB))
+    assert len(urls) == len(plan_sites(urls).tasks) == 145
+    assert "https://www.bestbuy.com/" in urls
+
+
+def test_a_file_of_that_name_is_meant_when_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, ONLINE_MIND2WEB, "a.example\n")
+    assert read_sites(Path(ONLINE_MIND2WEB)) == ["https://a.example/"]
+
+
+def test_of_tasks_of_online_mind2web_each_site_is_named_once(tmp_path):
+    tasks = [
+        {"task_id": "1", "confirmed_task": "Find x", "website": "https://www.a.example/", "level": "easy"},
+        {"task_id": "2", "confirmed_task": "Find y", "website": "https://b.example/", "level": "hard"},
+        {"task_id": "3", "confirmed_task": "Find z", "website": "https://www.a.example/", "level": "easy"},
+    ]
+    assert read_sites(written(tmp_path, "tasks.json", json.dumps(tasks))) == [
+        "https://www.a.example/", "https://b.example/",
+    ]  # fmt: skip
+
+
+WEBARENA = [
+    {"task_id": 0, "sites": ["shopping"], "start_url": "__SHOPPING__/cart"},
+    {"task_id": 1, "sites": ["shopping", "reddit"], "start_url": "__SHOPPING__ |AND| __REDDIT__/f/books"},
+    {"task_id": 2, "sites": ["shopping_admin"], "start_urls": ["__SHOPPING_ADMIN__"]},
+]
+URLS = {
+    "__SHOPPING__": "http://127.0.0.1:7770",
+    "__SHOPPING_ADMIN__": "http://127.0.0.1:7780/admin",
+    "__REDDIT__": "http://127.0.0.1:9999",
+}
+
+
+def test_what_tasks_of_webarena_start_from_is_what_stands_for_their_placeholders(tmp_path):
+    path = written(tmp_path, "tasks.json", json.dumps(WEBARENA))
+    assert read_sites(path, URLS) == [
+        "http://127.0.0.1:7770/", "http://127.0.0.1:9999/", "http://127.0.0.1:7780/admin",
+    ]  # fmt: skip
+
+
+def test_a_placeholder_for_which_nothing_stands_is_named_once(tmp_path):
+    path = written(tmp_path, "tasks.json", json.dumps(WEBARENA * 100))
+    with pytest.raises(InvalidInput) as caught:
+        read_sites(path, {"__SHOPPING__": "http://x/", "__SHOPPING_ADMIN__": "http://y/"})
+    assert caught.value.message.count("__REDDIT__=URL") == 1
+    assert "100 malformed" in caught.value.message
+
+
+@pytest.mark.parametrize("content", ["{}", "[", '{"url": "a.example"}', "3"])
+def test_a_json_document_that_is_no_list_is_refused(tmp_path, content):
+    with pytest.raises(InvalidInput, match=r"sites\.json"):
+        read_sites(written(tmp_path, "sites.json", content))
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".jsonl"])
+def test_a_line_without_an_end_is_one_bad_line(tmp_path, suffix):
+    first = {".txt": "a.example\n", ".csv": "url\na.example\n", ".jsonl": '{"url": "a.example"}\n'}[suffix]
+    path = tmp_path / f"sites{suffix}"
+    with path.open("w") as file:
+        file.write(first)
+        for _ in range(200):
+            file.write("x" * 100_000)
+    tracemalloc.start()
+    try:
+        if suffix == ".csv":
+            assert read_sites(path) == ["https://a.example/"]  # as an empty line
+        else:
+            with pytest.raises(InvalidInput, match="longer than 100,000 characters"):
+                read_sites(path)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_hundred_thousand_lines_with_duplicates_are_planned(tmp_path):
+    with (tmp_path / "sites.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["url"], *([f"site-{number % 60_000}.example"] for number in range(100_000))])
+    plan = plan_sites(read_sites(tmp_path / "sites.csv"))
+    assert (len(plan.tasks), len(plan.duplicates)) == (60_000, 40_000)
+
+
+RULES = """
+placeholders:
+  __SHOPPING__: http://127.0.0.1:7770
+sites:
+  - host: "*.example"
+    depth: 5
+    max_states: 9
+  - host: a.example
+    depth: 1
+    max_seconds: 30.5
+    storage_state: sessions/a.json
+    block:
+      - {name: no buying, text: buy}
+  - host: __SHOPPING__
+    depth: 4
+"""
+
+
+def test_a_rules_file_gives_single_sites_their_settings(tmp_path):
+    settings = Settings(explore=ExploreSettings(depth=2, rules=written(tmp_path, "rules.yaml", RULES)))
+    a, b, shop, other = (
+        settings_of(settings, site).explore for site in ("a.example", "b.example", "127.0.0.1:7770", "c.test")
+    )
+    assert (a.depth, a.max_states, a.max_seconds, a.storage_state) == (1, 9, 30.5, tmp_path / "sessions/a.json")
+    assert (b.depth, b.max_states, b.max_seconds) == (5, 9, settings.explore.max_seconds)
+    assert (shop.depth, other) == (4, settings.explore)
+    assert placeholders_of(settings.explore.rules) == {"__SHOPPING__": "http://127.0.0.1:7770"}
+
+
+def test_its_rules_are_read_as_before(tmp_path):
+    from pipeline.browser.guard.rules import GuardRules
+    from pipeline.explore.blocklist import BlockList
+
+    path = written(tmp_path, "rules.yaml", RULES)
+    assert [rule.name for rule in BlockList.read(path, "a.example").block] == ["no buying"]
+    assert BlockList.read(path, "b.example") == BlockList()
+    GuardRules.read(path, "a.example")
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ("depth: -1", "depth"),
+        ("depth: many", "depth"),
+        ("dept: 1", "dept"),
+        ("max_seconds: 0", "max_seconds"),
+        ("storage_state: absent.json", "absent.json"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_before_anything_starts(tmp_path, capsys, entry, says):
+    path = written(tmp_path, "rules.yaml", f"sites:\n  - host: a.example\n    {entry}\n")
+    words = ["index", "a.example", "b.example", "--rules", str(path), "--store", str(tmp_path / "maps")]
+    assert run(words) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "maps").exists()
+
+
+def test_presets_are_the_depths_of_the_paper():
+    assert preset_depths(Preset.ONLINE_MIND2WEB, None, {}) == (ONLINE_MIND2WEB_DEPTH, None) == (1, None)
+    depth, by_site = preset_depths(
+        Preset.WEBARENA, None, parse_placeholders([f"{n}={u}" for n, u in URLS.items()], None)
+    )
+    assert depth is None
+    assert by_site == {"127.0.0.1:7770": 2, "127.0.0.1:7780": 2, "127.0.0.1:9999": 3}
+    assert WEBARENA_DEPTHS["__MAP__"] == 1
+    settings = Settings(jobs=JobSettings(site_depths=by_site))
+    assert settings_of(settings, "127.0.0.1:9999").explore.depth == 3
+    assert settings_of(settings, "a.example").explore.depth == settings.explore.depth
+
+
+def test_a_depth_that_is_given_counts_for_all_sites():
+    for preset in Preset:
+        assert preset_depths(preset, 7, URLS) == (7, None)
+
+
+def test_a_preset_without_its_sites_is_refused():
+    with pytest.raises(InvalidInput, match="no URL of any of its sites"):
+        preset_depths(Preset.WEBARENA, None, {})
+    for bad in ("SHOPPING=http://x/", "__SHOPPING__", "__SHOPPING__=ftp://x/"):
+        with pytest.raises(InvalidInput):
+            parse_placeholders([bad], None)

@@ -311,6 +311,21 @@ def test_damaged_and_missing_blobs_are_found(store: Store) -> None:
     assert verify(store).problems == []
 
 
+def test_a_bucket_is_mended_from_a_copy_on_a_disk(store: Store, bucket: Store) -> None:
+    published = draft(store)
+    store.publish(published)
+    copy(store, bucket)
+    digest = published.observations["home-a"].screenshot
+    damaged = [f"blobs/{digest[:2]}/{digest}", f"sites/{SITE}/versions/1/vectors.parquet"]
+    for path in damaged:
+        content = bucket.read_file(path)
+        assert content is not None
+        bucket.commit.put(path, content[:-1] + b"?")
+    assert [p.remedy for p in repair(bucket, store).problems] == ["taken from the other store"]
+    assert [p.remedy for p in repair(bucket, store).problems] == ["taken from the other store"]  # which can be read now
+    assert verify(bucket).problems == []
+
+
 def test_a_damaged_head_is_written_anew_from_what_is_whole(store: Store) -> None:
     for marker in "abc":
         store.publish(draft(store, marker=marker))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,9 @@ from waygraph.cli.index_options import (
     IdentityOption,
     MaxBytesOption,
     ModeOption,
+    PlaceholderOption,
+    Preset,
+    PresetOption,
     ProxyOption,
     ResumeOption,
     ScopeHostOption,
@@ -31,8 +35,10 @@ from waygraph.cli.index_options import (
     existing,
     parse_basic_auth,
     parse_headers,
+    parse_placeholders,
     parse_scope_hosts,
     parse_size,
+    preset_depths,
 )
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import warn
@@ -53,7 +59,8 @@ def index_command(
         typer.Option(
             "--sites",
             metavar="FILE",
-            help="More start URLs: one a line, or .csv or .jsonl with url, website, site or start_url.",
+            help="More start URLs: one a line, or .csv, .jsonl or .json with url, website, site or start_url; "
+            "online-mind2web: the benchmark's sites.",
         ),
     ] = None,
     depth: Annotated[
@@ -79,8 +86,10 @@ def index_command(
     store: StoreOption = None,
     rules: Annotated[
         Path | None,
-        typer.Option("--rules", metavar="FILE", help="YAML with elements of sites to leave alone, or not to."),
+        typer.Option("--rules", metavar="FILE", help="YAML: what to leave alone on which site, its depth and limits."),
     ] = None,
+    preset: PresetOption = None,
+    placeholder: PlaceholderOption = None,
     robots: Annotated[
         bool | None, typer.Option("--robots/--no-robots", help="Honour robots.txt.", show_default="yes")
     ] = None,
@@ -140,6 +149,8 @@ def index_command(
       waygraph index https://example.org --depth 2
       waygraph index example.org shop.example.org --max-states 200 --store maps
       waygraph index --sites sites.csv --sites-at-once 4 --json > report.json
+      waygraph index --sites online-mind2web --preset online-mind2web --store s3://bucket/maps
+      waygraph index --sites tasks.json --preset webarena --placeholder __REDDIT__=http://127.0.0.1:9999
       waygraph index https://app.example.org --storage-state app.json --explain-skips
     Passwords: others on this machine can see --basic-auth, --header and --proxy while it runs. Files
     and the environment are better: --basic-auth-file FILE, --header @FILE, and the variables
@@ -147,6 +158,10 @@ def index_command(
     Exit codes: 0 all published, 5 some failed, 130 interrupted; if all failed, what they failed of
     (4 unreachable or forbidden, 6 no browser or weights, 7 store).
     """  # noqa: D301 - \b keeps the lines of an example together
+    known = parse_placeholders(placeholder, existing(rules, "--rules"))
+    depth, site_depths = preset_depths(preset, depth, known)
+    if preset is Preset.WEBARENA and not urls and not sites:
+        urls = list(known.values())
     settings = load_settings(
         {
             "store": store,
@@ -177,20 +192,25 @@ def index_command(
             },
             "capture": {"user_agent": user_agent, **_viewport(viewport)},
             "encode": {"encoder": encoder},
-            "jobs": {"sites_at_once": sites_at_once},
+            "jobs": {"sites_at_once": sites_at_once, "site_depths": site_depths},
         }
     )
-    raise typer.Exit(index_sites(urls or [], sites, settings, as_json=as_json, explain_skips=explain_skips))
+    wanted = named_sites(urls or [], sites, known)
+    raise typer.Exit(index_sites(wanted, settings, as_json=as_json, explain_skips=explain_skips))
 
 
-def index_sites(
-    urls: list[str], sites: Path | None, settings: Settings, *, as_json: bool, explain_skips: bool = False
-) -> int:
+def named_sites(urls: list[str], sites: Path | None, placeholders: Mapping[str, str]) -> list[str]:
+    """All start URLs, those of a list after those of the command line."""
+    from pipeline.jobs.sites import read_sites
+
+    return [*urls, *(read_sites(sites, placeholders) if sites else [])]
+
+
+def index_sites(wanted: list[str], settings: Settings, *, as_json: bool, explain_skips: bool = False) -> int:
     """Map the named sites, show how it goes on stderr and the result on stdout; returns the exit code."""
     from pipeline.jobs import run_index
-    from pipeline.jobs.sites import plan_sites, read_sites
+    from pipeline.jobs.sites import plan_sites
 
-    wanted = [*urls, *(read_sites(sites) if sites else [])]
     # Says what is wrong with URLs, scope, rules and session before anything slow starts.
     _check([task.site for task in plan_sites(wanted).tasks], settings)
     if not os.environ.get("RAY_ADDRESS"):
@@ -213,13 +233,16 @@ def index_sites(
 def _check(sites: list[str], settings: Settings) -> None:
     from pipeline.explore.blocklist import BlockList
     from pipeline.explore.storage import read_storage_state
+    from pipeline.jobs.site_settings import settings_of
 
     check_scope(sites, settings.explore)
     for site in sites[:1]:
         BlockList.read(settings.explore.rules, site)
-    if len(sites) == 1:
-        # Of several, one that the session does not belong to fails alone.
-        read_storage_state(settings.explore.storage_state, sites[0])
+    for site in sites:
+        explore = settings_of(settings, site).explore
+        # Of several sites, one that a shared session does not belong to fails alone.
+        if len(sites) == 1 or explore.storage_state != settings.explore.storage_state:
+            read_storage_state(explore.storage_state, site)
 
 
 def _viewport(text: str | None) -> dict[str, Any]:

@@ -55,6 +55,21 @@ class Mode(StrEnum):
     SKELETON = "skeleton"
 
 
+class Preset(StrEnum):
+    """Whose settings."""
+
+    ONLINE_MIND2WEB = "online-mind2web"
+    WEBARENA = "webarena"
+
+
+PresetOption = Annotated[
+    Preset | None,
+    typer.Option("--preset", help="Depths of the paper's experiments; --depth and the rules file say otherwise."),
+]
+PlaceholderOption = Annotated[
+    list[str] | None,
+    typer.Option("--placeholder", metavar="NAME=URL", help="What __NAME__ in a list stands for; repeatable."),
+]
 GuardOption = Annotated[
     Guard | None,
     typer.Option(
@@ -124,6 +139,43 @@ MaxBytesOption = Annotated[
     str | None,
     typer.Option("--max-bytes", metavar="SIZE", help="Bytes from a site at most, such as 500M.", show_default="20G"),
 ]
+
+
+def parse_placeholders(given: Sequence[str] | None, rules: Path | None) -> dict[str, str]:
+    """What stands for `__NAME__`: what the rules file says, and the options, which win."""
+    from index.graph import parse_start_url
+    from pipeline.jobs.site_settings import placeholders_of
+
+    known = placeholders_of(rules)
+    for text in given or ():
+        name, equals, url = text.partition("=")
+        if not equals or not re.fullmatch("__[A-Z][A-Z0-9_]*__", name):
+            raise InvalidInput(
+                f"--placeholder: '{text}' is not written as NAME=URL.",
+                hint="--placeholder __SHOP__=http://127.0.0.1:7770",
+            )
+        known[name] = url
+    return {name: parse_start_url(url) for name, url in known.items()}
+
+
+def preset_depths(
+    preset: Preset | None, depth: int | None, placeholders: Mapping[str, str]
+) -> tuple[int | None, dict[str, int] | None]:
+    """The depth of all sites, and depths of single ones by key. A depth that was given counts for all."""
+    from index.graph import site_key
+    from pipeline.jobs.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS
+
+    if preset is None or depth is not None:
+        return depth, None
+    if preset is Preset.ONLINE_MIND2WEB:
+        return ONLINE_MIND2WEB_DEPTH, None
+    known = {site_key(url): WEBARENA_DEPTHS[name] for name, url in placeholders.items() if name in WEBARENA_DEPTHS}
+    if not known:
+        raise InvalidInput(
+            "--preset webarena: no URL of any of its sites is known.",
+            hint=f"Say where they run: --placeholder {next(iter(WEBARENA_DEPTHS))}=http://127.0.0.1:3000",
+        )
+    return None, known
 
 
 def parse_size(text: str | None, option: str) -> int | None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SITES_IN_DETAIL = 5
 #: So many failures of a site are shown.
 _SHOWN_FAILURES = 3
+_SHOWN_DUPLICATES = 10
 
 
 def print_summary(
@@ -39,8 +40,10 @@ def print_summary(
             _print_site(outcome)
     else:
         _print_table(report)
-    for url in report.duplicates:
+    for url in report.duplicates[:_SHOWN_DUPLICATES]:
         say(f"left out, its site is already named: {url}")
+    if len(report.duplicates) > _SHOWN_DUPLICATES:
+        say(f"and {len(report.duplicates) - _SHOWN_DUPLICATES} more (the report names all)")
     totals = report.totals
     say(
         f"{totals.published} of {totals.sites} site(s) published, {totals.states} states and {totals.edges} edges "
