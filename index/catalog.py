@@ -153,7 +153,7 @@ class Catalog:
             opened = {site: shared.version for site, shared in self._open.items()}
         if not opened:
             return []
-        heads = self.store.heads()
+        heads = self.store.heads(opened)
         changed = []
         for site, version in sorted(opened.items()):
             if heads.get(site) == version:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 #: A file that was written or touched this lately (seconds) counts as young: whoever needs it need not touch it again.
@@ -50,8 +50,8 @@ class Commit(Protocol):
         """The value of a register; None when it was never set."""
         ...
 
-    def registers(self, folder: str, name: str) -> Mapping[str, bytes]:
-        """The values of all registers `<folder>/*/<name>`, by what stands for `*`."""
+    def registers(self, folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
+        """The values of the registers `<folder>/*/<name>` by what stands for `*`: of all, or at least of some."""
         ...
 
     def swap(self, path: str, expected: bytes | None, content: bytes) -> bool:

@@ -7,7 +7,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -74,10 +74,10 @@ class LocalCommit:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def registers(self, folder: str, name: str) -> Mapping[str, bytes]:
+    def registers(self, folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
         """A file in each of many folders."""
         try:
-            between = sorted(entry.name for entry in os.scandir(self._root / folder))
+            between = sorted(among if among is not None else (entry.name for entry in (self._root / folder).iterdir()))
         except FileNotFoundError:
             return {}
         found = ((each, self.register(f"{folder}/{each}/{name}")) for each in between)

@@ -16,7 +16,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from io import BytesIO
@@ -48,6 +48,8 @@ _CONNECT_SECONDS, _READ_SECONDS = 10, 60
 #: A conditional write that met another one is tried again: nobody knows yet which of them counts.
 _CONFLICT_TRIES = 20
 _CONFLICT_SECONDS = 0.05
+#: So many registers are asked for one by one; a list of all costs little more than that.
+_ASKED_SINGLY = 4
 #: What says which process wrote an object: a repeated request must recognise its own work.
 _WRITER = "writer"
 #: `If-Match` on an object that is gone is answered with 404.
@@ -192,8 +194,11 @@ class S3Commit:
         newest = self._newest(path)
         return None if newest is None or newest == key else self._record(path, newest)
 
-    def registers(self, folder: str, name: str) -> Mapping[str, bytes]:
-        """As many requests as there are thousands of records, and one for each that is not known."""
+    def registers(self, folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
+        """As many requests as there are thousands of records, and one for each that is not known; a few are asked."""
+        if among is not None and len(among) <= _ASKED_SINGLY:
+            asked = concurrently(lambda between: self.register(f"{folder}/{between}/{name}"), among)
+            return {between: content for between, content in zip(among, asked, strict=True) if content is not None}
         newest: dict[str, str] = {}
         start = f"{REGISTERS}/{folder}/"
         for key, _ in self._list(start):

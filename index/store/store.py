@@ -128,14 +128,19 @@ class Store:
         """Keys of the mapped sites, sorted."""
         return sorted(self.heads())
 
-    def heads(self) -> dict[str, int | None]:
+    def heads(self, sites: Collection[str] | None = None) -> dict[str, int | None]:
         """Numbers of the current versions of all mapped sites; None: its `HEAD` is damaged, as opening it will say.
 
         One look at the whole store, which costs an object store a request for a thousand sites.
+
+        Parameters
+        ----------
+        sites : those that are asked for; the answer may hold others too.
+
         """
         found: dict[str, int | None] = {}
         with explained(f"list the sites of {self.location}"):
-            for site, content in self.commit.registers("sites", HEAD).items():
+            for site, content in self.commit.registers("sites", HEAD, sites).items():
                 if not is_site_key(site):
                     continue
                 try:

@@ -39,8 +39,9 @@ def draft(store: Store, marker: str) -> MapDraft:
     )
 
 
-def publish_for_ever(location: str, reports: Connection) -> None:
+def publish_for_ever(location: str, reports: Connection, environment: dict[str, str]) -> None:
     """What the killed process does: publish, and say so only afterwards."""
+    os.environ.update(environment)  # a process that is forked from a clean one has that one's
     store = Store.open(location, create=True)
     while True:
         reports.send_bytes(str(store.publish(draft(store, f"{os.getpid()}-{time.monotonic_ns()}"))).encode())
@@ -62,9 +63,9 @@ def check_complete(store: Store, version: int | None = None) -> int:
 class Publisher:
     """A process of its own that publishes until it is killed."""
 
-    def __init__(self, location: Path) -> None:
+    def __init__(self, location: Path | str, environment: dict[str, str] | None = None) -> None:
         self._reports, theirs = PROCESSES.Pipe(duplex=False)
-        self._process = PROCESSES.Process(target=publish_for_ever, args=(str(location), theirs))
+        self._process = PROCESSES.Process(target=publish_for_ever, args=(str(location), theirs, environment or {}))
         self._process.start()
         theirs.close()
 

@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The demo shop, mapped into a bucket by `waygraph index`."""
     with pytest.MonkeyPatch.context() as patch, s3_server(patch), DemoSite() as server:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        code, report, said = waygraph("index", server.url, "--depth", "1")
+        code, report, said = waygraph("index", server.url, "--depth", "1", "--max-states", "8")
         assert code == 0, said
         assert report["store"] == STORE
         yield report["sites"][0]["site"]

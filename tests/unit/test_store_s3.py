@@ -227,6 +227,8 @@ def test_watching_many_sites_takes_one_request(store: Store, server: S3Server) -
     server.requests.clear()
     assert store.heads() == {f"s{number}.example": 1 for number in range(5)}
     assert server.requests == {"GET": 1}
+    assert store.heads(["s1.example", "s9.example"]) == {"s1.example": 1}
+    assert server.requests == {"GET": 3}
 
 
 def test_a_store_that_refuses_writes_loses_nothing(store: Store, server: S3Server) -> None:
@@ -253,6 +255,15 @@ def test_a_server_that_ignores_conditions_is_refused(
     monkeypatch.setattr(S3Commit, "_put_if", lambda self, path, content, **_: self.put(path, content) is None)
     with pytest.raises(StoreError, match="ignores 'If-None-Match"):
         Store.open(location, create=True)
+
+
+def test_large_objects_are_sent_in_parts(store: Store, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("index.store.objects._MULTIPART_BYTES", 1)
+    content = bytes(range(256)) * (20 * 2**12)
+    server.requests.clear()
+    commit_of(store).put("runs/run-1/large", content)
+    assert server.requests == {"POST": 2, "PUT": 2}  # begin and complete, two parts
+    assert store.read_run("run-1", "large") == content
 
 
 def test_a_damaged_blob_is_not_served(store: Store) -> None:

@@ -116,8 +116,8 @@ class LiveTable:
         match event:
             case RunStarted(sites=sites, duplicates=duplicates):
                 self._total = len(sites)
-                for url in duplicates:
-                    self._say(f"left out, its site is already named: {url}")
+                if duplicates:  # which they are is said at the end
+                    self._say(f"{len(duplicates)} URL(s) left out, their sites are already named")
             case SitePhase(site=site, phase="exploring"):
                 self._rows[site] = _Row(site, "exploring")
             case SitePhase(site=site, phase=phase):
