@@ -15,6 +15,7 @@ import ray
 
 from index.graph import Observation, SegmentCounts
 from index.store import Store
+from index.store.concurrency import concurrently
 from index.vectors.multivector import EncodedPage
 from pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
 from pipeline.encode.registry import create_encoder
@@ -61,17 +62,20 @@ class ReadAhead:
 
     @contextmanager
     def ahead(self, digests: Collection[str]) -> Iterator[None]:
-        """Read screenshots now, and hold them for the time of the block."""
-        for digest in digests:
-            try:
-                self._read[digest] = self._blobs.get(digest)
-            except WaygraphError as error:
-                log.debug("encode/unreadable %s: %s", digest, error.message)  # the encoder asks again, and says so
+        """Read screenshots now, several at once, and hold them for the time of the block."""
+        for _ in concurrently(self._fetch, digests):
+            pass
         try:
             yield
         finally:
             for digest in digests:
                 self._read.pop(digest, None)
+
+    def _fetch(self, digest: str) -> None:
+        try:
+            self._read[digest] = self._blobs.get(digest)
+        except WaygraphError as error:
+            log.debug("encode/unreadable %s: %s", digest, error.message)  # the encoder asks again, and says so
 
     def get(self, digest: str) -> bytes:
         """See `Screenshots.get`."""
