@@ -142,7 +142,9 @@ def commands():
 
 
 def test_the_commands_of_the_design_are_there():
-    expected = "index login search path navigate teleport sites show export rm reencode serve mcp doctor demo keys"
+    expected = (
+        "index login search path navigate teleport sites show export rm gc reencode serve mcp doctor demo store keys"
+    )
     assert commands() == expected.split()
 
 
