@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from index.graph import InteractionGraph, Node, Observation, Path, Recognition, Segment
+from index.distinctive import with_own
+from index.graph import Evidence, InteractionGraph, Node, Observation, Path, Recognition, Segment
 from index.graph.paths import Router
 from index.locate import Located, Locator
 from index.store import Manifest, MapVersion
@@ -124,6 +125,11 @@ class LoadedMap:
         """By state, the ids of other looks at it."""
         return self.version.recognition.aliases()
 
+    @cached_property
+    def evidence(self) -> Mapping[str, Evidence]:
+        """By state, what tells it from others, with what sets it apart from the rest of the site."""
+        return with_own(self.version.graph, self.version.recognition.evidence)
+
     def share(self) -> Callable[[], None]:
         """Count one more user; returns what gives that share back."""
         user = object()
@@ -182,6 +188,11 @@ class OpenMap:
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
         """By state, the ids of other looks at it that exploring saw; states without any are left out."""
         return self._loaded.aliases
+
+    @property
+    def evidence(self) -> Mapping[str, Evidence]:
+        """By state, when a page counts as it; `own` and `alone` are filled in. States without any are left out."""
+        return self._loaded.evidence
 
     @property
     def router(self) -> Router:

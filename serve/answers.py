@@ -43,7 +43,7 @@ def segment_model(segment: Segment) -> SegmentModel:
 
 def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
     """When a page counts as a state although its id is another one."""
-    evidence = opened.recognition.evidence.get(node_id)
+    evidence = opened.evidence.get(node_id)
     return None if evidence is None else EvidenceModel.model_validate(asdict(evidence))
 
 

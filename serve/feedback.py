@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from index.catalog import OpenMap
@@ -121,6 +121,19 @@ def avoided(opened: OpenMap, source: str | None, action: Action, target: str | N
     if action.kind != "goto":
         return Avoided(edges)
     return Avoided(edges, tuple(opened.loaded_by(action.url)))
+
+
+def hidden(opened: OpenMap, actions: Collection[Action]) -> Avoided:
+    """The edges that elements stand for which a browser does not show, in whatever state they are."""
+    if not actions:
+        return Avoided()
+    unseen = {_sought(action) for action in actions}
+    return Avoided(tuple(edge for edge in opened.graph.edges if _sought(edge.action) in unseen))
+
+
+def _sought(action: Action) -> tuple[str, ...]:
+    """What an element is known by on every page that has it, such as an entry of the menu."""
+    return action.kind, action.role, action.name, action.target, action.value
 
 
 def _edges(opened: OpenMap, source: str | None) -> Iterator[Edge]:

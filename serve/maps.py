@@ -19,7 +19,7 @@ from index.vectors.multivector import MultiVector
 from index.vectors.protocol import VectorIndex
 from serve import answers
 from serve.encoding import QueryEncoder
-from serve.feedback import Avoided, Feedback, action_of, avoided
+from serve.feedback import Avoided, Feedback, action_of, avoided, hidden
 from serve.navigate import Navigator
 from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NoStore, NotFound, StoreError, WaygraphError
 from waygraph.schemas import (
@@ -230,7 +230,9 @@ class Maps:
         self, opened: OpenMap, *, allow_goto: bool, avoid: Sequence[AvoidedStep], others: int = 0
     ) -> Callable[[str | None, str], PathAnswer]:
         """Finds ways under these conditions."""
-        shunned = sum((avoided(opened, step.source, action_of(step.action)) for step in avoid), Avoided())
+        steps = [(step.source, action_of(step.action)) for step in avoid]
+        shunned = hidden(opened, [action for source, action in steps if source is None and action.kind != "goto"])
+        shunned = sum((avoided(opened, source, action) for source, action in steps), shunned)
         fresh = self._feedback.avoided(opened)
         canonical = opened.recognition.canonical
 

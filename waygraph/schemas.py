@@ -62,6 +62,10 @@ class EvidenceModel(_Schema):
     """Random sample of the state's features."""
     elements: list[str] = []
     """Random sample of its structure: first 12 characters of element hashes."""
+    own: list[str] = []
+    """Those of `features` that few other URLs of the site show."""
+    alone: bool = True
+    """No state of another URL has the same structure."""
 
 
 class StepModel(_Schema):
@@ -99,7 +103,8 @@ class AvoidedStep(_Schema):
     """A recorded step that a path must not use, for example because it just failed."""
 
     source: str | None
-    """State from which it was tried (node id); absent when it was a `goto` from anywhere."""
+    """State from which it was tried (node id). Absent: from anywhere, so a `goto`, or an element that the agent's
+    browser does not show: elements of this kind, role, name and target are then avoided on every page."""
     action: ActionModel
     """A `goto` is avoided wherever it is tried from."""
 

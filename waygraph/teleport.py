@@ -14,7 +14,16 @@ from pipeline.browser.replay import Replayed, Walked, replay, same_or_equivalent
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
 from waygraph.errors import BrowserFailure, NoPath, WaygraphError
-from waygraph.schemas import ActionModel, AvoidedStep, LocateAnswer, SiteDetail, StepModel, WalkedStep
+from waygraph.schemas import (
+    ActionModel,
+    AvoidedStep,
+    EvidenceModel,
+    LocateAnswer,
+    PathAnswer,
+    SiteDetail,
+    StepModel,
+    WalkedStep,
+)
 from waygraph.settings import BrowserSettings, ExploreSettings
 from waygraph.source import InThreads
 
@@ -141,6 +150,14 @@ async def teleport(
             used.detach()
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A state that a page shows, and how a walk that wanted it has ended."""
+
+    node_id: str
+    outcome: Literal["arrived", "arrived_equivalent"]
+
+
 class _Walk:
     """One teleport under way."""
 
@@ -153,8 +170,10 @@ class _Walk:
         self._target = target
         self._allow_goto = allow_goto
         self._avoid: list[AvoidedStep] = []
-        self._last: PathStep | None = None
-        """The last step of the path that was tried: what must be seen at the target."""
+        self._hidden: list[AvoidedStep] = []
+        """Links that this browser did not show on one page: others have them too, when there is no other way."""
+        self._to: dict[str, PathStep] = {}
+        """By state, what must be seen there."""
         self._steps: list[TeleportStep] = []
         self.views: list[PageView] = []
         """Views that listen to pages of the caller, to be detached in the end."""
@@ -167,35 +186,41 @@ class _Walk:
                 here = await self._locate(seen)
             except BrowserFailure as error:
                 return self._ended(view, "failed", None, replans, error.message)
-            certain = here.node_id if here.rule == "exact" else None
-            if certain == self._target:
-                return self._ended(view, "arrived", certain, replans, "")
-            if certain is None and self._last is not None and same_or_equivalent(seen, self._last):
-                return self._ended(view, "arrived_equivalent", self._target, replans, "")
+            known = await self._recognised(seen, here)
+            if known is not None and known.node_id == self._target:
+                return self._ended(view, known.outcome, self._target, replans, "")
             # Without `goto` the likeliest state is worth a try: only recorded elements are activated.
-            start = certain or (None if self._allow_goto else here.node_id)
+            start = known.node_id if known is not None else None if self._allow_goto else here.node_id
             try:
                 steps = await self._plan(start)
             except NoPath as error:
                 problem = problem or error.message
                 break
             if not steps:
-                if certain == self._target:
-                    return self._ended(view, "arrived", certain, replans, "")
-                self._last = await self._target_as_step()
                 problem = problem or "The page resembles the target, but is not the recorded state."
                 break
             replayed = await self._walk(view, start, steps)
             view, problem = replayed.view, replayed.problem or problem
-            if certain == start:  # else it may be the start that was wrong
+            if known is not None and known.outcome == "arrived":  # else it may be the start that was wrong
                 await self._report(start, replayed.walked)
         else:
             replans = max_replans
         return await self._fallen_short(view, replans, problem)
 
+    async def _recognised(self, seen: Snapshot, here: LocateAnswer) -> _Known | None:
+        """The state that a page shows, when that is certain: the target, or the state that it was located as."""
+        if same_or_equivalent(seen, await self._step_to(self._target)):
+            is_itself = here.rule == "exact" and here.node_id == self._target
+            return _Known(self._target, "arrived" if is_itself else "arrived_equivalent")
+        if here.node_id is None or here.node_id == self._target:
+            return None
+        if same_or_equivalent(seen, await self._step_to(here.node_id)):
+            return _Known(here.node_id, "arrived" if here.rule == "exact" else "arrived_equivalent")
+        return None
+
     async def _walk(self, view: PageView, start: str | None, steps: Sequence[PathStep]) -> Replayed:
         """Walk a path; a step that does not work is avoided by the next one."""
-        self._last = steps[-1]
+        self._to.update((step.expected_node_id, step) for step in steps)
         replayed = await replay(view, steps, agrees=same_or_equivalent)
         if replayed.view not in self.views:
             self.views.append(replayed.view)
@@ -203,7 +228,11 @@ class _Walk:
         if not replayed.complete:
             tried = len(replayed.walked) - 1
             before = steps[tried - 1].expected_node_id if tried else start
-            self._avoid.append(AvoidedStep.model_validate({"source": before, "action": steps[tried].action.to_json()}))
+            failed = steps[tried].action
+            self._avoid.append(AvoidedStep.model_validate({"source": before, "action": failed.to_json()}))
+            if failed.target and replayed.walked[-1].gone:
+                # A link that is behind a button in this browser most likely is so on other pages.
+                self._hidden.append(AvoidedStep.model_validate({"source": None, "action": failed.to_json()}))
         return replayed
 
     async def _fallen_short(self, view: PageView, replans: int, problem: str) -> TeleportResult:
@@ -212,13 +241,12 @@ class _Walk:
             here = await self._locate(seen)
         except BrowserFailure as error:
             return self._ended(view, "failed", None, replans, problem or error.message)
-        if here.rule != "exact" and self._last is not None and same_or_equivalent(seen, self._last):
-            return self._ended(view, "arrived_equivalent", self._target, replans, "")
-        if here.rule != "exact" or here.node_id is None:
+        known = await self._recognised(seen, here)
+        if known is None:
             return self._ended(view, "failed", None, replans, problem)
-        if here.node_id == self._target:
-            return self._ended(view, "arrived", here.node_id, replans, "")
-        return self._ended(view, "arrived_elsewhere", here.node_id, replans, problem)
+        if known.node_id == self._target:
+            return self._ended(view, known.outcome, self._target, replans, "")
+        return self._ended(view, "arrived_elsewhere", known.node_id, replans, problem)
 
     async def _locate(self, seen: Snapshot) -> LocateAnswer:
         return await self._source.locate(self._site, seen.raw_url, list(seen.structure))
@@ -245,24 +273,32 @@ class _Walk:
             log.info("the report on %d steps was not taken: %s", len(report), error)
 
     async def _plan(self, start: str | None) -> tuple[PathStep, ...]:
-        answer = await self._source.path(
-            self._site, start, self._target, allow_goto=self._allow_goto, avoid=self._avoid
-        )
+        async def way(avoid: list[AvoidedStep]) -> PathAnswer:
+            return await self._source.path(self._site, start, self._target, allow_goto=self._allow_goto, avoid=avoid)
+
+        try:
+            answer = await way(self._avoid + self._hidden)
+        except NoPath:
+            if not self._hidden:
+                raise
+            answer = await way(self._avoid)
         self._target = answer.target
         return tuple(_step(step) for step in answer.steps)
 
-    async def _target_as_step(self) -> PathStep:
-        """What must be seen at the target, when there is nothing to do to get there."""
-        node = await self._source.node(self._site, self._target)
-        there = StepModel(
-            action=ActionModel(kind="goto", url=node.url),
-            expected_url=node.url,
-            expected_node_id=node.node_id,
-            cost_ms=0.0,
-            accepts=node.aliases,
-            evidence=node.evidence,
-        )
-        return _step(there)
+    async def _step_to(self, node_id: str) -> PathStep:
+        """What must be seen at a state, whatever leads there."""
+        if node_id not in self._to:
+            node = await self._source.node(self._site, node_id)
+            there = StepModel(
+                action=ActionModel(kind="goto", url=node.url),
+                expected_url=node.url,
+                expected_node_id=node.node_id,
+                cost_ms=0.0,
+                accepts=node.aliases,
+                evidence=node.evidence,
+            )
+            self._to[node_id] = _step(there)
+        return self._to[node_id]
 
     def _ended(
         self, view: PageView, outcome: Outcome, node_id: str | None, replans: int, problem: str
@@ -292,6 +328,10 @@ def _lens(detail: SiteDetail, settings: BrowserSettings) -> Lens:
     return Lens.of(settings, explore, frames)
 
 
+def _evidence(model: EvidenceModel) -> Evidence:
+    return Evidence(**{name: tuple(it) if isinstance(it, list) else it for name, it in model.model_dump().items()})
+
+
 def _step(step: StepModel) -> PathStep:
     return PathStep(
         action=Action.from_json(step.action.model_dump()),
@@ -301,5 +341,5 @@ def _step(step: StepModel) -> PathStep:
         inherited=step.inherited,
         opens_tab=step.opens_tab,
         accepts=tuple(step.accepts),
-        evidence=Evidence(**step.evidence.model_dump()) if step.evidence else None,
+        evidence=_evidence(step.evidence) if step.evidence else None,
     )

@@ -4,7 +4,7 @@ from index.graph.identity import element_hash, node_id, similarity
 from index.graph.model import PASSIVE, Action, ActionKind, BlockedRequest, Edge, Evidence, Merge, Node, Path, PathStep
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Box, Observation, Segment, SegmentCounts
-from index.graph.recognition import Recognition, is_equivalent
+from index.graph.recognition import Recognition, is_contradicted, is_equivalent
 from index.graph.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "SegmentCounts",
     "UrlPolicy",
     "element_hash",
+    "is_contradicted",
     "is_equivalent",
     "mask_secrets",
     "node_id",

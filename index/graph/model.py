@@ -169,12 +169,16 @@ class Evidence:
     hides : features that must not be there more often than this: what they removed, and what other states add.
     features : a random sample of the state's features, those that come and go by themselves left out.
     elements : the same of its element hashes, first 12 characters of each.
+    own : those of `features` that few other URLs of the site show. Told by the whole map, see `index.distinctive`.
+    alone : no state of another URL has the same structure.
     """
 
     shows: Mapping[str, int] = field(default_factory=dict)
     hides: Mapping[str, int] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     elements: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    alone: bool = True
 
 
 @dataclass(frozen=True, slots=True)

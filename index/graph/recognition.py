@@ -13,6 +13,14 @@ from index.graph.tokens import untokened
 FEATURE_SHARE = 0.75
 ELEMENT_SHARE = 0.5
 
+#: Pages whose frame has another shape (on telephones, or logged in) are known by what is the state's own, when that is
+#: so many features at least: by this share of them, and of the structure, when at most so much of the page is strange
+#: to the state. Measured by `bench/foreign_profiles.py`.
+MIN_OWN = 2
+FRAMELESS_OWN_SHARE, FRAMELESS_ELEMENT_SHARE, STRANGE_SHARE = 0.6, 0.25, 0.4
+#: A page that shows this share of the site's frame is in the language of the map.
+LEGIBLE_SHARE = 0.5
+
 #: Merges of this reason are other pages that a state stands for, not other looks at its own.
 STANDS_FOR = "equivalent"
 
@@ -60,7 +68,9 @@ def is_equivalent(
     """Whether a page shows a state although its id is another one.
 
     The URLs must be equal, what looks drawn at random in them aside; everything that distinguishes the state from
-    others at that URL must be there, and nothing that distinguishes those from it; and enough of the rest of the page.
+    others at that URL must be there, and nothing that distinguishes those from it. Then either enough of the whole page
+    must be there, and most of what is the state's own; or the latter alone, when the site's frame has another shape, as
+    it has on telephones and for who is logged in.
 
     Parameters
     ----------
@@ -73,8 +83,38 @@ def is_equivalent(
         return False
     if any(features.get(name, 0) > count for name, count in evidence.hides.items()):
         return False
-    elements = {element[:12] for element in structure}
-    return share(evidence.features, features) >= FEATURE_SHARE and share(evidence.elements, elements) >= ELEMENT_SHARE
+    elements = share(evidence.elements, {element[:12] for element in structure})
+    own = share(evidence.own, features)
+    if share(evidence.features, features) >= FEATURE_SHARE and elements >= ELEMENT_SHARE:
+        return own >= FEATURE_SHARE
+    return (
+        len(evidence.own) >= MIN_OWN
+        and own >= FRAMELESS_OWN_SHARE
+        and elements >= FRAMELESS_ELEMENT_SHARE
+        and _strange(evidence, features) <= STRANGE_SHARE
+    )
+
+
+def _strange(evidence: Evidence, features: Collection[str]) -> float:
+    """Which part of what a page shows the state does not, as far as the sample reaches."""
+    known = frozenset(evidence.features)
+    reached = [name for name in features if name <= evidence.features[-1]]
+    return sum(name not in known for name in reached) / len(reached) if reached else 1.0
+
+
+def is_contradicted(evidence: Evidence | None, features: Mapping[str, int]) -> bool:
+    """Whether a page that has a state's id shows something else in the same elements, such as "please log in".
+
+    So it is when the page shows nothing that is the state's own, although it speaks the language of the map: the site's
+    frame is there. When that is not legible either, the page may be translated; then the id is believed when no other
+    URL has this structure.
+    """
+    if evidence is None or len(evidence.own) < MIN_OWN or share(evidence.own, features) > 0:
+        return False
+    own = frozenset(evidence.own)
+    frame = [name for name in evidence.features if name not in own]
+    is_legible = bool(frame) and share(frame, features) >= LEGIBLE_SHARE
+    return is_legible or not evidence.alone
 
 
 def share(sample: Collection[str], found: Iterable[str]) -> float:

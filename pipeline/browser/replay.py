@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from index.graph import PathStep, is_equivalent
+from index.graph import PathStep, is_contradicted, is_equivalent
 from pipeline.browser.features import features
 from pipeline.browser.snapshot import Snapshot
 from pipeline.browser.view import NotActionable, PageView
@@ -66,11 +66,10 @@ def same_state(snapshot: Snapshot, step: PathStep) -> bool:
 
 def same_or_equivalent(snapshot: Snapshot, step: PathStep) -> bool:
     """The agreement for pages that are not ours: the recorded state, a known other look at it, or one like it."""
-    return (
-        snapshot.id == step.expected_node_id
-        or snapshot.id in step.accepts
-        or is_equivalent(step.evidence, step.expected_url, snapshot.url, features(snapshot), snapshot.structure)
-    )
+    shown = features(snapshot)
+    if snapshot.id == step.expected_node_id or snapshot.id in step.accepts:
+        return not is_contradicted(step.evidence, shown)
+    return is_equivalent(step.evidence, step.expected_url, snapshot.url, shown, snapshot.structure)
 
 
 async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement = same_state) -> Replayed:

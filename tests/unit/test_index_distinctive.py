@@ -1,0 +1,101 @@
+"""What is a state's own, and when does a page that lacks the site's frame, or has only that, count as a state?"""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.distinctive import with_own
+from index.graph import Evidence, InteractionGraph, Node, is_contradicted, is_equivalent
+
+FRAME = ("f1", "f2", "f3", "f4", "f5", "f6")
+PAGE = "http://x/a"
+OWN = ("o1", "o2", "o3", "o4")
+SEEN = dict.fromkeys((*FRAME, *OWN), 1)
+#: A page of a site with a large frame; elements 1-8 are its frame's, 9-12 its own.
+ELEMENTS = tuple(f"{number:012}" for number in range(12))
+EVIDENCE = Evidence(features=tuple(sorted((*FRAME, *OWN))), elements=ELEMENTS, own=OWN)
+
+
+def graph(structures: dict[str, tuple[str, ...]]) -> InteractionGraph:
+    """A graph with a state of this structure at each URL; ids are the URLs' last letters."""
+    return InteractionGraph(
+        Node(url[-1], url, "", structure, 0, addressable=True) for url, structure in structures.items()
+    )
+
+
+def test_what_every_page_shows_is_no_pages_own():
+    evidence = {name: Evidence(features=(f"h{name}", "nav")) for name in "abcdef"}
+    found = with_own(graph({f"http://x/{name}": (name,) for name in evidence}), evidence)
+    assert {name: its.own for name, its in found.items()} == {name: (f"h{name}",) for name in evidence}
+
+
+def test_a_sample_that_does_not_reach_a_feature_says_nothing_about_it():
+    """Pages b to f show much: their samples end before "z", so nobody knows whether they show it."""
+    evidence = {"a": Evidence(features=("b1", "z")), **{n: Evidence(features=("b1", "b2", "b3")) for n in "bcdef"}}
+    found = with_own(graph({f"http://x/{name}": (name,) for name in evidence}), evidence)
+    assert found["a"].own == ()
+
+
+def test_a_site_of_one_page_has_nothing_to_tell_it_from():
+    found = with_own(graph({"http://x/a": ("e",)}), {"a": Evidence(features=("h", "nav"))})
+    assert found["a"].own == ()
+
+
+def test_a_structure_that_two_urls_have_is_not_alone():
+    structures = {"http://x/a": ("e",), "http://x/b": ("e",), "http://x/c": ("other",)}
+    found = with_own(graph(structures), {name: Evidence(features=("h",)) for name in "abc"})
+    assert [found[name].alone for name in "abc"] == [False, False, True]
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.sets(st.sampled_from("mnopqrstu"), min_size=1), min_size=1))
+def test_what_is_own_was_sampled_and_nothing_else_is_changed(features):
+    evidence = {name: Evidence(features=tuple(sorted(shown))) for name, shown in features.items()}
+    found = with_own(graph({f"http://x/{name}": () for name in features}), evidence)
+    for name, its in found.items():
+        assert set(its.own) <= set(evidence[name].features)
+        assert its.features == evidence[name].features
+
+
+def seen(*left_out: str, **more: int) -> dict[str, int]:
+    return {name: count for name, count in SEEN.items() if name not in left_out} | more
+
+
+def is_like(features, elements=ELEMENTS, evidence=EVIDENCE) -> bool:
+    return is_equivalent(evidence, PAGE, PAGE, features, [element + "0" * 20 for element in elements])
+
+
+def test_a_page_without_the_sites_menu_is_known_by_what_is_its_own():
+    assert is_like(seen(*FRAME[:4]), ELEMENTS[6:])
+
+
+def test_a_page_that_shows_the_frame_and_nothing_of_its_own_is_another_one():
+    assert not is_like(seen(*OWN))
+
+
+def test_a_page_with_the_frame_that_shows_half_of_its_own_is_not_taken_for_it():
+    assert not is_like(seen("o1", "o2"))
+
+
+def test_without_the_frame_much_that_is_strange_is_too_much():
+    assert not is_like(seen(*FRAME[:4], "o4", e1=1, e2=1, e3=1, e4=1, e5=1), ELEMENTS[6:])
+
+
+def test_without_frame_and_structure_it_is_not_known():
+    assert not is_like(seen(*FRAME[:4]), ELEMENTS[11:])
+
+
+def test_a_page_with_the_right_id_that_asks_to_log_in_contradicts_it():
+    assert is_contradicted(EVIDENCE, seen(*OWN, login=1))
+    assert not is_contradicted(EVIDENCE, seen("o1", "o2", "o3"))
+
+
+def test_a_translated_page_is_believed_when_its_structure_is_its_own():
+    translated = dict.fromkeys(("übersetzt", "ganz"), 1)
+    assert not is_contradicted(EVIDENCE, translated)
+    shared = Evidence(features=EVIDENCE.features, elements=ELEMENTS, own=OWN, alone=False)
+    assert is_contradicted(shared, translated)
+    assert not is_contradicted(shared, {**translated, "o2": 1})
+
+
+def test_maps_without_evidence_go_by_ids():
+    assert not is_contradicted(None, {})
+    assert not is_contradicted(Evidence(features=FRAME), {})
