@@ -246,6 +246,8 @@ class _Walk:
             return self._ended(view, "failed", None, replans, problem)
         if known.node_id == self._target:
             return self._ended(view, known.outcome, self._target, replans, "")
+        if known.outcome != "arrived":  # like another state, but who did not arrive there is told what is certain
+            return self._ended(view, "failed", None, replans, problem)
         return self._ended(view, "arrived_elsewhere", known.node_id, replans, problem)
 
     async def _locate(self, seen: Snapshot) -> LocateAnswer:
@@ -329,7 +331,14 @@ def _lens(detail: SiteDetail, settings: BrowserSettings) -> Lens:
 
 
 def _evidence(model: EvidenceModel) -> Evidence:
-    return Evidence(**{name: tuple(it) if isinstance(it, list) else it for name, it in model.model_dump().items()})
+    return Evidence(
+        shows=model.shows,
+        hides=model.hides,
+        features=tuple(model.features),
+        elements=tuple(model.elements),
+        own=tuple(model.own),
+        alone=model.alone,
+    )
 
 
 def _step(step: StepModel) -> PathStep:

@@ -12,6 +12,8 @@ from index.graph.tokens import untokened
 #: Measured by `bench/likeness.py`, see docs/explorer.md.
 FEATURE_SHARE = 0.75
 ELEMENT_SHARE = 0.5
+#: And this share of what is its own: advertisements that stayed while the site was mapped look like it.
+OWN_SHARE = 0.4
 
 #: Pages whose frame has another shape (on telephones, or logged in) are known by what is the state's own, when that is
 #: so many features at least: by this share of them, and of the structure, when at most so much of the page is strange
@@ -86,7 +88,7 @@ def is_equivalent(
     elements = share(evidence.elements, {element[:12] for element in structure})
     own = share(evidence.own, features)
     if share(evidence.features, features) >= FEATURE_SHARE and elements >= ELEMENT_SHARE:
-        return own >= FEATURE_SHARE
+        return own >= OWN_SHARE
     return (
         len(evidence.own) >= MIN_OWN
         and own >= FRAMELESS_OWN_SHARE

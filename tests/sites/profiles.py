@@ -35,6 +35,9 @@ class ProfiledSite:
         return names[0] if len(names) == 1 else ""
 
 
+#: Who asked for a page and is shown this one would say to have arrived: it has all of it, and more.
+WHOLE = {"teaser": "report"}
+
 STYLE = """<meta name=viewport content="width=device-width, initial-scale=1"><style>
   .burger { display: none } .wide { display: block } body { margin: 0; font: 16px sans-serif }
   @media (max-width: 700px) { .burger { display: block } .menu:not(.open), .wide { display: none } }

@@ -7,6 +7,7 @@ from index.distinctive import with_own
 from index.graph import Evidence, InteractionGraph, Node, is_contradicted, is_equivalent
 
 FRAME = ("f1", "f2", "f3", "f4", "f5", "f6")
+MORE_FRAME = ("g1", "g2", "g3", "g4", "g5", "g6")
 PAGE = "http://x/a"
 OWN = ("o1", "o2", "o3", "o4")
 SEEN = dict.fromkeys((*FRAME, *OWN), 1)
@@ -71,8 +72,12 @@ def test_a_page_that_shows_the_frame_and_nothing_of_its_own_is_another_one():
     assert not is_like(seen(*OWN))
 
 
-def test_a_page_with_the_frame_that_shows_half_of_its_own_is_not_taken_for_it():
-    assert not is_like(seen("o1", "o2"))
+def test_a_page_with_the_frame_that_shows_little_of_its_own_is_not_taken_for_it():
+    of_a_large_page = Evidence(features=tuple(sorted((*FRAME, *MORE_FRAME, *OWN))), elements=ELEMENTS, own=OWN)
+    shown = seen() | dict.fromkeys(MORE_FRAME, 1)
+    assert is_like(shown, evidence=of_a_large_page)
+    shown = {name: count for name, count in shown.items() if name not in OWN[:3]}
+    assert not is_like(shown, evidence=of_a_large_page)
 
 
 def test_without_the_frame_much_that_is_strange_is_too_much():

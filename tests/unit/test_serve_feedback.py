@@ -10,7 +10,7 @@ import pytest
 from index.graph import Action, Edge, InteractionGraph, Merge, Node, Recognition
 from index.store.feedback import FeedbackLog
 from serve import feedback as module
-from serve.feedback import Feedback
+from serve.feedback import Feedback, hidden
 from waygraph.errors import StoreError
 from waygraph.schemas import WalkedStep
 
@@ -147,3 +147,13 @@ def test_lines_are_json(tmp_path):
     FeedbackLog(tmp_path).add(SITE, 1, [{"name": "a\nb"}])
     (line,) = (tmp_path / "runs" / "feedback" / f"{SITE}.jsonl").read_text().splitlines()
     assert json.loads(line)["name"] == "a\nb"
+
+
+def test_a_link_that_a_browser_does_not_show_is_avoided_wherever_it_is():
+    entry = Action("click", role="link", name="Cart", xpath="/nav[1]/a[1]", target=f"http://{SITE}/b")
+    elsewhere = Action("click", role="link", name="Cart", xpath="/nav[2]/a[1]", target=f"http://{SITE}/b")
+    nodes = [Node(id_, f"http://{SITE}/{id_[0]}", id_, (), 0, addressable=True) for id_ in (HOME, CART, OTHER_LOOK)]
+    edges = [Edge(HOME, CART, entry), Edge(OTHER_LOOK, CART, elsewhere), Edge(HOME, OTHER_LOOK, CLICK)]
+    avoided = hidden(SimpleNamespace(graph=InteractionGraph(nodes, edges)), [entry])
+    assert [edge.source for edge in avoided.edges] == [HOME, OTHER_LOOK]
+    assert not hidden(SimpleNamespace(graph=None), [])
