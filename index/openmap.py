@@ -75,7 +75,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class FoundNode:
-    """One search hit; `score` is MaxSim as the mean over query rows."""
+    """One search hit; `score` is MaxSim as the mean over query rows, `screenshot` the image's hash, or empty."""
 
     rank: int
     node_id: str
@@ -83,6 +83,7 @@ class FoundNode:
     title: str
     score: float
     matched: Match
+    screenshot: str = ""
 
 
 class LoadedMap:
@@ -221,7 +222,9 @@ class OpenMap:
         """A hit of this map's vectors with what it is and why it was found."""
         node = self.graph.nodes[hit.node_id]
         matched = self._match(hit.node_id, np.asarray(query, dtype=np.float32))
-        return FoundNode(rank, node.id, node.url, node.title, hit.score, matched)
+        seen = self.observations.get(node.id)
+        screenshot = seen.screenshot if seen is not None else ""
+        return FoundNode(rank, node.id, node.url, node.title, hit.score, matched, screenshot)
 
     @property
     def searchable(self) -> SearchableMap:

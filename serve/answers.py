@@ -8,6 +8,7 @@ from dataclasses import asdict
 from index.catalog import FoundEverywhere, FoundNode, Located, OpenMap
 from index.graph import Action, Edge, Path, PathStep, Segment
 from index.store import Manifest
+from serve.select.nothing import nothing_matches
 from waygraph.schemas import (
     ActionModel,
     BoxModel,
@@ -94,6 +95,7 @@ def hit(site: str, found: FoundNode) -> Hit:
         title=found.title,
         score=found.score,
         site=site,
+        screenshot=screenshot_path(site, found.node_id, found.screenshot) if found.screenshot else None,
         matched=MatchModel(
             text=matched.text, score=matched.score, segments=[segment_model(segment) for segment in matched.segments]
         )
@@ -104,19 +106,24 @@ def hit(site: str, found: FoundNode) -> Hit:
 
 def search_answer(opened: OpenMap, found: Iterable[FoundNode]) -> SearchAnswer:
     """Ranked states of one site."""
-    return SearchAnswer(hits=[hit(opened.site, node) for node in found], version=opened.version)
+    hits = [hit(opened.site, node) for node in found]
+    flag = nothing_matches(opened.manifest.encoder.fingerprint, hits)
+    return SearchAnswer(hits=hits, version=opened.version, nothing_matches=flag)
 
 
-def everywhere(found: FoundEverywhere) -> SearchAnswer:
-    """Ranked states of all sites, and which sites were left out."""
-    return SearchAnswer(hits=[hit(site, node) for site, node in found.hits], skipped=dict(found.skipped))
+def everywhere(found: FoundEverywhere, fingerprint: str) -> SearchAnswer:
+    """Ranked states of all sites, and which sites were left out; `fingerprint` is the encoder's."""
+    hits = [hit(site, node) for site, node in found.hits]
+    return SearchAnswer(hits=hits, skipped=dict(found.skipped), nothing_matches=nothing_matches(fingerprint, hits))
 
 
-def merged(found: Iterable[SearchAnswer], k: int, skipped: dict[str, str]) -> SearchAnswer:
+def merged(found: Iterable[SearchAnswer], k: int, skipped: dict[str, str], fingerprint: str) -> SearchAnswer:
     """Rank the hits of several sites as one list: by score, ties by site and node id."""
     hits = sorted((h for answer in found for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
     return SearchAnswer(
-        hits=[h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)], skipped=skipped
+        hits=[h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)],
+        skipped=skipped,
+        nothing_matches=nothing_matches(fingerprint, hits),
     )
 
 

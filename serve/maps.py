@@ -181,11 +181,11 @@ class Maps:
             return answers.search_answer(opened, _search(opened, self._encoder.encode(query), k, where))
 
     def _search_everywhere(self, query: str, k: int, where: Filter, among: Collection[str] | None) -> SearchAnswer:
-        vectors = self._encoder.encode(query)
+        vectors, fingerprint = self._encoder.encode(query), self._encoder.fingerprint
         if self._catalog is None:
             return SearchAnswer(hits=[])
         if where == ANYWHERE:
-            return answers.everywhere(self._catalog.search(vectors, k, self._encoder.fingerprint, sites=among))
+            return answers.everywhere(self._catalog.search(vectors, k, fingerprint, sites=among), fingerprint)
         found: list[SearchAnswer] = []
         skipped: dict[str, str] = {}
         for site in self._catalog.sites():
@@ -193,12 +193,12 @@ class Maps:
                 continue
             try:
                 with self._map(site) as opened:
-                    opened.check_encoder(self._encoder.fingerprint)
+                    opened.check_encoder(fingerprint)
                     found.append(answers.search_answer(opened, _search(opened, vectors, k, where)))
             except (EncoderMismatch, StoreError, NotFound) as error:
                 # One map that cannot be searched is no reason to keep the others from answering.
                 skipped[site] = error.message
-        return answers.merged(found, k, skipped)
+        return answers.merged(found, k, skipped, fingerprint)
 
     def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes (InvalidInput: no URL at all)."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from index.catalog import OpenMap
 from serve import answers
 from serve.select import Candidate, Choice, Question, Selector, create_selector
+from serve.select.nothing import nothing_matches
 from waygraph.errors import NoPath, NotFound
 from waygraph.schemas import CurrentPage, Hit, LocateAnswer, NavigateAnswer, NavigateRequest, PathAnswer, SelectorName
 from waygraph.settings import ServeSettings
@@ -66,6 +67,7 @@ class Navigator:
             selector=choice.selector if choice is not None else wanted.select or self._settings.selector,
             reason=choice.reason if choice is not None else "There are no candidates.",
             candidates=list(hits),
+            nothing_matches=nothing_matches(opened.manifest.encoder.fingerprint, hits),
             current=current,
             path=path,
             notes=notes,

@@ -190,6 +190,8 @@ class Hit(_Schema):
     score: float
     site: str = ""
     matched: MatchModel | None = None
+    screenshot: str | None = None
+    """Path of the screenshot on this service; absent: it was recorded without one."""
 
 
 class SearchAnswer(_Schema):
@@ -200,6 +202,9 @@ class SearchAnswer(_Schema):
     """Map version that was searched; absent when several sites were."""
     skipped: dict[str, str] = {}
     """Sites that a search across sites could not search, and why."""
+    nothing_matches: bool | None = None
+    """The best state scores so low that most likely nothing answers the question. Absent: the scores of this encoder
+    were never compared with questions that have no answer."""
 
 
 class BatchSearchAnswer(_Schema):
@@ -276,6 +281,8 @@ class NavigateAnswer(_Schema):
     """Who chose. `top1` also when the one who was asked could not: `notes` say why."""
     reason: str
     candidates: list[Hit]
+    nothing_matches: bool | None = None
+    """As in a search; whoever chose did not have to agree."""
     current: LocateAnswer | None = None
     path: PathAnswer | None = None
     """Absent when nothing was chosen, or when no way is known: `notes` say which conditions stand in the way."""

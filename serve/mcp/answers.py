@@ -28,7 +28,7 @@ from waygraph.schemas import (
 BUDGET = 8_000
 _TEXTS, _ACTIONS, _STEPS, _FETCHED = 3_600, 2_600, 3_200, 6_000
 #: Longest title or name, text of a page, and address, in bytes.
-_NAME, _TEXT, _URL = 120, 240, 300
+NAME, _TEXT, _URL = 120, 240, 300
 
 T = TypeVar("T")
 
@@ -77,6 +77,8 @@ class Screens(_Answer):
     """Best first."""
     skipped: dict[str, str] = {}
     """Sites that could not be searched, and why."""
+    nothing_matches: bool = False
+    """Most likely no screen answers the question."""
 
 
 class Step(_Answer):
@@ -117,6 +119,8 @@ class Navigation(_Answer):
     """Null: none of the candidates fits."""
     reason: str
     way: Way | None = None
+    nothing_matches: bool = False
+    """Most likely no screen is meant."""
     others: list[Screen] = []
     """Next best candidates: `path_to` leads there."""
     notes: list[str] = []
@@ -194,7 +198,7 @@ def screen(hit: Hit) -> Screen:
     return Screen(
         site=hit.site,
         id=hit.node_id,
-        title=cut(hit.title, _NAME),
+        title=cut(hit.title, NAME),
         url=cut(hit.url, _URL),
         score=round(hit.score, 3),
         matched=cut(hit.matched.text, _TEXT) if hit.matched is not None else "",
@@ -204,7 +208,8 @@ def screen(hit: Hit) -> Screen:
 def screens(answer: SearchAnswer) -> Screens:
     """Found states, best first."""
     skipped = {site: cut(reason, _TEXT) for site, reason in list(answer.skipped.items())[:5]}
-    return Screens(screens=[screen(hit) for hit in answer.hits], skipped=skipped)
+    screens = [screen(hit) for hit in answer.hits]
+    return Screens(screens=screens, skipped=skipped, nothing_matches=bool(answer.nothing_matches))
 
 
 def way(answer: PathAnswer, located: LocateAnswer | None = None) -> Way:
@@ -227,6 +232,7 @@ def navigation(answer: NavigateAnswer, others: int = 4) -> Navigation:
         chosen=screen(chosen) if chosen is not None else None,
         reason=cut(answer.reason, _TEXT),
         way=way(answer.path, answer.current) if answer.path is not None else None,
+        nothing_matches=bool(answer.nothing_matches),
         others=_fitting(rest, 2_000),
         notes=[cut(note, _TEXT) for note in answer.notes[:5]],
     )
@@ -239,7 +245,7 @@ def detail(node: NodeAnswer, screenshot: str, first_text: int, first_action: int
     return ScreenDetail(
         site=node.site,
         id=node.node_id,
-        title=cut(node.title, _NAME),
+        title=cut(node.title, NAME),
         url=cut(node.url, _URL),
         texts=texts,
         more_texts=max(0, len(node.segments) - first_text - len(texts)),
@@ -253,7 +259,7 @@ def results(answer: SearchAnswer) -> Results:
     """Found states as OpenAI's `search` gives them."""
     return Results(
         results=[
-            Result(id=f"{hit.site}/{hit.node_id}", title=cut(hit.title, _NAME), url=cut(hit.url, _URL))
+            Result(id=f"{hit.site}/{hit.node_id}", title=cut(hit.title, NAME), url=cut(hit.url, _URL))
             for hit in answer.hits
         ]
     )
@@ -268,7 +274,7 @@ def document(node: NodeAnswer, screenshot: str) -> Document:
     metadata = {"site": node.site, "screen": node.node_id, "version": str(node.version)}
     return Document(
         id=f"{node.site}/{node.node_id}",
-        title=cut(node.title, _NAME),
+        title=cut(node.title, NAME),
         text="\n".join(kept),
         url=cut(node.url, _URL),
         metadata={**metadata, "screenshot": screenshot} if node.screenshot else metadata,
@@ -313,8 +319,8 @@ def _words(step: StepModel) -> str:
     action = step.action
     if action.kind == "goto":
         return f"goto {action.url}"
-    value = f' with "{cut(action.value, _NAME)}"' if action.value else ""
-    return f'{action.kind} {action.role or "element"} "{cut(action.name, _NAME)}"{value}'
+    value = f' with "{cut(action.value, NAME)}"' if action.value else ""
+    return f'{action.kind} {action.role or "element"} "{cut(action.name, NAME)}"{value}'
 
 
 def _action(node: NodeAnswer, edge: StepModel) -> Action:

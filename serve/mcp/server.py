@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 import waygraph
 from serve.mcp import answers
 from waygraph.errors import InvalidInput, NotFound, WaygraphError
-from waygraph.schemas import CurrentPage, Filter, LocateAnswer, NavigateRequest
+from waygraph.schemas import CurrentPage, Filter, Hit, LocateAnswer, NavigateRequest
 from waygraph.source import AsyncMapSource
 
 #: Gives the maps that the caller of a tool may see.
@@ -142,8 +142,8 @@ def _add_search(server: MCPServer[Any], source_of: SourceOf) -> None:
         url_prefix: Annotated[str, Field(max_length=2_000, description="Only screens whose URL begins so.")] = "",
     ) -> Annotated[CallToolResult, answers.Screens]:
         where = Filter(url_prefix=url_prefix) if url_prefix else None
-        found = answers.screens(await source_of(context).search(site or None, query, k, where))
-        return _result(found, *_pictures(found.screens))
+        found = await source_of(context).search(site or None, query, k, where)
+        return _result(answers.screens(found), *_pictures(found.hits))
 
     @server.tool(
         title="Look at a screen",
@@ -216,8 +216,9 @@ def _add_ways(server: MCPServer[Any], source_of: SourceOf) -> None:
             known = await _whole(source, site, current_id) if current_id else None
             current = CurrentPage(node_id=known, url=current_url or "")
         wanted = NavigateRequest(site=site, query=query, intent=intent, current=current)
-        found = answers.navigation(await source.navigate(wanted))
-        return _result(found, *_pictures([found.chosen] if found.chosen is not None else []))
+        found = await source.navigate(wanted)
+        chosen = [hit for hit in found.candidates if hit.node_id == found.node_id]
+        return _result(answers.navigation(found), *_pictures(chosen))
 
 
 def _add_openai(server: MCPServer[Any], source_of: SourceOf) -> None:
@@ -260,8 +261,9 @@ def _result(answer: BaseModel, *links: ContentBlock) -> CallToolResult:
     )
 
 
-def _pictures(screens: Iterable[answers.Screen]) -> list[ResourceLink]:
-    return [_picture(each.site, each.id, each.title) for each in screens]
+def _pictures(hits: Iterable[Hit]) -> list[ResourceLink]:
+    """Links to the pictures of those that were recorded with one."""
+    return [_picture(hit.site, hit.node_id, answers.cut(hit.title, answers.NAME)) for hit in hits if hit.screenshot]
 
 
 def _picture(site: str, screen: str, title: str) -> ResourceLink:
