@@ -78,7 +78,6 @@ class Screens(_Answer):
     skipped: dict[str, str] = {}
     """Sites that could not be searched, and why."""
     nothing_matches: bool = False
-    """Most likely no screen answers the question."""
 
 
 class Step(_Answer):
@@ -120,7 +119,6 @@ class Navigation(_Answer):
     reason: str
     way: Way | None = None
     nothing_matches: bool = False
-    """Most likely no screen is meant."""
     others: list[Screen] = []
     """Next best candidates: `path_to` leads there."""
     notes: list[str] = []
