@@ -11,7 +11,7 @@ from index.graph import Evidence, InteractionGraph
 from index.graph.tokens import untokened
 
 #: Of the site's other URLs, at most this share may show what counts as a state's own.
-OWN_SHARE = 0.2
+SHOWN_ELSEWHERE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def with_own(graph: InteractionGraph, evidence: Mapping[str, Evidence]) -> dict[
     def is_own(name: str) -> bool:
         others = showing[name] - 1
         known = max(len(reach) - bisect_left(reach, name) - 1, others)
-        return known > 0 and others <= OWN_SHARE * known
+        return known > 0 and others <= SHOWN_ELSEWHERE * known
 
     own = {name for name in showing if is_own(name)}
     return {
