@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +25,7 @@ __all__ = [
     "Catalog",
     "FoundEverywhere",
     "FoundNode",
+    "Held",
     "Located",
     "MakeIndex",
     "Match",
@@ -52,24 +54,48 @@ class FoundEverywhere:
     skipped: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a catalog has open.
+
+    Attributes
+    ----------
+    maps : how many.
+    bytes : about what they take in memory, see `OpenMap.held_bytes`.
+    let_go : how many were closed so far because the budget was used up.
+
+    """
+
+    maps: int
+    bytes: int
+    let_go: int
+
+
 class Catalog:
     """The maps of a store, each opened when it is first asked for and replaced when a newer version is published.
 
     Thread-safe. A version is opened before the one before it is let go, and stays open until its last reader has
-    closed it.
+    closed it. Where open maps take more than the budget, those that were asked for longest ago are let go, and opened
+    again when somebody asks.
 
     Parameters
     ----------
     store : where the maps are.
+    budget_bytes : what open maps may take together, by `OpenMap.held_bytes`; nothing: any amount. The map that was
+        asked for last stays open, however large it is.
     make_index : makes an empty vector index for a version. One that already holds as many states as the version has
         multi-vectors (a server that was filled before) is searched as it is; others are filled.
 
     """
 
-    def __init__(self, store: Store, make_index: MakeIndex) -> None:
+    def __init__(self, store: Store, make_index: MakeIndex, *, budget_bytes: int | None = None) -> None:
         self.store = store
         self._make_index = make_index
-        self._open: dict[str, OpenMap] = {}
+        self._budget_bytes = budget_bytes
+        # Those asked for longest ago come first.
+        self._open: OrderedDict[str, OpenMap] = OrderedDict()
+        self._held_bytes = 0
+        self._let_go = 0
         self._failed: dict[str, StoreError] = {}
         self._closed = False
         self._lock = threading.Lock()
@@ -84,6 +110,16 @@ class Catalog:
         """Sites whose newest version could not be opened by `refresh`, and why; they answer from the version before."""
         with self._lock:
             return dict(self._failed)
+
+    @property
+    def held(self) -> Held:
+        """What is open now."""
+        with self._lock:
+            return Held(len(self._open), self._held_bytes, self._let_go)
+
+    def open_now(self, site: str) -> OpenMap | None:
+        """Like `open`, but only what is open already, at once."""
+        return self._share(site)
 
     def open(self, site: str) -> OpenMap:
         """The current version of a site, as of the last `refresh`; give it back with `close`.
@@ -120,19 +156,40 @@ class Catalog:
             When the query is not a finite matrix of the maps' dim, or k < 1.
 
         """
-        opened: dict[str, OpenMap] = {}
+        best: list[tuple[str, FoundNode]] = []
         skipped: dict[str, str] = {}
+        asked = [site for site in self.sites() if sites is None or site in sites]
+        for opened in self._within_budget(asked, fingerprint, skipped):
+            found = search_across({site: each.searchable for site, each in opened.items()}, query, k)
+            best += [(site, opened[site].found(rank, hit, query)) for rank, (site, hit) in enumerate(found, start=1)]
+        best.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
+        return FoundEverywhere(
+            tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(best[:k], start=1)), skipped
+        )
+
+    def _within_budget(
+        self, sites: Collection[str], fingerprint: str, skipped: dict[str, str]
+    ) -> Iterator[dict[str, OpenMap]]:
+        """Sites, opened, in as few groups as the budget allows; one group's maps are closed before the next is begun.
+
+        Who cannot be searched is noted in `skipped`.
+        """
         with ExitStack() as held:
-            for site in self.sites():
-                if sites is not None and site not in sites:
-                    continue
+            group: dict[str, OpenMap] = {}
+            taken = 0
+            for site in sites:
                 try:
-                    opened[site] = held.enter_context(self._fitting_map(site, fingerprint))
+                    opened = self._fitting_map(site, fingerprint)
                 except (EncoderMismatch, StoreError, NotFound) as error:
                     skipped[site] = error.message
-            best = search_across({site: each.searchable for site, each in opened.items()}, query, k)
-            hits = tuple((site, opened[site].found(rank, hit, query)) for rank, (site, hit) in enumerate(best, start=1))
-        return FoundEverywhere(hits, skipped)
+                    continue
+                group[site] = held.enter_context(opened)
+                taken += opened.held_bytes
+                if self._budget_bytes is not None and taken > self._budget_bytes:
+                    yield group
+                    held.close()
+                    group, taken = {}, 0
+            yield group
 
     def _fitting_map(self, site: str, fingerprint: str) -> OpenMap:
         opened = self.open(site)
@@ -161,7 +218,7 @@ class Catalog:
             with self._site_lock(site):
                 try:
                     current = self.store.head(site)
-                    if current != version:
+                    if current != version and self._is_open(site):
                         self._keep(site, self._load(site, current))
                         changed.append(site)
                 except NotFound:
@@ -175,7 +232,8 @@ class Catalog:
         """Let go of all maps. Those that are in use stay open until they are closed. Closing twice is allowed."""
         with self._lock:
             self._closed = True
-            opened, self._open = self._open, {}
+            opened, self._open = self._open, OrderedDict()
+            self._held_bytes = 0
         for shared in opened.values():
             shared.close()
 
@@ -185,7 +243,14 @@ class Catalog:
                 raise RuntimeError("The catalog is closed.")
             # Under the lock, the catalog's own share keeps the version from being closed meanwhile.
             kept = self._open.get(site)
-            return kept.share() if kept is not None else None
+            if kept is None:
+                return None
+            self._open.move_to_end(site)
+            return kept.share()
+
+    def _is_open(self, site: str) -> bool:
+        with self._lock:
+            return site in self._open
 
     def _site_lock(self, site: str) -> threading.Lock:
         with self._lock:
@@ -204,20 +269,36 @@ class Catalog:
         return OpenMap(LoadedMap(version, index))
 
     def _keep(self, site: str, opened: OpenMap) -> None:
+        """Make a version the current one of its site, and let go of what is beyond the budget."""
         with self._lock:
-            before = opened if self._closed else self._open.get(site)
-            if not self._closed:
+            if self._closed:
+                gone = [opened]
+            else:
+                gone = self._removed(site)
                 self._open[site] = opened
+                self._held_bytes += opened.held_bytes
+                while self._budget_bytes is not None and self._held_bytes > self._budget_bytes and len(self._open) > 1:
+                    longest_ago = next(each for each in self._open if each != site)
+                    gone += self._removed(longest_ago)
+                    self._let_go += 1
             self._failed.pop(site, None)
-        if before is not None:
-            before.close()
+        for each in gone:
+            each.close()
 
     def _drop(self, site: str) -> None:
         with self._lock:
-            before = self._open.pop(site, None)
+            gone = self._removed(site)
             self._failed.pop(site, None)
-        if before is not None:
-            before.close()
+        for each in gone:
+            each.close()
+
+    def _removed(self, site: str) -> list[OpenMap]:
+        """Take the version of a site out; the caller holds the lock, and closes it outside."""
+        before = self._open.pop(site, None)
+        if before is None:
+            return []
+        self._held_bytes -= before.held_bytes
+        return [before]
 
     def _note_failure(self, site: str, error: StoreError) -> None:
         with self._lock:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from http import HTTPStatus
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated
 
 import anyio
 import anyio.to_thread
@@ -19,11 +17,16 @@ import waygraph
 from pipeline.browser.fingerprint import fingerprint_script
 from serve import problems
 from serve.answers import SHORT_HASH
+from serve.encoding import Encoding, EncodingHere, Remembered
 from serve.gate import Gate
 from serve.keys import ApiKeys, Caller
 from serve.maps import Maps
 from serve.mcp.http import McpEndpoint
-from waygraph.errors import Overloaded, ServiceError
+from serve.metrics import CONTENT_TYPE, Metrics
+from serve.questions import Questions
+from serve.tracing import Tracing
+from serve.workers import Workers
+from waygraph.errors import ServiceError
 from waygraph.schemas import (
     Alive,
     BatchSearchAnswer,
@@ -32,6 +35,7 @@ from waygraph.schemas import (
     FeedbackRequest,
     LocateAnswer,
     LocateRequest,
+    MissingPart,
     NavigateAnswer,
     NavigateRequest,
     NodeAnswer,
@@ -43,11 +47,9 @@ from waygraph.schemas import (
     SiteDetail,
     SiteSummary,
     filter_of,
+    problem_type,
 )
-from waygraph.settings import ServeSettings, Settings
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from waygraph.settings import Settings
 
 NodeId = Annotated[str, Path(description="Id of a state, or a unique beginning of one.", max_length=64)]
 
@@ -74,63 +76,42 @@ async def _allowed(
 #: A site that the caller may ask for.
 Site = Annotated[str, Depends(_allowed)]
 
-#: Threads that read maps and blobs.
-READS_AT_ONCE = 16
 
-#: Threads that search. They mostly wait to be encoded together, so there are more of them than CPUs.
-SEARCHES_AT_ONCE = 32
+def create_api(
+    settings: Settings, maps: Maps, encode_elsewhere: Callable[[Metrics], Encoding] | None = None
+) -> FastAPI:
+    """Build the HTTP application over `maps`, which it starts when it starts and closes when it ends.
 
+    Parameters
+    ----------
+    encode_elsewhere : makes what encodes questions; nothing: this process does.
 
-class Workers:
-    """Runs blocking calls in threads, so that the event loop goes on answering.
-
-    So many may wait for a thread; whoever comes then is told to come again, and loses no time by waiting in vain.
     """
-
-    def __init__(self, settings: ServeSettings) -> None:
-        self._settings = settings
-        self._reading = anyio.CapacityLimiter(READS_AT_ONCE)
-        self._searching = anyio.CapacityLimiter(SEARCHES_AT_ONCE)
-        self._under_way = Counter[anyio.CapacityLimiter]()
-
-    async def read(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run what reads a map (Overloaded)."""
-        return await self._run(self._reading, partial(function, *args, **kwargs))
-
-    async def search(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run what encodes a question (Overloaded)."""
-        return await self._run(self._searching, partial(function, *args, **kwargs))
-
-    async def _run(self, limiter: anyio.CapacityLimiter, work: Callable[[], T]) -> T:
-        waiting = self._under_way[limiter] - int(limiter.total_tokens)
-        if waiting >= self._settings.max_waiting:
-            raise Overloaded(f"{waiting} requests are waiting already.", hint="Send it again a little later.")
-        # Counted here: a limiter knows only of those that got as far as waiting.
-        self._under_way[limiter] += 1
-        try:
-            with anyio.fail_after(self._settings.request_seconds):
-                # A thread that is at it cannot be stopped; it ends by itself, and its answer reaches nobody.
-                return await anyio.to_thread.run_sync(work, limiter=limiter, abandon_on_cancel=True)
-        except TimeoutError as error:
-            raise Overloaded(
-                f"No answer within {self._settings.request_seconds:g} s.", hint="Send it again a little later."
-            ) from error
-        finally:
-            self._under_way[limiter] -= 1
-
-
-def create_api(settings: Settings, maps: Maps) -> FastAPI:
-    """Build the HTTP application over `maps`, which it starts when it starts and closes when it ends."""
-    workers = Workers(settings.serve)
+    serve = settings.serve
+    tracing = Tracing.from_environment()
+    metrics = Metrics(tracing)
+    maps.stage = metrics.stage
+    workers = Workers(serve.max_waiting, metrics)
+    encoding: Encoding = (
+        encode_elsewhere(metrics)
+        if encode_elsewhere is not None
+        else EncodingHere(maps.encoder, max_waiting=serve.max_waiting, metrics=metrics)
+    )
+    remembered = Remembered(encoding, serve.question_cache_bytes, metrics)
+    questions = Questions(maps, remembered, workers, metrics, most_bytes=serve.answer_cache_bytes)
+    _watch(metrics, maps, workers, encoding, remembered, questions)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         maps.start()
+        encoding.start()
         try:
             async with mcp.run():
                 yield
         finally:
-            await workers.read(maps.close)
+            encoding.close()
+            await anyio.to_thread.run_sync(maps.close)
+            tracing.close()
 
     app = FastAPI(
         title="waygraph",
@@ -143,11 +124,11 @@ def create_api(settings: Settings, maps: Maps) -> FastAPI:
     )
     problems.install(app)
     keys = ApiKeys(settings.serve)
-    app.add_middleware(Gate, keys=keys)
-    app.include_router(_health(settings, maps, workers))
+    app.add_middleware(Gate, keys=keys, metrics=metrics, request_seconds=serve.request_seconds)
+    app.include_router(_health(settings, maps, encoding, workers))
     inside = FastAPI(openapi_url=None)  # the same calls for the MCP tools, whose callers have passed the gate already
     problems.install(inside)
-    for router in (_sites(maps, workers), _questions(maps, workers), _ways(maps, workers)):
+    for router in (_sites(maps, workers), _questions(questions), _ways(maps, workers)):
         app.include_router(router)
         inside.include_router(router)
     mcp = McpEndpoint(inside, with_keys=bool(keys))
@@ -157,6 +138,10 @@ def create_api(settings: Settings, maps: Maps) -> FastAPI:
         with_keys=bool(keys),
     )
 
+    @app.get("/metrics", include_in_schema=False)
+    async def measured() -> Response:
+        return Response(metrics.page(), media_type=CONTENT_TYPE)
+
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> JSONResponse:
         return JSONResponse(document)
@@ -164,7 +149,22 @@ def create_api(settings: Settings, maps: Maps) -> FastAPI:
     return app
 
 
-def _health(settings: Settings, maps: Maps, workers: Workers) -> APIRouter:
+def _watch(  # noqa: PLR0917 - a list of what there is
+    metrics: Metrics, maps: Maps, workers: Workers, encoding: Encoding, remembered: Remembered, questions: Questions
+) -> None:
+    """What is read when somebody looks at the metrics."""
+    metrics.watch("waygraph_open_sites", "Maps that are open.", lambda: maps.held.maps)
+    metrics.watch("waygraph_open_bytes", "About what open maps take in memory.", lambda: maps.held.bytes)
+    metrics.watch_counter(
+        "waygraph_closed_for_room", "Maps closed because open ones took too much.", lambda: maps.held.let_go
+    )
+    metrics.watch("waygraph_waiting_for_encoder", "Questions waiting or being encoded.", lambda: encoding.waiting)
+    metrics.watch("waygraph_waiting_for_thread", "Calls waiting for a thread.", lambda: workers.waiting)
+    metrics.watch("waygraph_question_cache_bytes", "Remembered questions.", lambda: remembered.known.bytes)
+    metrics.watch("waygraph_answer_cache_bytes", "Remembered answers.", lambda: questions.known.bytes)
+
+
+def _health(settings: Settings, maps: Maps, encoding: Encoding, workers: Workers) -> APIRouter:
     router = APIRouter(tags=["health"])
 
     @router.get("/healthz")
@@ -175,11 +175,17 @@ def _health(settings: Settings, maps: Maps, workers: Workers) -> APIRouter:
     @router.get("/readyz", response_model=Ready)
     async def readyz(request: Request) -> Ready | Response:
         """Whether the store is open and the encoder loaded; if not, what is missing."""
-        if missing := maps.missing():
+        found = (("store", maps.missing, False), ("encoder", encoding.missing, encoding.failed))
+        missing = [
+            MissingPart(part=part, type=problem_type(why.slug), detail=why.message, hint=why.hint, final=final)
+            for part, why, final in found
+            if why is not None
+        ]
+        if missing:
             error = ServiceError("Not ready: " + " ".join(part.detail for part in missing), hint=missing[0].hint)
             extensions = {"missing": [part.model_dump() for part in missing]}
             return problems.problem(error, instance=request.url.path, extensions=extensions)
-        return Ready(sites=await workers.read(maps.count), encoder=settings.encode.encoder)
+        return Ready(sites=await workers.run(maps.count), encoder=settings.encode.encoder)
 
     return router
 
@@ -190,17 +196,17 @@ def _sites(maps: Maps, workers: Workers) -> APIRouter:
     @router.get("")
     async def sites(caller: Asking) -> list[SiteSummary]:
         """All mapped sites that the caller may ask for, by key."""
-        return [site for site in await workers.read(maps.sites) if caller.may_see(site.site)]
+        return [site for site in await workers.run(maps.sites) if caller.may_see(site.site)]
 
     @router.get("/{site}")
     async def site_detail(site: Site) -> SiteDetail:
         """One site: versions, sizes, encoder, capture profile, and the account of the run that made the map."""
-        return await workers.read(maps.site, site)
+        return await workers.run(maps.site, site)
 
     @router.get("/{site}/nodes/{node_id}")
     async def node(site: Site, node_id: NodeId) -> NodeAnswer:
         """One state: what it shows and what can be done from it; `node_id` tells which when another look was named."""
-        return await workers.read(maps.node, site, node_id)
+        return await workers.run(maps.node, site, node_id)
 
     @router.get(
         "/{site}/nodes/{node_id}/screenshot",
@@ -214,7 +220,7 @@ def _sites(maps: Maps, workers: Workers) -> APIRouter:
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """What the state looked like."""
-        content = await workers.read(maps.screenshot_hash, site, node_id)
+        content = await workers.run(maps.screenshot_hash, site, node_id)
         # The address with the content's hash names this image for ever; without, the next version's may differ.
         unchanging = len(v) >= SHORT_HASH and content.startswith(v)
         headers = {
@@ -223,30 +229,28 @@ def _sites(maps: Maps, workers: Workers) -> APIRouter:
         }
         if if_none_match is not None and f'"{content}"' in if_none_match:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        return Response(await workers.read(maps.blob, content), media_type="image/jpeg", headers=headers)
+        return Response(await workers.run(maps.blob, content), media_type="image/jpeg", headers=headers)
 
     return router
 
 
-def _questions(maps: Maps, workers: Workers) -> APIRouter:
+def _questions(questions: Questions) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["questions"])
 
-    @router.post("/search")
-    async def search_everywhere(wanted: SearchRequest, caller: Asking) -> SearchAnswer:
+    @router.post("/search", response_model=SearchAnswer)
+    async def search_everywhere(wanted: SearchRequest, caller: Asking) -> Response:
         """The states of all sites that answer a question best."""
-        return await workers.search(maps.search, None, wanted.query, wanted.k, filter_of(wanted), sites=caller.sites)
+        return _json(await questions.search(None, wanted.query, wanted.k, filter_of(wanted), sites=caller.sites))
 
-    @router.post("/search/batch")
-    async def search_batch(wanted: BatchSearchRequest, caller: Asking) -> BatchSearchAnswer:
+    @router.post("/search/batch", response_model=BatchSearchAnswer)
+    async def search_batch(wanted: BatchSearchRequest, caller: Asking) -> Response:
         """Several questions at once; when one cannot be answered, none is."""
         if wanted.site is not None:
             caller.check(wanted.site)
-        found: list[SearchAnswer | None] = [None] * len(wanted.searches)
+        found = [b""] * len(wanted.searches)
 
         async def answer(number: int, each: SearchRequest) -> None:
-            found[number] = await workers.search(
-                maps.search, wanted.site, each.query, each.k, filter_of(each), sites=caller.sites
-            )
+            found[number] = await questions.search(wanted.site, each.query, each.k, filter_of(each), sites=caller.sites)
 
         try:
             async with anyio.create_task_group() as group:
@@ -254,20 +258,24 @@ def _questions(maps: Maps, workers: Workers) -> APIRouter:
                     group.start_soon(answer, number, each)
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from errors
-        return BatchSearchAnswer(answers=[each for each in found if each is not None])
+        return _json(b'{"answers":[' + b",".join(found) + b"]}")
 
-    @router.post("/sites/{site}/search")
-    async def search(site: Site, wanted: SearchRequest) -> SearchAnswer:
+    @router.post("/sites/{site}/search", response_model=SearchAnswer)
+    async def search(site: Site, wanted: SearchRequest) -> Response:
         """The states of one site that answer a question best."""
-        return await workers.search(maps.search, site, wanted.query, wanted.k, filter_of(wanted))
+        return _json(await questions.search(site, wanted.query, wanted.k, filter_of(wanted)))
 
     @router.post("/navigate")
     async def navigate(wanted: NavigateRequest, caller: Asking) -> NavigateAnswer:
         """Find the state that is meant, and the way to it from where the caller is, in one call."""
         caller.check(wanted.site)
-        return await workers.search(maps.navigate, wanted)
+        return await questions.navigate(wanted)
 
     return router
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")
 
 
 def _ways(maps: Maps, workers: Workers) -> APIRouter:
@@ -281,12 +289,12 @@ def _ways(maps: Maps, workers: Workers) -> APIRouter:
     @router.post("/sites/{site}/locate")
     async def locate(site: Site, seen: LocateRequest) -> LocateAnswer:
         """Which state the caller is in: by exact id, else by the nearest structure, else by URL."""
-        return await workers.read(maps.locate, site, seen.url, seen.structure)
+        return await workers.run(maps.locate, site, seen.url, seen.structure)
 
     @router.post("/sites/{site}/path")
     async def path(site: Site, wanted: PathRequest) -> PathAnswer:
         """The cheapest executable action sequence from one state to another."""
-        return await workers.read(
+        return await workers.run(
             maps.path,
             site,
             wanted.source,
@@ -299,6 +307,6 @@ def _ways(maps: Maps, workers: Workers) -> APIRouter:
     @router.post("/sites/{site}/feedback", status_code=HTTPStatus.ACCEPTED)
     async def feedback(site: Site, report: FeedbackRequest) -> FeedbackAnswer:
         """How steps of paths worked: paths avoid what failed for a while, and maintenance looks at it."""
-        return await workers.read(maps.feedback, site, report.walked)
+        return await workers.run(maps.feedback, site, report.walked)
 
     return router

@@ -1,4 +1,4 @@
-"""How does the service run? A Ray Serve application with one HTTP ingress, started, watched and ended here."""
+"""How does the service run? As a Ray Serve application (`serve.deployments`), started, watched and ended here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from waygraph.settings import Settings
 if TYPE_CHECKING:
     import socket
 
-    from fastapi import FastAPI
     from ray.serve import Application
 
 APPLICATION = "waygraph"
@@ -41,9 +40,6 @@ ENVIRONMENT = {
 
 #: Longest time from the start of the application to its first ready answer; loading the encoder takes most of it.
 START_SECONDS = 180.0
-
-#: Requests one replica takes at once. They wait for the CPU inside, where health checks do not wait behind them.
-REQUESTS_AT_ONCE = 1_000
 
 
 def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) -> None:
@@ -98,25 +94,10 @@ def application(_: dict[str, str]) -> Application:
 
 
 def build(settings: Settings) -> Application:
-    """Build the Ray Serve application: one ingress deployment that answers everything."""
-    from ray import serve  # noqa: PLC0415 - Ray reads its environment when it is imported
+    """Build the Ray Serve application, see `serve.deployments`."""
+    from serve import deployments  # noqa: PLC0415 - Ray reads its environment when it is imported
 
-    def api() -> FastAPI:
-        # Evaluated in the replica: maps and encoder are made where they are used.
-        from serve.api import create_api  # noqa: PLC0415
-        from serve.maps import Maps  # noqa: PLC0415
-
-        return create_api(settings, Maps(settings))
-
-    deployment = serve.deployment(
-        name="maps",
-        max_ongoing_requests=REQUESTS_AT_ONCE,
-        # A share of one CPU, so that indexing finds room beside it; what it really uses is up to the machine.
-        ray_actor_options={"num_cpus": 0.1},
-        graceful_shutdown_wait_loop_s=0.1,
-        graceful_shutdown_timeout_s=5.0,
-    )
-    return deployment(serve.ingress(api)()).bind()
+    return deployments.build(settings)
 
 
 @contextmanager

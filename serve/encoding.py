@@ -1,29 +1,34 @@
-"""How does a question become a multi-vector while others ask too? One encoder, waiting questions together."""
+"""How does a question become a multi-vector while others ask too? Waiting questions are encoded together."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
-from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 from index.vectors.multivector import MultiVector
 from pipeline.encode.protocol import Encoder
-from waygraph.errors import ServiceError, WaygraphError
+from serve.lru import Lru
+from serve.metrics import Metrics
+from waygraph.errors import InvalidInput, Overloaded, ServiceError, WaygraphError
 from waygraph.settings import EncodeSettings
+
+log = logging.getLogger("ray.serve.waygraph")
 
 #: Questions encoded at once. Eight cost three times one; beyond this the first waits noticeably for the last.
 MAX_TOGETHER = 16
 
 
-@dataclass(slots=True, eq=False)
-class _Question:
-    text: str
-    vectors: MultiVector | None = None
-    error: BaseException | None = None
+@dataclass(frozen=True, slots=True)
+class EncodedQuestion:
+    """A question's multi-vector, float32 of shape (m, dim), and the fingerprint of the encoder that made it."""
 
-    @property
-    def done(self) -> bool:
-        return self.vectors is not None or self.error is not None
+    vectors: MultiVector
+    fingerprint: str
 
 
 class QueryEncoder:
@@ -36,8 +41,6 @@ class QueryEncoder:
         self._loading = threading.Lock()
         self._encoder: Encoder | None = None
         self._error: WaygraphError | None = None
-        self._encoding = threading.Lock()
-        self._waiting: deque[_Question] = deque()
 
     @property
     def missing(self) -> WaygraphError | None:
@@ -74,39 +77,237 @@ class QueryEncoder:
                 self._error = None
             return self._encoder
 
-    @property
-    def fingerprint(self) -> str:
-        """What an index must have been made with."""
-        return self.load().fingerprint
+    def encode(self, text: str) -> EncodedQuestion:
+        """Encode one question."""
+        return self.encode_together([text])[0]
 
-    def encode(self, text: str) -> MultiVector:
-        """Encode a question: float32 of shape (m, dim).
-
-        Whoever gets to encode takes along the questions that came while the ones before were encoded: alone, a
-        question waits for nothing; in a crowd, each costs a fraction.
-        """
+    def encode_together(self, texts: Sequence[str]) -> list[EncodedQuestion]:
+        """Encode questions that were asked at the same time."""
         encoder = self.load()
-        mine = _Question(text)
-        self._waiting.append(mine)
-        with self._encoding:
-            while not mine.done:
-                _encode(encoder, self._take())
-        if mine.error is not None:
-            raise mine.error
-        assert mine.vectors is not None  # noqa: S101 - that is what `done` says
-        return mine.vectors
-
-    def _take(self) -> list[_Question]:
-        # Only the holder of `_encoding` takes, so what is counted is there.
-        return [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_TOGETHER))]
+        return [EncodedQuestion(vectors, encoder.fingerprint) for vectors in encoder.encode_queries(texts)]
 
 
-def _encode(encoder: Encoder, questions: list[_Question]) -> None:
-    try:
-        vectors = encoder.encode_queries([question.text for question in questions])
-    except BaseException as error:  # noqa: BLE001 - raised again by each of those who asked
-        for question in questions:
-            question.error = error
-        return
-    for question, vector in zip(questions, vectors, strict=True):
-        question.vectors = vector
+class Encoding(Protocol):
+    """Encodes questions for callers on an event loop, in this process or elsewhere."""
+
+    @property
+    def missing(self) -> WaygraphError | None:
+        """Why questions cannot be encoded (yet); `None` when they can."""
+        ...
+
+    @property
+    def failed(self) -> bool:
+        """Whether waiting does not help."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """Questions that wait to be encoded, or are being encoded."""
+        ...
+
+    def start(self) -> None:
+        """Get ready in the background."""
+        ...
+
+    async def encode(self, text: str) -> EncodedQuestion:
+        """Encode one question; who is cancelled takes nobody else along.
+
+        Raises
+        ------
+        Overloaded
+            When too many questions wait already.
+
+        """
+        ...
+
+    def close(self) -> None:
+        """End what was started."""
+        ...
+
+
+class EncodingHere:
+    """Encodes in one thread of this process, taking along what came while the questions before were encoded.
+
+    Alone, a question waits for nothing; in a crowd, each costs a fraction. Use it on one event loop.
+
+    Parameters
+    ----------
+    encoder : loaded when it is first needed.
+    max_waiting : questions that may wait; further ones are refused.
+
+    """
+
+    def __init__(self, encoder: QueryEncoder, *, max_waiting: int, metrics: Metrics) -> None:
+        self._encoder = encoder
+        self._max_waiting = max_waiting
+        self._metrics = metrics
+        # By text, so that who asks the same at the same time shares an answer.
+        self._waiting: dict[str, list[asyncio.Future[EncodedQuestion]]] = {}
+        self._encoding = 0
+        self._worker: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
+
+    @property
+    def missing(self) -> WaygraphError | None:
+        """See `Encoding`."""
+        return self._encoder.missing
+
+    @property
+    def failed(self) -> bool:
+        """See `Encoding`."""
+        return self._encoder.failed
+
+    @property
+    def waiting(self) -> int:
+        """See `Encoding`."""
+        return self._encoding + len(self._waiting)
+
+    def start(self) -> None:
+        """Load the encoder in the background."""
+
+        def load() -> None:
+            try:
+                self._encoder.load()
+            except WaygraphError as error:
+                log.error("the encoder cannot be loaded: %s", error)  # noqa: TRY400 - expected; /readyz says it too
+
+        self._thread.submit(load)
+
+    async def encode(self, text: str) -> EncodedQuestion:
+        """See `Encoding`."""
+        if len(self._waiting) >= self._max_waiting and text not in self._waiting:
+            self._metrics.refused("encode")
+            raise Overloaded(
+                f"{len(self._waiting)} questions are waiting already.", hint="Send it again a little later."
+            )
+        mine: asyncio.Future[EncodedQuestion] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(text, []).append(mine)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        try:
+            return await mine
+        finally:
+            if mine.cancelled() and mine in (others := self._waiting.get(text, [])):
+                others.remove(mine)
+                if not others:
+                    del self._waiting[text]  # nobody wants to know any more
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            asked = {text: self._waiting.pop(text) for text in list(self._waiting)[:MAX_TOGETHER]}
+            self._encoding = len(asked)
+            self._metrics.encoded(len(asked))
+            try:
+                with self._metrics.stage("encode_batch"):
+                    found = await loop.run_in_executor(self._thread, self._encoder.encode_together, list(asked))
+            except Exception as error:  # noqa: BLE001 - raised again by each of those who asked
+                for future in _open(asked.values()):
+                    future.set_exception(error)
+            else:
+                for encoded, futures in zip(found, asked.values(), strict=True):
+                    for future in _open([futures]):
+                        future.set_result(encoded)
+            finally:
+                self._encoding = 0
+
+    def close(self) -> None:
+        """End the thread; what it is at is finished first."""
+        self._thread.shutdown(cancel_futures=True)
+
+
+def _open(asked: Iterable[list[asyncio.Future[EncodedQuestion]]]) -> list[asyncio.Future[EncodedQuestion]]:
+    """Of those who asked, who still wants to know."""
+    return [future for futures in asked for future in futures if not future.done()]
+
+
+#: What another process answers to a question: vectors and fingerprint, or which error it is and what it says.
+RemoteAnswer = EncodedQuestion | WaygraphError
+
+
+class EncodingElsewhere:
+    """Asks another deployment, which encodes for several replicas together.
+
+    Parameters
+    ----------
+    ask : sends one question; `None` asks only whether the encoder is loaded.
+    max_waiting : questions that may be under way; further ones are refused.
+
+    """
+
+    def __init__(
+        self, ask: Callable[[str | None], Awaitable[RemoteAnswer | None]], *, max_waiting: int, metrics: Metrics
+    ) -> None:
+        self._ask = ask
+        self._max_waiting = max_waiting
+        self._metrics = metrics
+        self._missing: WaygraphError | None = ServiceError("The encoder is starting.", hint="Try again soon.")
+        self._failed = False
+        self._starting: asyncio.Task[None] | None = None
+        self.waiting = 0
+        """See `Encoding`."""
+
+    @property
+    def missing(self) -> WaygraphError | None:
+        """See `Encoding`."""
+        return self._missing
+
+    @property
+    def failed(self) -> bool:
+        """See `Encoding`."""
+        return self._failed
+
+    def start(self) -> None:
+        """Wait in the background until the encoder is loaded."""
+        self._starting = asyncio.create_task(self._start())
+
+    async def _start(self) -> None:
+        answer = await self._ask(None)
+        self._missing = answer if isinstance(answer, WaygraphError) else None
+        self._failed = self._missing is not None
+
+    async def encode(self, text: str) -> EncodedQuestion:
+        """See `Encoding`."""
+        if self.waiting >= self._max_waiting:
+            self._metrics.refused("encode")
+            raise Overloaded(f"{self.waiting} questions are waiting already.", hint="Send it again a little later.")
+        self.waiting += 1
+        try:
+            answer = await self._ask(text)
+        finally:
+            self.waiting -= 1
+        if isinstance(answer, EncodedQuestion):
+            return answer
+        raise answer or InvalidInput("The question is empty.")
+
+    def close(self) -> None:
+        """Stop waiting for it."""
+        if self._starting is not None:
+            self._starting.cancel()
+
+
+class Remembered:
+    """Answers what was asked before without encoding it again. The encoder of a process never changes.
+
+    Parameters
+    ----------
+    encoding : encodes what is new.
+    most_bytes : of the vectors that are remembered.
+
+    """
+
+    def __init__(self, encoding: Encoding, most_bytes: int, metrics: Metrics) -> None:
+        self._encoding = encoding
+        self._metrics = metrics
+        self.known: Lru[str, EncodedQuestion] = Lru(most_bytes)
+
+    async def encode(self, text: str) -> EncodedQuestion:
+        """See `Encoding.encode`. Equal questions differ in white space only."""
+        question = " ".join(text.split())
+        found = self.known.get(question)
+        self._metrics.looked_up("question", hit=found is not None)
+        if found is None:
+            with self._metrics.stage("encode"):
+                found = await self._encoding.encode(question)
+            self.known.put(question, found, found.vectors.nbytes + 4 * len(question))
+        return found

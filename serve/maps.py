@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path as FilePath
 from typing import Self
 from urllib.parse import urlsplit
 
-from index.catalog import Catalog, FoundNode, OpenMap
+from index.catalog import Catalog, FoundNode, Held, OpenMap
 from index.graph import Node, Path
 from index.graph.alternatives import alternatives
 from index.store import Manifest, Store
@@ -18,7 +18,7 @@ from index.vectors.engines import Engines
 from index.vectors.multivector import MultiVector
 from index.vectors.protocol import VectorIndex
 from serve import answers
-from serve.encoding import QueryEncoder
+from serve.encoding import EncodedQuestion, QueryEncoder
 from serve.feedback import Avoided, Feedback, action_of, avoided, hidden
 from serve.navigate import Navigator
 from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NoStore, NotFound, StoreError, WaygraphError
@@ -27,7 +27,6 @@ from waygraph.schemas import (
     FeedbackAnswer,
     Filter,
     LocateAnswer,
-    MissingPart,
     NavigateAnswer,
     NavigateRequest,
     NodeAnswer,
@@ -36,7 +35,6 @@ from waygraph.schemas import (
     SiteDetail,
     SiteSummary,
     WalkedStep,
-    problem_type,
 )
 from waygraph.settings import Settings
 
@@ -54,9 +52,15 @@ class Maps:
     `refresh` picks up what was published since; a call that is under way keeps the version it started with.
     """
 
+    #: Encodes questions that come without their vectors.
+    encoder: QueryEncoder
+    #: Measures the stages of an answer: gives what is entered for one.
+    stage: Callable[[str], AbstractContextManager[None]]
+
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._encoder = QueryEncoder(settings.encode)
+        self.encoder = QueryEncoder(settings.encode)
+        self.stage = lambda _: nullcontext()
         self._engines = Engines(settings.vectors)
         self._feedback = Feedback(settings.serve.feedback_minutes * 60)
         self._navigator = Navigator(settings.serve, self.blob)
@@ -78,7 +82,8 @@ class Maps:
         with self._lock:
             if self._catalog is None and _is_there(self._settings.store):
                 with suppress(NoStore):  # a bucket in which nothing was indexed yet
-                    self._catalog = Catalog(Store.open(self._settings.store), self._make_index)
+                    store = Store.open(self._settings.store)
+                    self._catalog = Catalog(store, self._make_index, budget_bytes=self._settings.serve.open_bytes)
 
     def refresh(self) -> list[str]:
         """Pick up new versions, new sites and removed sites; returns the sites that changed."""
@@ -86,11 +91,8 @@ class Maps:
         return self._catalog.refresh() if self._catalog is not None else []
 
     def start(self) -> None:
-        """Load the encoder and keep the maps fresh, both in the background, until `close`."""
-        self._threads = [
-            threading.Thread(target=self._load_encoder, name="load-encoder", daemon=True),
-            threading.Thread(target=self._keep_fresh, name="keep-fresh", daemon=True),
-        ]
+        """Keep the maps fresh in the background, until `close`."""
+        self._threads = [threading.Thread(target=self._keep_fresh, name="keep-fresh", daemon=True)]
         for thread in self._threads:
             thread.start()
 
@@ -112,20 +114,33 @@ class Maps:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def missing(self) -> list[MissingPart]:
-        """What keeps some request from being answered; empty when nothing does."""
-        found = {"store": self._store_error, "encoder": self._encoder.missing}
-        return [
-            MissingPart(
-                part=part,
-                type=problem_type(error.slug),
-                detail=error.message,
-                hint=error.hint,
-                final=part == "encoder" and self._encoder.failed,
-            )
-            for part, error in found.items()
-            if error is not None
-        ]
+    @property
+    def alive(self) -> bool:
+        """Whether the maps are kept fresh, unless nobody asked for that."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    @property
+    def missing(self) -> WaygraphError | None:
+        """Why the store cannot be read; `None` when it can."""
+        return self._store_error
+
+    @property
+    def held(self) -> Held:
+        """Which maps are open, and what they take."""
+        return self._catalog.held if self._catalog is not None else Held(0, 0, 0)
+
+    def version_now(self, site: str) -> int | None:
+        """The version that a site is answered from, when its map is open: said at once, without touching the disk."""
+        opened = self._catalog.open_now(site) if self._catalog is not None else None
+        if opened is None:
+            return None
+        with opened:
+            return opened.version
+
+    def prepare(self, site: str) -> int:
+        """Open a site's map, unless it is open; the version that it is answered from (NotFound, StoreError)."""
+        with self.stage("open"), self._map(site) as opened:
+            return opened.version
 
     def count(self) -> int:
         """Number of mapped sites."""
@@ -150,6 +165,14 @@ class Maps:
         store = self._open_catalog().store
         return answers.site_detail(store.manifest(key), store.versions(key))
 
+    def check_question(self, query: str, k: int) -> None:
+        """Refuse a question that cannot be answered (InvalidInput)."""
+        limit = self._settings.serve.max_k
+        if not 1 <= k <= limit:
+            raise InvalidInput(f"k is {k}.", hint=f"Ask for 1 to {limit} states.")
+        if not query.strip():
+            raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
+
     def search(
         self,
         site: str | None,
@@ -158,8 +181,13 @@ class Maps:
         where: Filter = ANYWHERE,
         *,
         sites: Collection[str] | None = None,
+        encoded: EncodedQuestion | None = None,
     ) -> SearchAnswer:
         """The k states that answer a question best, on one site or (`None`) on all (of `sites`) that the encoder fits.
+
+        Parameters
+        ----------
+        encoded : the question, when it is encoded already.
 
         Raises
         ------
@@ -169,36 +197,38 @@ class Maps:
             When the site's map (with `None`: every map) was made by another encoder.
 
         """
-        limit = self._settings.serve.max_k
-        if not 1 <= k <= limit:
-            raise InvalidInput(f"k is {k}.", hint=f"Ask for 1 to {limit} states.")
-        if not query.strip():
-            raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
+        self.check_question(query, k)
         if site is None:
-            return self._search_everywhere(query, k, where, sites)
+            return self._search_everywhere(encoded or self.encoder.encode(query), k, where, sites)
         with self._map(site) as opened:
-            opened.check_encoder(self._encoder.fingerprint)
-            return answers.search_answer(opened, _search(opened, self._encoder.encode(query), k, where))
+            asked = encoded or self.encoder.encode(query)
+            opened.check_encoder(asked.fingerprint)
+            with self.stage("search"):
+                return answers.search_answer(opened, _search(opened, asked.vectors, k, where))
 
-    def _search_everywhere(self, query: str, k: int, where: Filter, among: Collection[str] | None) -> SearchAnswer:
-        vectors, fingerprint = self._encoder.encode(query), self._encoder.fingerprint
+    def _search_everywhere(
+        self, asked: EncodedQuestion, k: int, where: Filter, among: Collection[str] | None
+    ) -> SearchAnswer:
         if self._catalog is None:
             return SearchAnswer(hits=[])
-        if where == ANYWHERE:
-            return answers.everywhere(self._catalog.search(vectors, k, fingerprint, sites=among), fingerprint)
-        found: list[SearchAnswer] = []
-        skipped: dict[str, str] = {}
-        for site in self._catalog.sites():
-            if among is not None and site not in among:
-                continue
-            try:
-                with self._map(site) as opened:
-                    opened.check_encoder(fingerprint)
-                    found.append(answers.search_answer(opened, _search(opened, vectors, k, where)))
-            except (EncoderMismatch, StoreError, NotFound) as error:
-                # One map that cannot be searched is no reason to keep the others from answering.
-                skipped[site] = error.message
-        return answers.merged(found, k, skipped, fingerprint)
+        with self.stage("search_everywhere"):
+            if where == ANYWHERE:
+                return answers.everywhere(
+                    self._catalog.search(asked.vectors, k, asked.fingerprint, sites=among), asked.fingerprint
+                )
+            found: list[SearchAnswer] = []
+            skipped: dict[str, str] = {}
+            for site in self._catalog.sites():
+                if among is not None and site not in among:
+                    continue
+                try:
+                    with self._map(site) as opened:
+                        opened.check_encoder(asked.fingerprint)
+                        found.append(answers.search_answer(opened, _search(opened, asked.vectors, k, where)))
+                except (EncoderMismatch, StoreError, NotFound) as error:
+                    # One map that cannot be searched is no reason to keep the others from answering.
+                    skipped[site] = error.message
+            return answers.merged(found, k, skipped, asked.fingerprint)
 
     def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes (InvalidInput: no URL at all)."""
@@ -206,7 +236,7 @@ class Maps:
             urlsplit(url).port  # noqa: B018 - checked when it is read
         except ValueError as error:
             raise InvalidInput(f"'{url}' is not a valid URL: {error}.", hint="Send the page's address.") from error
-        with self._map(site) as opened:
+        with self._map(site) as opened, self.stage("locate"):
             return answers.locate_answer(opened, opened.locate(url, structure))
 
     def path(
@@ -223,7 +253,7 @@ class Maps:
 
         Steps that agents lately reported as broken are used only when there is no other way.
         """
-        with self._map(site) as opened:
+        with self._map(site) as opened, self.stage("path"):
             return self._routes(opened, allow_goto=allow_goto, avoid=avoid, others=others)(source, target)
 
     def _routes(
@@ -259,15 +289,20 @@ class Maps:
 
         return route
 
-    def navigate(self, wanted: NavigateRequest) -> NavigateAnswer:
-        """Retrieve, choose and plan in one call; see `serve.navigate`."""
-        self._navigator.selector(wanted.select)  # what is wrong with it is said before anything is done
-        found = self.search(wanted.site, wanted.query, wanted.k)
+    def check_selector(self, wanted: NavigateRequest) -> None:
+        """Say what is wrong with the selector before anything is done (InvalidInput, EnvironmentMissing)."""
+        self._navigator.selector(wanted.select)
+
+    def navigate(self, wanted: NavigateRequest, encoded: EncodedQuestion | None = None) -> NavigateAnswer:
+        """Retrieve, choose and plan in one call; see `serve.navigate`. `encoded` as in `search`."""
+        self.check_selector(wanted)
+        found = self.search(wanted.site, wanted.query, wanted.k, encoded=encoded)
         with self._map(wanted.site) as opened:
             # The version may have changed between the two: what is gone since then is no candidate.
             hits = [hit for hit in found.hits if hit.node_id in opened.graph]
             route = self._routes(opened, allow_goto=wanted.allow_goto, avoid=wanted.avoid)
-            return self._navigator.navigate(opened, wanted, hits, route)
+            with self.stage("select"):
+                return self._navigator.navigate(opened, wanted, hits, route)
 
     def feedback(self, site: str, walked: Sequence[WalkedStep]) -> FeedbackAnswer:
         """Take a report on steps that an agent walked: failures are routed around at once, all is kept."""
@@ -315,12 +350,6 @@ class Maps:
 
     def _map(self, site: str) -> OpenMap:
         return self._open_catalog().open(site)
-
-    def _load_encoder(self) -> None:
-        try:
-            self._encoder.load()
-        except WaygraphError as error:
-            log.error("the encoder cannot be loaded: %s", error)  # noqa: TRY400 - expected; /readyz says it too
 
     def _keep_fresh(self) -> None:
         while True:

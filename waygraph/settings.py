@@ -314,6 +314,26 @@ class ServeSettings(_Section):
     """How often the store is checked for newly published versions."""
     max_k: int = Field(100, ge=1)
     """Most hits one search may ask for."""
+    open_bytes: int = Field(4 * 2**30, ge=1)
+    """Memory that open maps may take, in each replica; beyond it, those asked for longest ago are closed, and opened
+    again when somebody asks. What the search engine maps from the disk is not counted."""
+    question_cache_bytes: int = Field(16 * 2**20, ge=0)
+    """Memory for vectors of questions that were asked before; 0: none are remembered."""
+    answer_cache_bytes: int = Field(32 * 2**20, ge=0)
+    """Memory for answers of searches on one site, which hold until a new version of its map; 0: none."""
+    replicas: int = Field(1, ge=1)
+    """Processes that answer, each with maps and caches of its own."""
+    replicas_max: int = Field(0, ge=0)
+    """Up to so many are started while there is much to do (Ray Serve's autoscaling); 0: none besides `replicas`."""
+    encoder_replicas: int = Field(0, ge=0)
+    """Processes that do nothing but encode questions, for all replicas together; 0: each replica encodes its own. It
+    pays where the encoder is large, or has a GPU."""
+    encoder_replicas_max: int = Field(0, ge=0)
+    """Up to so many are started while there is much to do; 0: none besides `encoder_replicas`."""
+    encoder_gpus: float = Field(0.0, ge=0)
+    """GPUs that each of them reserves."""
+    drain_seconds: float = Field(10.0, ge=0)
+    """A replica that is to end finishes what it is at first, for so long at most."""
     selector: Literal["top1", "rule", "llm"] = "top1"
     """Who chooses among the candidates of `navigate` when the caller does not say."""
     llm: LlmSettings = LlmSettings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, pairwise
 from typing import Any
 
@@ -186,8 +186,17 @@ def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
         )
         for row, structure in zip(rows, structures, strict=True)
     ]
-    seen = {row["id"]: _observation(row["id"], row["observation"]) for row in rows if row["observation"] is not None}
+    one = _each_once()
+    seen = {
+        row["id"]: _observation(row["id"], row["observation"], one) for row in rows if row["observation"] is not None
+    }
     return nodes, seen
+
+
+def _each_once() -> Callable[[str], str]:
+    """Gives for equal strings one object: what a table says a thousand times is held once."""
+    known: dict[str, str] = {}
+    return lambda text: known.setdefault(text, text)
 
 
 def _shared_strings(lists: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:
@@ -201,13 +210,14 @@ def _shared_strings(lists: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:
             yield tuple(elements[start:end])
 
 
-def _observation(node_id: str, row: dict[str, Any]) -> Observation:
+def _observation(node_id: str, row: dict[str, Any], one: Callable[[str], str]) -> Observation:
     return Observation(
         node_id=node_id,
         url=row["url"],
         title=row["title"],
         segments=tuple(
-            Segment(s["text"], s["role"], Box(s["x"], s["y"], s["width"], s["height"])) for s in row["segments"]
+            Segment(one(s["text"]), one(s["role"]), Box(s["x"], s["y"], s["width"], s["height"]))
+            for s in row["segments"]
         ),
         screenshot=row["screenshot"],
         dom=row["dom"],
@@ -217,11 +227,13 @@ def _observation(node_id: str, row: dict[str, Any]) -> Observation:
 
 def read_edges(table: pa.Table) -> Iterator[Edge]:
     """Inverse of `edges_table`."""
+    one = _each_once()
     for row in table.select([field.name for field in EDGES]).to_pylist():
+        action = {name: one(value) if isinstance(value, str) else value for name, value in row["action"].items()}
         yield Edge(
-            source=row["source"],
-            target=row["target"],
-            action=Action.from_json(row["action"]),
+            source=one(row["source"]),
+            target=one(row["target"]),
+            action=Action.from_json(action),
             cost_ms=row["cost_ms"],
             inherited=row["inherited"],
             opens_tab=row["opens_tab"],

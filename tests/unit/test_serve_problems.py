@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from serve import problems
 from serve.gate import MAX_BODY_BYTES, Gate
 from serve.keys import ApiKeys
+from serve.metrics import Metrics
 from waygraph.errors import EncoderMismatch, NoPath, NotFound, StoreError, Unauthorized, WaygraphError, by_slug
 from waygraph.schemas import Problem, problem_slug
 from waygraph.settings import ServeSettings
@@ -27,7 +28,7 @@ class Order(BaseModel):
 def app() -> FastAPI:
     app = FastAPI()
     problems.install(app)
-    app.add_middleware(Gate, keys=ApiKeys(ServeSettings()))
+    app.add_middleware(Gate, keys=ApiKeys(ServeSettings()), metrics=Metrics(), request_seconds=30)
 
     @app.get("/raise/{slug}")
     async def fail(slug: str) -> None:
@@ -115,7 +116,9 @@ async def test_answers_are_never_sniffed_as_another_type(app: FastAPI) -> None:
 def guarded() -> FastAPI:
     app = FastAPI()
     problems.install(app)
-    app.add_middleware(Gate, keys=ApiKeys(ServeSettings(api_keys=(KEY, "another"))))
+    app.add_middleware(
+        Gate, keys=ApiKeys(ServeSettings(api_keys=(KEY, "another"))), metrics=Metrics(), request_seconds=30
+    )
 
     @app.get("/healthz")
     async def healthz() -> str:
