@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
 from collections import OrderedDict
@@ -10,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from index.locate import MIN_STRUCTURE_SIMILARITY, Located
 from index.openmap import FoundNode, LoadedMap, Match, MatchedPart, OpenMap
@@ -140,7 +142,8 @@ class Catalog:
                 return shared
             mine = self._load(site, self.store.head(site))
             self._keep(site, mine.share())
-            return mine
+        _give_back_spare_memory()
+        return mine
 
     def search(
         self, query: MultiVector, k: int, fingerprint: str, *, sites: Collection[str] | None = None
@@ -220,6 +223,7 @@ class Catalog:
                     current = self.store.head(site)
                     if current != version and self._is_open(site):
                         self._keep(site, self._load(site, current))
+                        _give_back_spare_memory()
                         changed.append(site)
                 except NotFound:
                     self._drop(site)
@@ -306,6 +310,17 @@ class Catalog:
             self._failed[site] = error
         if known is None or known.message != error.message:
             log.error("The new version of '%s' cannot be opened, the one before stays: %s", site, error)
+
+
+#: Where the C library is glibc, what makes it return free memory to the system; it keeps a lot by itself.
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def _give_back_spare_memory() -> None:
+    """Return what only reading a version needed (tables, wider vectors): else a process keeps twice what is open."""
+    pa.default_memory_pool().release_unused()
+    if _TRIM is not None:
+        _TRIM(0)
 
 
 def _fitting_pages(version: MapVersion) -> Iterator[tuple[str, MultiVector]]:

@@ -36,6 +36,7 @@ ENVIRONMENT = {
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_REQUEST_PATH_LOG_BUFFER_SIZE": "1000",
+    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "serve.proxy:middlewares",
 }
 
 #: Longest time from the start of the application to its first ready answer; loading the encoder takes most of it.
@@ -64,7 +65,9 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
             maps.open()  # what is wrong with the store is said before anything is started
         with (
             _until_interrupted() as listen,
-            ray_cluster(object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=ENVIRONMENT) as cluster,
+            ray_cluster(
+                object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=_environment(settings)
+            ) as cluster,
         ):
             listen()  # again: Ray took SIGTERM for itself
             with _deployed(settings, held, cluster):
@@ -98,6 +101,11 @@ def build(settings: Settings) -> Application:
     from serve import deployments  # noqa: PLC0415 - Ray reads its environment when it is imported
 
     return deployments.build(settings)
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Of a private Ray, with what its proxy must know of our settings."""
+    return {**ENVIRONMENT, "WAYGRAPH_SERVE__MAX_REQUESTS": str(settings.serve.max_requests)}
 
 
 @contextmanager

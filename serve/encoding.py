@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from index.vectors.multivector import MultiVector
@@ -144,7 +145,6 @@ class EncodingHere:
         # By text, so that who asks the same at the same time shares an answer.
         self._waiting: dict[str, list[asyncio.Future[EncodedQuestion]]] = {}
         self._encoding = 0
-        self._worker: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
 
     @property
@@ -182,8 +182,7 @@ class EncodingHere:
             )
         mine: asyncio.Future[EncodedQuestion] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(text, []).append(mine)
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+        self._encode_next()
         try:
             return await mine
         finally:
@@ -192,33 +191,39 @@ class EncodingHere:
                 if not others:
                     del self._waiting[text]  # nobody wants to know any more
 
-    async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            asked = {text: self._waiting.pop(text) for text in list(self._waiting)[:MAX_TOGETHER]}
-            self._encoding = len(asked)
-            self._metrics.encoded(len(asked))
-            try:
-                with self._metrics.stage("encode_batch"):
-                    found = await loop.run_in_executor(self._thread, self._encoder.encode_together, list(asked))
-            except Exception as error:  # noqa: BLE001 - raised again by each of those who asked
-                for future in _open(asked.values()):
+    def _encode_next(self) -> None:
+        """Start with those who wait, unless the ones before are still at it."""
+        if self._encoding or not self._waiting:
+            return
+        asked = {text: self._waiting.pop(text) for text in list(self._waiting)[:MAX_TOGETHER]}
+        self._encoding = len(asked)
+        self._metrics.encoded(len(asked))
+        found = asyncio.get_running_loop().run_in_executor(self._thread, self._encoder.encode_together, list(asked))
+        found.add_done_callback(partial(self._tell, asked))
+
+    def _tell(
+        self, asked: dict[str, list[asyncio.Future[EncodedQuestion]]], found: asyncio.Future[list[EncodedQuestion]]
+    ) -> None:
+        """Give each of those who asked, and still want to know, the answer or the error."""
+        self._encoding = 0
+        error = asyncio.CancelledError() if found.cancelled() else found.exception()
+        for number, futures in enumerate(asked.values()):
+            for future in futures:
+                if future.done():
+                    continue
+                if error is not None:
                     future.set_exception(error)
-            else:
-                for encoded, futures in zip(found, asked.values(), strict=True):
-                    for future in _open([futures]):
-                        future.set_result(encoded)
-            finally:
-                self._encoding = 0
+                else:
+                    future.set_result(found.result()[number])
+        self._encode_next()
 
     def close(self) -> None:
-        """End the thread; what it is at is finished first."""
+        """End the thread; what it is at is finished first, and who waits is told that nothing comes any more."""
+        for futures in self._waiting.values():
+            for future in futures:
+                future.cancel()
+        self._waiting.clear()
         self._thread.shutdown(cancel_futures=True)
-
-
-def _open(asked: Iterable[list[asyncio.Future[EncodedQuestion]]]) -> list[asyncio.Future[EncodedQuestion]]:
-    """Of those who asked, who still wants to know."""
-    return [future for futures in asked for future in futures if not future.done()]
 
 
 #: What another process answers to a question: vectors and fingerprint, or which error it is and what it says.

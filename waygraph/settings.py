@@ -306,8 +306,11 @@ class ServeSettings(_Section):
     """File with further keys, each with its sites and rate, that `waygraph keys` writes; read anew when it changes."""
     rate_per_second: float = Field(0.0, ge=0)
     """Requests a second that each key (without keys: everybody together) may make; 0: any number."""
+    max_requests: int = Field(64, ge=1)
+    """Requests that may be under way in one proxy of Ray Serve; further ones are refused with 503, to be sent again a
+    second later, before they cost much."""
     max_waiting: int = Field(64, ge=1)
-    """Requests that may wait for a thread; further ones are refused with 503, to be sent again a second later."""
+    """Requests of a replica that may wait for the encoder, and for a thread; further ones are refused with 503."""
     request_seconds: float = Field(30.0, gt=0)
     """A request that waited and worked for so long is given up, with 503."""
     refresh_seconds: float = Field(1.0, gt=0)

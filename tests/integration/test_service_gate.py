@@ -139,6 +139,41 @@ async def test_a_request_that_takes_too_long_is_given_up(store):
         assert (await http.get("/v1/sites")).status_code == 200
 
 
+async def test_an_answer_is_remembered_until_there_is_a_new_version(tmp_path, encoder):
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    opened.publish(TEA.draft(encoder, opened.blobs))
+    maps = Maps(Settings(store=opened.location))
+    question = {"query": "pay with a credit card", "k": 10}
+    async with service(tmp_path / "maps", maps) as http:
+
+        async def ask(**more) -> dict:
+            return (await http.post("/v1/sites/tea.example/search", json={**question, **more})).json()
+
+        async def looked_up() -> list[float]:
+            page = (await http.get("/metrics")).text.splitlines()
+            lines = [f'waygraph_cache_total{{cache="answer",outcome="{outcome}"}} ' for outcome in ("hit", "miss")]
+            return [sum(float(each.rpartition(" ")[2]) for each in page if each.startswith(line)) for line in lines]
+
+        first = await ask()
+        assert await ask() == await ask(query=" pay  with a credit card") == first
+        assert await looked_up() == [2, 1]
+        assert len((await ask(k=1))["hits"]) == 1
+        assert (await ask(max_depth=1))["hits"] != first["hits"]
+        assert await looked_up() == [2, 3]
+        opened.publish(TEA.draft(encoder, opened.blobs, without=("cards",)))
+        assert await ask() == first  # nobody has looked for a new version yet
+        maps.refresh()
+        second = await ask()
+        assert (first["version"], second["version"]) == (1, 2)
+        assert TEA.id("cards") not in {hit["node_id"] for hit in second["hits"]}
+
+
+async def test_a_site_that_is_not_there_costs_no_encoding(store):
+    async with service(store) as http:
+        assert (await http.post("/v1/sites/nowhere.example/search", json={"query": "cards"})).status_code == 404
+        assert "waygraph_encode_batch_count 0.0" in (await http.get("/metrics")).text
+
+
 async def test_every_answer_says_that_it_is_nothing_to_run(store):
     node = TEA.id("home")
     calls = ("/healthz", "/openapi.json", "/v1/sites", "/nowhere", f"/v1/sites/tea.example/nodes/{node}/screenshot")

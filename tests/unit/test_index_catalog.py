@@ -326,6 +326,85 @@ def test_a_damaged_new_version_leaves_the_one_before_and_the_other_sites_answeri
     assert catalog.failures == {}
 
 
+SITES = ("a.example", "b.example", "c.example")
+
+
+@pytest.fixture
+def bounded(store):
+    """Three sites, and room for two of them."""
+    CountingIndex.opened = set()
+    for site in SITES:
+        store.publish(draft(site))
+    with Catalog(store, CountingIndex).open(SITES[0]) as opened:
+        each = opened.held_bytes
+    made = Catalog(store, CountingIndex, budget_bytes=2 * each)
+    yield made
+    made.close()
+    gc.collect()
+    assert CountingIndex.opened == set()
+
+
+def open_now(catalog) -> set[str]:
+    found = {site: catalog.open_now(site) for site in SITES}
+    for opened in found.values():
+        if opened is not None:
+            opened.close()
+    return {site for site, opened in found.items() if opened is not None}
+
+
+def test_beyond_the_budget_the_map_asked_for_longest_ago_is_closed_and_opened_again_when_asked_for(bounded):
+    a, b, c = SITES
+    for site in (a, b, a, c):
+        bounded.open(site).close()
+    assert open_now(bounded) == {a, c}
+    assert len(CountingIndex.opened) == bounded.held.maps == 2
+    with bounded.open(b) as opened:
+        assert opened.search(rows([1, 0, 0]), 1)[0].node_id == HOME.id
+    assert bounded.held.let_go == 2
+    assert b in open_now(bounded)
+
+
+def test_a_map_that_is_closed_for_room_goes_on_answering_who_has_it(bounded):
+    with bounded.open(SITES[0]) as in_use:
+        for site in SITES[1:]:
+            bounded.open(site).close()
+        assert SITES[0] not in open_now(bounded)
+        assert in_use.search(rows([1, 0, 0]), 1)[0].node_id == HOME.id
+        assert len(CountingIndex.opened) == 3
+    assert len(CountingIndex.opened) == 2
+
+
+def test_a_map_larger_than_the_budget_is_open_alone(store):
+    CountingIndex.opened = set()
+    for site in SITES:
+        store.publish(draft(site))
+    catalog = Catalog(store, CountingIndex, budget_bytes=1)
+    for site in SITES:
+        catalog.open(site).close()
+        assert open_now(catalog) == {site}
+    catalog.close()
+    assert catalog.held.bytes == 0
+
+
+def test_a_search_across_more_maps_than_there_is_room_for_finds_what_it_finds_with_room(store, bounded):
+    store.publish(draft("d.example", pages={ORDER.id: EncodedPage(rows([1, 1, 1]), ("Order",), ((0,),))}))
+    unbounded = Catalog(store, CountingIndex)
+    query = rows([1, 0, 0], [0, 0.5, 1])
+    assert bounded.search(query, 5, "f1") == unbounded.search(query, 5, "f1")
+    assert bounded.held.maps == 2
+    unbounded.close()
+
+
+def test_a_new_version_takes_the_place_of_the_one_before_in_the_budget(store, bounded):
+    a, b, _ = SITES
+    for site in (a, b):
+        bounded.open(site).close()
+    held = bounded.held
+    store.publish(draft(b))
+    assert bounded.refresh() == [b]
+    assert bounded.held == held
+
+
 def test_a_closed_catalog_opens_nothing(store, catalog):
     store.publish(draft())
     catalog.close()

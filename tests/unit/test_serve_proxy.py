@@ -1,0 +1,41 @@
+"""Floods end at the proxy: so many requests are under way, and who looks after the service is always answered."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+from starlette.responses import PlainTextResponse
+
+from serve.proxy import Admission, middlewares
+from waygraph.schemas import problem_slug
+
+
+async def test_beyond_a_number_of_requests_the_next_are_refused_until_one_is_answered():
+    let, inside = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def app(scope, receive, send):
+        if scope["path"] != "/healthz":
+            inside.release()
+            await let.wait()
+        await PlainTextResponse("answered")(scope, receive, send)
+
+    transport = httpx.ASGITransport(Admission(app, most=2))
+    async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
+        first = [asyncio.create_task(http.get("/v1/sites")) for _ in range(2)]
+        for _ in first:
+            await inside.acquire()
+        refused = await http.get("/v1/sites")
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "1"
+        assert problem_slug(refused.json()["type"]) == "overloaded"
+        assert (await http.get("/healthz")).text == "answered"
+        let.set()
+        assert [(await each).status_code for each in first] == [200, 200]
+        assert (await http.get("/v1/sites")).status_code == 200
+
+
+def test_the_proxy_reads_the_bound_from_its_environment(monkeypatch):
+    monkeypatch.setenv("WAYGRAPH_SERVE__MAX_REQUESTS", "7")
+    (made,) = middlewares()
+    assert made.cls(None, *made.args, **made.kwargs)._most == 7
