@@ -1,0 +1,79 @@
+"""What does the service take? It runs in processes of its own, whose CPU time and memory are read from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import psutil
+
+_SERVE = """
+import json, sys
+from serve.app import run
+from waygraph.settings import Settings
+run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
+"""
+_SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? ([0-9.eE+-]+|NaN)$")
+
+
+class Service:
+    """`waygraph serve` over a store."""
+
+    def __init__(self, store: str, **serve: Any) -> None:
+        # A measurement must not end up on somebody's cluster.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _SERVE, json.dumps({"store": store, "serve": {"port": 0, **serve}})],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        assert self.url.startswith("http"), "the service did not start"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=60)
+
+    def replicas(self) -> list[psutil.Process]:
+        """Processes that answer."""
+        family = psutil.Process(self._process.pid).children(recursive=True)
+        return [each for each in family if "ServeReplica:waygraph:maps" in " ".join(each.cmdline())]
+
+    def cpu_seconds(self) -> Counter[str]:
+        """CPU time of its processes so far, by what they are."""
+        used: Counter[str] = Counter()
+        for each in psutil.Process(self._process.pid).children(recursive=True):
+            try:
+                times, name = each.cpu_times(), " ".join(each.cmdline())
+            except psutil.NoSuchProcess:
+                continue
+            kind = next((kind for kind in ("ServeReplica", "ProxyActor", "ServeController") if kind in name), "ray")
+            used[kind] += times.user + times.system
+        return used
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of the replicas: `anon` is their own, `file` is page cache that they map and that can be taken back."""
+        held: Counter[str] = Counter()
+        for each in self.replicas():
+            for line in Path(f"/proc/{each.pid}/status").read_text().splitlines():
+                name, _, value = line.partition(":")
+                if name in {"RssAnon", "RssFile"}:
+                    held[name.removeprefix("Rss").lower()] += int(value.split()[0]) * 1024
+        return dict(held)
+
+    def measured(self) -> dict[str, float]:
+        """What `/metrics` says, by name and labels."""
+        found = (_SAMPLE.match(line) for line in httpx.get(f"{self.url}/metrics", trust_env=False).text.splitlines())
+        return {f"{m[1]}{{{m[2]}}}" if m[2] else m[1]: float(m[3]) for m in found if m}
