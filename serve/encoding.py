@@ -9,14 +9,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from index.vectors.multivector import MultiVector
 from pipeline.encode.protocol import Encoder
 from serve.lru import Lru
-from serve.metrics import Metrics
 from waygraph.errors import InvalidInput, Overloaded, ServiceError, WaygraphError
 from waygraph.settings import EncodeSettings
+
+if TYPE_CHECKING:
+    from serve.metrics import Metrics  # who asks a store without a service has no Prometheus
 
 log = logging.getLogger("ray.serve.waygraph")
 

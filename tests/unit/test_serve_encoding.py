@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -41,6 +43,12 @@ async def encoding():
 
 def asked(encoding: EncodingHere, *texts: str) -> list[asyncio.Task]:
     return [asyncio.create_task(encoding.encode(text)) for text in texts]
+
+
+def test_asking_a_store_without_a_service_needs_nothing_of_a_service():
+    program = "import sys, waygraph.local; print({'fastapi', 'prometheus_client', 'ray', 'anyio'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 async def test_the_first_question_waits_for_nobody_and_the_others_are_encoded_together(encoding):
