@@ -1,0 +1,111 @@
+"""Which fields do the custom resources have that our manifests use? KubeRay's `ray.io/v1` and Prometheus' monitors.
+
+Names, types and required fields, written down from KubeRay's Go types and the Prometheus operator's reference, of what
+we use: a field that is misspelt, or that we begin to use, is an error until it is looked up and added here.
+Pod templates are checked against Kubernetes' own schemas, see `tests/unit/test_k8s.py`.
+"""
+
+
+def record(required=(), **fields):
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def several(item, **more):
+    return {"type": "array", "items": item, **more}
+
+
+TEXT = {"type": "string", "minLength": 1}
+COUNT = {"type": "integer", "minimum": 0}
+FLAG = {"type": "boolean"}
+LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
+TEMPLATE = {"type": "object", "required": ["metadata", "spec"]}
+DURATION = {"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"}
+
+#: `ray start --NAME=VALUE`: strings, all of them.
+START = {
+    "type": "object",
+    "propertyNames": {"enum": ["dashboard-host", "num-cpus", "num-gpus", "metrics-export-port", "object-store-memory"]},
+    "additionalProperties": {"type": "string"},
+}
+
+RAY_CLUSTER = record(
+    ("headGroupSpec",),
+    rayVersion=TEXT,
+    headGroupSpec=record(("rayStartParams", "template"), rayStartParams=START, template=TEMPLATE),
+    workerGroupSpecs=several(
+        record(
+            ("groupName", "minReplicas", "maxReplicas", "rayStartParams", "template"),
+            groupName={"type": "string", "pattern": "^[a-z]([-a-z0-9]*[a-z0-9])?$", "maxLength": 30},
+            replicas=COUNT,
+            minReplicas=COUNT,
+            maxReplicas=COUNT,
+            rayStartParams=START,
+            template=TEMPLATE,
+        ),
+        minItems=1,
+    ),
+)
+
+SELECTOR = record(("matchLabels",), matchLabels=LABELS)
+#: A request without a name of a port would scrape nothing.
+ENDPOINT = record(
+    ("port",),
+    port=TEXT,
+    path={"type": "string", "pattern": "^/"},
+    interval=DURATION,
+    scrapeTimeout=DURATION,
+    relabelings=several(
+        record(
+            ("sourceLabels", "regex", "action"),
+            sourceLabels=several({"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"}),
+            regex=TEXT,
+            action={"enum": ["keep", "drop"]},
+        )
+    ),
+    authorization=record(
+        ("credentials",), type={"const": "Bearer"}, credentials=record(("name", "key"), name=TEXT, key=TEXT)
+    ),
+)
+
+SPECS = {
+    ("ray.io/v1", "RayService"): record(
+        ("serveConfigV2", "rayClusterConfig"),
+        serveConfigV2=TEXT,
+        excludeHeadPodFromServeSvc=FLAG,
+        upgradeStrategy=record(("type",), type={"enum": ["NewCluster", "None"]}),
+        rayClusterConfig=RAY_CLUSTER,
+    ),
+    ("ray.io/v1", "RayJob"): record(
+        ("entrypoint", "rayClusterSpec"),
+        entrypoint=TEXT,
+        submissionMode={"enum": ["K8sJobMode", "HTTPMode", "InteractiveMode"]},
+        backoffLimit=COUNT,
+        shutdownAfterJobFinishes=FLAG,
+        ttlSecondsAfterFinished=COUNT,
+        submitterPodTemplate=TEMPLATE,
+        rayClusterSpec=RAY_CLUSTER,
+    ),
+    ("monitoring.coreos.com/v1", "ServiceMonitor"): record(
+        ("selector", "endpoints"), selector=SELECTOR, endpoints=several(ENDPOINT, minItems=1)
+    ),
+    ("monitoring.coreos.com/v1", "PodMonitor"): record(
+        ("selector", "podMetricsEndpoints"), selector=SELECTOR, podMetricsEndpoints=several(ENDPOINT, minItems=1)
+    ),
+}
+
+#: By (apiVersion, kind).
+SCHEMAS = {
+    (version, kind): record(
+        ("apiVersion", "kind", "metadata", "spec"),
+        apiVersion={"const": version},
+        kind={"const": kind},
+        metadata=record(("name",), name={"type": "string", "maxLength": 47}, labels=LABELS),
+        spec=spec,
+    )
+    for (version, kind), spec in SPECS.items()
+}

@@ -1,0 +1,68 @@
+"""Chromium starts with its sandbox on, as an ordinary user, under the profile that the manifests give it: for real."""
+
+import ctypes.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.browser.find import find_browser
+
+ROOT = Path(__file__).parents[2]
+PROFILE = ROOT / "k8s" / "seccomp" / "waygraph-browser.json"
+PAGE = "data:text/html,<p id=x></p><script>x.textContent=6*7</script>"
+
+
+def why_not():
+    """What this machine lacks."""
+    if ctypes.util.find_library("seccomp") is None:
+        return "libseccomp is not installed"
+    inside = subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False)
+    return "" if inside.returncode == 0 else "user namespaces are forbidden here"
+
+
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
+
+
+@pytest.fixture
+def browse(tmp_path_factory):
+    """Starts the browser under a profile."""
+    # Not below pytest's own folder, which only its owner may enter: root's browser runs as nobody.
+    home = tmp_path_factory.mktemp("home")
+    for folder in (home, *list(home.parents)[:3]):
+        if folder.name.startswith(("pytest-", "home")):
+            folder.chmod(0o777)
+
+    def run(profile):
+        browser = str(find_browser(None).path)
+        switches = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={home / 'profile'}"]
+        command = [sys.executable, ROOT / "tests" / "seccomp_exec.py", profile, browser, *switches]
+        return subprocess.run(
+            [*command, "--dump-dom", PAGE],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=home,
+            env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+        )
+
+    return run
+
+
+def test_the_browser_runs_in_its_sandbox_under_the_profile(browse):
+    done = browse(PROFILE)
+    assert '<p id="x">42</p>' in done.stdout, done.stderr[-2_000:]
+
+
+def test_without_what_the_profile_adds_for_it_the_sandbox_does_not_start(browse, tmp_path):
+    """So that the test above shows something: the filter is there, and the sandbox is, too."""
+    profile = json.loads(PROFILE.read_text())
+    (added,) = [rule for rule in profile["syscalls"] if "chroot" in rule["names"]]
+    added["names"].remove("chroot")
+    stricter = tmp_path / "stricter.json"
+    stricter.write_text(json.dumps(profile))
+    done = browse(stricter)
+    assert done.returncode != 0
+    assert "42</p>" not in done.stdout
