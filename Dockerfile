@@ -1,47 +1,88 @@
-# One image for everything: `waygraph index`, `waygraph serve`, and the Ray nodes of a KubeRay cluster (k8s/).
-# Written for Debian's own headless Chromium, which needs half the CPU of full Chromium.
-FROM python:3.11-slim-bookworm
+# Three images from one file, for one version of everything (Ray's nodes must agree on Python and on Ray):
+#   docker build --target serve   answers; no browser
+#   docker build --target browser bulk runs and refreshes, on CPUs; everything the command line can do
+#   docker build --target encoder the same with torch for GPUs and the encoders that see
+# Without --target it is serve.
+FROM python:3.11.14-slim-bookworm AS base
 
-# fonts: pages look as on a desktop. tini: browsers leave processes behind, somebody has to collect them.
-# wget: KubeRay asks its nodes for their health with it.
+SHELL ["/bin/bash", "-o", "pipefail", "-c"]
+
+# tini: browsers leave processes behind, somebody has to collect them. wget: KubeRay asks its nodes for their health
+# with it, and so does HEALTHCHECK. No versions: Debian keeps one of each package, the newest with its security fixes.
+# hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core tini wget \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get install -y --no-install-recommends tini wget \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --create-home waygraph \
+    && install -d -o waygraph -g waygraph /maps
 
-# Where else pip looks for torch. Give PyTorch's own CPU wheel index here (see pytorch.org/get-started): without it
-# pip takes the build with CUDA, several gigabytes that only GPU nodes need.
-ARG TORCH_INDEX=""
+# The user's own folder: Python must import the installed packages, not sources that lie beside them.
+WORKDIR /home/waygraph
+VOLUME /maps
+ENV WAYGRAPH_STORE=/maps
+# Beyond loopback the service starts only with keys: docker run -e WAYGRAPH_SERVE__API_KEYS='["a long secret"]' ...
+ENTRYPOINT ["tini", "--", "waygraph"]
 
+
+FROM base AS sources
 WORKDIR /app
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY waygraph waygraph
 COPY index index
 COPY pipeline pipeline
 COPY serve serve
-RUN pip install --no-cache-dir -c constraints.txt \
-        ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,weights]' \
-    && useradd --uid 10001 --create-home waygraph \
-    && mkdir /maps \
-    && chown waygraph /maps
 
+
+# Where else pip looks for torch: give PyTorch's own CPU wheel index (see pytorch.org/get-started). Without it pip takes
+# the build with CUDA, several gigabytes that only GPU nodes need.
+FROM sources AS libraries
+ARG TORCH_INDEX=""
+RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,weights,s3]'
+
+
+# What pip finds by default is torch with a CUDA of its own choice; another CUDA has its own index, too.
+FROM sources AS libraries-cuda
+ARG TORCH_CUDA_INDEX=""
+RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
+    ${TORCH_CUDA_INDEX:+--extra-index-url "$TORCH_CUDA_INDEX"} '.[serve,weights,s3,gpu,visual]'
+
+
+# Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop.
+FROM base AS with-browser
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core \
+    && rm -rf /var/lib/apt/lists/*
+# Chromium's sandbox is on. It needs user namespaces, which the default seccomp profiles of container runtimes forbid:
+#   docker run --security-opt seccomp=k8s/seccomp/waygraph-browser.json ...
+# Where you cannot have that, "--no-sandbox" in this list leaves the container as the only wall around pages.
+ENV WAYGRAPH_BROWSER__EXECUTABLE=/usr/bin/chromium-headless-shell \
+    WAYGRAPH_BROWSER__EXTRA_ARGS='["--disable-dev-shm-usage"]'
+
+
+FROM with-browser AS encoder
+COPY --from=libraries-cuda /libraries /usr/local
 USER 10001
-# The user's own folder, not /app: Python must import the installed packages, not the sources beside them.
-WORKDIR /home/waygraph
-VOLUME /maps
+# A run is healthy while it runs, and says the rest with its exit code. Nodes of a Ray cluster are asked by KubeRay.
+HEALTHCHECK NONE
+CMD ["--help"]
 
-# Chromium's own sandbox needs user namespaces, which the default seccomp profile of container runtimes forbids. So here
-# the container is the sandbox: not root, and (k8s/) no capabilities and no privilege escalation. Where the namespaces
-# are allowed, set WAYGRAPH_BROWSER__EXTRA_ARGS='["--disable-dev-shm-usage"]' to have both.
-ENV WAYGRAPH_STORE=/maps \
-    WAYGRAPH_SERVE__HOST=0.0.0.0 \
-    WAYGRAPH_SERVE__PORT=8321 \
-    WAYGRAPH_BROWSER__EXECUTABLE=/usr/bin/chromium-headless-shell \
-    WAYGRAPH_BROWSER__EXTRA_ARGS='["--no-sandbox", "--disable-dev-shm-usage"]'
 
+FROM with-browser AS browser
+COPY --from=libraries /libraries /usr/local
+USER 10001
+# As above.
+HEALTHCHECK NONE
+CMD ["--help"]
+
+
+FROM base AS serve
+COPY --from=libraries /libraries /usr/local
+USER 10001
+ENV WAYGRAPH_SERVE__HOST=0.0.0.0 \
+    WAYGRAPH_SERVE__PORT=8321
 EXPOSE 8321
 HEALTHCHECK --interval=30s --timeout=5s --start-period=120s --retries=3 \
     CMD ["wget", "--quiet", "--tries=1", "--timeout=4", "--output-document=-", "http://127.0.0.1:8321/healthz"]
-
-# Beyond loopback the service starts only with keys: docker run -e WAYGRAPH_SERVE__API_KEYS='["a long secret"]' ...
-ENTRYPOINT ["tini", "--", "waygraph"]
 CMD ["serve"]
