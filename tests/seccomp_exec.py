@@ -11,7 +11,7 @@ import os
 import sys
 
 _PR_SET_NO_NEW_PRIVS = 38
-_NOBODY = 65534
+NOBODY = 65534
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _OPERATORS = {"SCMP_CMP_NE": 1, "SCMP_CMP_EQ": 4}
 _UNKNOWN = -1  # a system call that this libseccomp does not know
@@ -46,8 +46,8 @@ def load(profile):
                 raise OSError(-failed, f"{name}: {os.strerror(-failed)}")
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setgid(_NOBODY)
-        os.setuid(_NOBODY)
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS) failed")
     if failed := library.seccomp_load(filter_):

@@ -2,13 +2,17 @@
 
 import ctypes.util
 import json
+import os
 import subprocess
 import sys
+import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pipeline.browser.find import find_browser
+from tests.seccomp_exec import NOBODY
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "k8s" / "seccomp" / "waygraph-browser.json"
@@ -19,36 +23,41 @@ def why_not():
     """What this machine lacks."""
     if ctypes.util.find_library("seccomp") is None:
         return "libseccomp is not installed"
-    inside = subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False)
-    return "" if inside.returncode == 0 else "user namespaces are forbidden here"
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
+    inside = subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False, **nobody)
+    if inside.returncode:
+        return "user namespaces are forbidden here"
+    if nobody and find_browser(None).path.is_relative_to(Path.home()):
+        return "the browser is in root's home, where nobody else may start it"
+    return ""
 
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 
 @pytest.fixture
-def browse(tmp_path_factory):
-    """Starts the browser under a profile."""
+def browse():
+    """Starts the browser under a profile; gives what became of it."""
     # Not below pytest's own folder, which only its owner may enter: root's browser runs as nobody.
-    home = tmp_path_factory.mktemp("home")
-    for folder in (home, *list(home.parents)[:3]):
-        if folder.name.startswith(("pytest-", "home")):
-            folder.chmod(0o777)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        if os.geteuid() == 0:
+            os.chown(home, NOBODY, NOBODY)
+        yield partial(start, home)
 
-    def run(profile):
-        browser = str(find_browser(None).path)
-        switches = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={home / 'profile'}"]
-        command = [sys.executable, ROOT / "tests" / "seccomp_exec.py", profile, browser, *switches]
-        return subprocess.run(
-            [*command, "--dump-dom", PAGE],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=home,
-            env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
-        )
 
-    return run
+def start(home, profile):
+    browser = str(find_browser(None).path)
+    switches = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={home / 'profile'}"]
+    command = [sys.executable, ROOT / "tests" / "seccomp_exec.py", profile, browser, *switches]
+    return subprocess.run(
+        [*command, "--dump-dom", PAGE],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=home,
+        env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+    )
 
 
 def test_the_browser_runs_in_its_sandbox_under_the_profile(browse):
