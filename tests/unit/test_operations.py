@@ -15,7 +15,18 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 #: Long names of options of kubectl, kind and docker that the page uses; each was looked up in the tool's reference.
 FOREIGN_OPTIONS = {
-    "kubectl": {"namespace", "current", "for", "timeout", "ignore-not-found", "follow", "type", "patch", "selector"},
+    "kubectl": {
+        "from",
+        "namespace",
+        "current",
+        "for",
+        "timeout",
+        "ignore-not-found",
+        "follow",
+        "type",
+        "patch",
+        "selector",
+    },
     "kind": {"config", "name"},
     "docker": {"target", "tag", "build-arg"},
 }
@@ -32,7 +43,8 @@ def lines():
 def waygraphs():
     """Command lines of ours: in blocks, and in the text."""
     inline = list(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL)))
-    return [shlex.split(text) for text in [*lines(), *inline] if text.startswith("waygraph ")]
+    inside = [line.partition(" -- ")[2] for line in lines()]
+    return [shlex.split(text) for text in [*lines(), *inside, *inline] if text.startswith("waygraph ")]
 
 
 def objects():
