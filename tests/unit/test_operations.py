@@ -13,7 +13,7 @@ from waygraph.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
-#: Long names of options of kubectl, kind and docker that the page uses; each was looked up in the tool's reference.
+#: Long options that the page uses; those of kubectl and docker were looked up in their help.
 FOREIGN_OPTIONS = {
     "kubectl": {
         "from",
