@@ -2,20 +2,10 @@
 
 from waygraph.cli.app import command
 
-#: Commands that are named before they are there. It must become empty: a test fails as soon as one of them is there.
-COMING = frozenset({"refresh", "diff", "history", "rollback", "gc", "store"})
-
-
-def is_there(words):
-    root = command()
-    return words[1] in root.commands
-
 
 def parse_command(words):
-    """Parse like the shell would, without running anything; gives the parameters, or nothing for one of `COMING`."""
+    """Parse like the shell would, without running anything; gives the parameters."""
     assert words[0] == "waygraph"
-    if words[1] in COMING and not is_there(words):
-        return None
     return _parse(command(), "waygraph", list(words[1:]), None)
 
 

@@ -17,8 +17,6 @@ from waygraph.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 TARGETS = ("serve", "browser", "encoder")
-#: Extras that are named before they are there; it must become empty.
-COMING_EXTRAS = frozenset({"s3"})
 
 
 def stages():
@@ -106,13 +104,9 @@ def test_targets_hold_pinned_libraries_and_no_sources(target):
     assert "--no-cache-dir" in install
     assert f"--prefix={folder}" in install
     wanted = set(re.search(r"'\.\[([\w,]+)\]'", install).group(1).split(","))
-    assert wanted <= set(extras()) | COMING_EXTRAS
+    assert wanted <= set(extras())
     assert "dev" not in wanted
     assert all(rest.startswith("--from=") for rest in given(target, "COPY"))
-
-
-def test_no_extra_is_coming_that_is_there():
-    assert not COMING_EXTRAS & set(extras())
 
 
 def test_only_the_encoder_has_torch_for_gpus_and_each_build_argument_is_used():

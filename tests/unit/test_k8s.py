@@ -40,7 +40,10 @@ FOLDERS = (*tuple(dict.fromkeys(name for names in INSTALLATIONS.values() for nam
 VERSIONS = ("1.31", "1.37")
 
 #: Variables that are not ours.
-FOREIGN_VARIABLES = {"RAY_USAGE_STATS_ENABLED", "QDRANT__SERVICE__API_KEY", "QDRANT__TELEMETRY_DISABLED"}
+FOREIGN_VARIABLES = {
+    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH", "RAY_USAGE_STATS_ENABLED",
+    "QDRANT__SERVICE__API_KEY", "QDRANT__TELEMETRY_DISABLED",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -656,14 +659,6 @@ def test_no_page_reaches_an_address_that_the_egress_proxy_would_refuse(address):
 
 # --- monitoring ------------------------------------------------------------------------------------------------------
 
-#: Metrics of the service that are being written; it must become empty.
-COMING_METRICS = frozenset({
-    "waygraph_answer_cache_bytes", "waygraph_cache_total", "waygraph_closed_for_room_total",
-    "waygraph_encode_batch", "waygraph_open_bytes", "waygraph_open_sites",
-    "waygraph_question_cache_bytes", "waygraph_refused_total", "waygraph_request_seconds",
-    "waygraph_stage_seconds", "waygraph_waiting_for_encoder", "waygraph_waiting_for_thread",
-})  # fmt: skip
-
 
 def exported(metric):
     """Whether the service exports a metric; libraries add the end to counters and histograms."""
@@ -689,12 +684,8 @@ def test_the_dashboard_asks_for_metrics_that_are_exported():
     for name in asked:
         if name.startswith("ray_"):
             assert name in rays, name
-        elif re.sub(r"_(bucket|count|sum)$", "", name) not in COMING_METRICS:
+        else:
             assert exported(name), name
-
-
-def test_no_metric_is_coming_that_is_there():
-    assert not [name for name in COMING_METRICS if exported(name)]
 
 
 def test_the_dashboard_is_whole():

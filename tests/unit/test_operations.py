@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.commands import COMING, is_there, parse_command
+from tests.commands import parse_command
 from waygraph.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -60,10 +60,6 @@ def objects():
 @pytest.mark.parametrize("words", waygraphs(), ids=" ".join)
 def test_every_command_of_ours_is_one_that_the_cli_understands(words):
     parse_command(words)
-
-
-def test_no_command_is_coming_that_is_there():
-    assert not [name for name in COMING if is_there(["waygraph", name])]
 
 
 def test_every_other_command_is_of_a_tool_that_is_named_as_needed():
