@@ -268,6 +268,20 @@ class JobSettings(_Section):
     """Further tries for a site whose actor or browser died."""
 
 
+class RefreshSettings(_Section):
+    """How a site that is mapped is explored again."""
+
+    full: bool = False
+    """Ask the site everything again, and recall nothing."""
+    share: float = Field(0.17, gt=0, le=1)
+    """Of the browser's work of a first exploration, what a refresh may take; the rest is recalled."""
+    budget_seconds: float = Field(600.0, gt=0)
+    """Time for asking again what is known, per site, going by what it took before. What changed is explored beyond."""
+    grace: int = Field(3, ge=0)
+    """Refreshes in a row in which a page or action that times out, answers with a server's error or shows a block page
+    keeps what is known of it."""
+
+
 class LlmSettings(_Section):
     """Which language model chooses among candidates, when `select` is `llm`. Any OpenAI-compatible endpoint."""
 
@@ -364,6 +378,7 @@ class Settings(BaseSettings):
     encode: EncodeSettings = EncodeSettings()
     vectors: VectorSettings = VectorSettings()
     jobs: JobSettings = JobSettings()
+    refresh: RefreshSettings = RefreshSettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod

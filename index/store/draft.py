@@ -31,6 +31,7 @@ class MapDraft:
     partial : the run was stopped by wall time or bytes.
     settings : the explore settings, as JSON; `Manifest.url_policy` reads the URL policy from them.
     recognition : which looks count as a state besides its recorded one.
+    lineage : what became of states of earlier versions, by their ids: their present ids, or nothing.
 
     """
 
@@ -45,6 +46,7 @@ class MapDraft:
     partial: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     recognition: Recognition = field(default_factory=Recognition)
+    lineage: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """Refuse what could not be read back (InvalidInput)."""
@@ -77,8 +79,8 @@ class MapDraft:
 
     @property
     def blobs(self) -> set[str]:
-        """Content hashes of everything beside the tables: what states looked like, and what became of elements."""
-        return blobs_named_by(self.observations.values()) | fates_blob(self.report)
+        """Content hashes of everything beside the tables: what states looked like, and what the report names."""
+        return blobs_named_by(self.observations.values()) | blobs_of_report(self.report)
 
     @property
     def counts(self) -> Counts:
@@ -97,6 +99,12 @@ class MapDraft:
         )
 
 
+def blobs_of_report(report: Mapping[str, Any]) -> set[str]:
+    """Content hashes that a run's account of itself names: fates of elements, and what the next run recalls."""
+    named = (report.get(name) for name in ("fates", "record"))
+    return {digest for digest in named if isinstance(digest, str) and digest}
+
+
 @dataclass(frozen=True, slots=True)
 class MapVersion:
     """One published version, read completely and checked against its hashes."""
@@ -106,9 +114,4 @@ class MapVersion:
     observations: Mapping[str, Observation]
     pages: Mapping[str, EncodedPage]
     recognition: Recognition = field(default_factory=Recognition)
-
-
-def fates_blob(report: Mapping[str, Any]) -> set[str]:
-    """The blob that a run's report names, if it does."""
-    fates = report.get("fates", "")
-    return {fates} if isinstance(fates, str) and fates else set()
+    lineage: Mapping[str, str] = field(default_factory=dict)

@@ -20,6 +20,7 @@ NODES, EDGES, VECTORS, MANIFEST = "nodes.parquet", "edges.parquet", "vectors.par
 TABLES = (NODES, EDGES, VECTORS)
 #: Only in versions that have something to say there.
 RECOGNITION = "recognition.parquet"
+LINEAGE = "lineage.parquet"
 
 
 #: Held by a garbage collection while it deletes blobs.

@@ -17,10 +17,11 @@ from index.graph.recognition import NO_RECOGNITION
 from index.store import tables
 from index.store.blobs import BlobStore, blob_path
 from index.store.commit import Commit, Lease
-from index.store.draft import MapDraft, MapVersion, fates_blob
+from index.store.draft import MapDraft, MapVersion, blobs_of_report
 from index.store.feedback import FeedbackLog, FeedbackNotes, FeedbackObjects
 from index.store.layout import (
     HEAD,
+    LINEAGE,
     MANIFEST,
     MARKER,
     NODES,
@@ -33,6 +34,7 @@ from index.store.layout import (
     marker_content,
     version_folder,
 )
+from index.store.lineage import read_lineage
 from index.store.local import LocalCommit
 from index.store.manifest import Head, Manifest, checked_site_key, damaged, is_site_key
 from index.store.places import place_of
@@ -192,10 +194,11 @@ class Store:
             pages = tables.read_pages(vectors, manifest.encoder.dim)
             known = RECOGNITION in manifest.files
             recognition = read_recognition(self._read_table(manifest, RECOGNITION)) if known else NO_RECOGNITION
+            lineage = read_lineage(self._read_table(manifest, LINEAGE)) if LINEAGE in manifest.files else {}
         except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
             folder = f"{self.location}/{version_folder(site, manifest.version)}"
             raise damaged(folder, f"its tables cannot be read ({error})") from error
-        return MapVersion(manifest, graph, observations, pages, recognition)
+        return MapVersion(manifest, graph, observations, pages, recognition, lineage)
 
     def publish(self, draft: MapDraft, *, replaces: int | None = None) -> int:
         """Write `draft` as a new version of its site, make it the current one, and return its number.
@@ -280,7 +283,7 @@ class Store:
         except (pa.ArrowException, KeyError) as error:
             folder = f"{self.location}/{version_folder(site, version)}"
             raise damaged(folder, f"its table of states cannot be read ({error})") from error
-        return named | fates_blob(manifest.report)
+        return named | blobs_of_report(manifest.report)
 
     def read_head(self, site: str) -> tuple[bytes | None, Head]:
         """What is published of a site, mapped or not, and the value of the register that says it."""

@@ -15,7 +15,8 @@ from pyarrow import fs
 from index.store import tables
 from index.store.commit import Commit
 from index.store.draft import MapDraft
-from index.store.layout import EDGES, MANIFEST, NODES, RECOGNITION, VECTORS
+from index.store.layout import EDGES, LINEAGE, MANIFEST, NODES, RECOGNITION, VECTORS
+from index.store.lineage import lineage_table
 from index.store.manifest import FileEntry, Manifest, damaged
 from index.store.recognition import recognition_table
 
@@ -33,9 +34,9 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         EDGES: _write_table(files, f"{folder}/{EDGES}", edges.schema, edges.to_batches()),
         VECTORS: _write_table(files, f"{folder}/{VECTORS}", tables.VECTORS, tables.vector_batches(draft.pages)),
     }
-    rows = recognition_table(draft.recognition)
-    if len(rows):
-        written[RECOGNITION] = _write_table(files, f"{folder}/{RECOGNITION}", rows.schema, rows.to_batches())
+    for name, rows in ((RECOGNITION, recognition_table(draft.recognition)), (LINEAGE, lineage_table(draft.lineage))):
+        if len(rows):
+            written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
     manifest = Manifest(
         site=draft.site,
         version=number,

@@ -6,8 +6,9 @@ import hashlib
 import re
 from collections import Counter
 
+from index.graph import Observation
 from index.graph.tokens import untokened
-from pipeline.browser.snapshot import Snapshot
+from pipeline.browser.snapshot import Candidate, Snapshot
 
 Features = Counter[str]
 
@@ -20,16 +21,29 @@ def short_hash(*parts: str) -> str:
     return hashlib.md5("\0".join(parts).encode(errors="replace")).hexdigest()[:12]
 
 
-def features(seen: Snapshot) -> Features:
-    """Texts and elements of a look, each with its count.
+def masked(text: str) -> str:
+    """A text or a name without its numbers: clocks and counters show others each time."""
+    return _NUMBER.sub("#", text)
 
-    Numbers in texts and names are masked, as clocks and counters show them, and what looks drawn at random in links.
-    Texts without letters are left out: bars, stars and digits come and go.
-    """
-    found: Features = Counter(
-        short_hash("t", s.role, _NUMBER.sub("#", s.text)) for s in seen.segments if _LETTER.search(s.text)
-    )
-    for candidate in seen.candidates:
-        action = candidate.action
-        found[short_hash("c", action.kind, action.role, _NUMBER.sub("#", action.name), untokened(action.target))] += 1
+
+def text_feature(role: str, text: str) -> str:
+    """The name of a text, numbers masked."""
+    return short_hash("t", role, masked(text))
+
+
+def candidate_feature(candidate: Candidate) -> str:
+    """The name of an element, numbers in its name masked, and what looks drawn at random in where it leads."""
+    action = candidate.action
+    return short_hash("c", action.kind, action.role, masked(action.name), untokened(action.target))
+
+
+def text_features(seen: Snapshot | Observation) -> Features:
+    """The texts alone, each with its count. Those without letters are left out: bars, stars and digits come and go."""
+    return Counter(text_feature(s.role, s.text) for s in seen.segments if _LETTER.search(s.text))
+
+
+def features(seen: Snapshot) -> Features:
+    """Texts and elements of a look, each with its count, see `text_features` and `candidate_feature`."""
+    found = text_features(seen)
+    found.update(map(candidate_feature, seen.candidates))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from importlib.resources import files
 
@@ -31,3 +32,9 @@ if (window[KEY]) return;
 const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, WeakMap, WeakSet }} = window;
 {parts}
 }})();"""
+
+
+@cache
+def page_script_hash() -> str:
+    """Names the script: looks of two different ones cannot be compared."""
+    return hashlib.sha256(page_script().encode()).hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, closing
@@ -14,13 +13,14 @@ from typing import Any
 
 from index.graph import Observation
 from pipeline.browser.launch import launch
-from pipeline.browser.script import page_script
+from pipeline.browser.script import page_script_hash
 from pipeline.browser.supervise import BrowserPool
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
 from pipeline.explore.journal import Journal
 from pipeline.explore.pace import Pace
 from pipeline.explore.pacing import Pacer
+from pipeline.explore.refresh import Recall
 from pipeline.explore.secrets import redacted_logs
 from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start, prepare
@@ -42,6 +42,7 @@ async def explore_site(
     pacer: Pacer | None = None,
     slots: Slots | None = None,
     on_state: Callable[[Observation], Awaitable[None]] | None = None,
+    recall: Recall | None = None,
 ) -> SiteCapture:
     """Explore one site and return its map.
 
@@ -57,6 +58,7 @@ async def explore_site(
     pool, pacer, slots : browsers, turns at hosts and slots for busy pages, shared with other explorations in the same
         event loop. Left out: this one has its own.
     on_state : told what each state looks like as soon as it is part of the map; exploring waits for it.
+    recall : what an earlier exploration found, and what of that is asked again.
 
     Raises
     ------
@@ -79,7 +81,8 @@ async def explore_site(
         stack.enter_context(redacted_logs(start.redactor))
         if journal is None:
             journal = Path(stack.enter_context(TemporaryDirectory(prefix="waygraph-"))) / "journal.sqlite"
-        notes = await asyncio.to_thread(Journal.open, journal, terms(start, settings), resume=explore.resume)
+        names = terms(start, settings) | ({"recalls": recall.name} if recall is not None else {})
+        notes = await asyncio.to_thread(Journal.open, journal, names, resume=explore.resume)
         stack.enter_context(closing(notes))
         explorer = Explorer(
             browsers,
@@ -93,6 +96,7 @@ async def explore_site(
             on_progress=on_progress or (lambda _: None),
             stop=stop or asyncio.Event(),
             on_state=on_state,
+            recall=recall,
         )
         return await explorer.run()
 
@@ -107,5 +111,5 @@ def terms(start: Start, settings: Settings) -> dict[str, Any]:
         "start": start.url,
         "explore": settings.explore.model_dump(mode="json", exclude=_FREE),
         "capture": settings.capture.model_dump(mode="json"),
-        "script": hashlib.sha256(page_script().encode()).hexdigest(),
+        "script": page_script_hash(),
     }

@@ -110,8 +110,8 @@ class Account:
         self._depths = [DepthRow(*row) for row in memory["depths"]]
         self.advice = dict.fromkeys(memory["advice"])
 
-    def report(self, fates: Iterable[Fate], *, table: str = "") -> ExploreReport:
-        """The account as plain data; `fates` are all there are, and `table` the blob that holds them."""
+    def report(self, fates: Iterable[Fate], *, table: str = "", record: str = "") -> ExploreReport:
+        """The account as plain data; `fates` are all there are. `table` and `record` are blobs, see `ExploreReport`."""
         skips: list[Skip] = []
         failures: list[Failure] = []
         pending = 0
@@ -134,5 +134,6 @@ class Account:
             failures=tuple(failures),
             pending=pending,
             fates=table,
+            record=record,
             advice=tuple(self.advice),
         )

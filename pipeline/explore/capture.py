@@ -86,6 +86,7 @@ class ExploreReport:
     pending : work items that were left when a limit ended the run.
     advice : requests whose stopping seems to have broken a page, and the rules that would let them through.
     fates : content hash of the table of all elements and what became of them (`index.store.fates`).
+    record : content hash of what the next exploration of the site recalls (`pipeline.explore.refresh.record`).
     """
 
     start_url: str
@@ -98,14 +99,44 @@ class ExploreReport:
     failures: tuple[Failure, ...] = ()
     pending: int = 0
     fates: str = ""
+    record: str = ""
     advice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSummary:
+    """What asking again showed.
+
+    Attributes
+    ----------
+    loads, actions : how many answers there are, by who gave them (`asked`, `recalled`, `kept`).
+    verdicts : of actions that were asked again, how what they led to compares with before.
+    sampled, differed : of actions that were drawn with equal chances, how many were asked, and differed.
+    stale : expected share of stale edges in the map; of those that were asked again none is.
+    stale_at_most : its upper limit with 95% confidence.
+    unstable : actions that were session-dependent or non-deterministic: state, action, verdict.
+    """
+
+    loads: Mapping[str, int] = field(default_factory=dict)
+    actions: Mapping[str, int] = field(default_factory=dict)
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    sampled: int = 0
+    differed: int = 0
+    stale: float = 0.0
+    stale_at_most: float = 0.0
+    unstable: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SiteCapture:
     """One explored site, ready to be encoded and published. Plain data: it travels between Ray actors.
 
-    `domain` is the registrable domain that was taken for the site, if one was.
+    Attributes
+    ----------
+    domain : the registrable domain that was taken for the site, if one was.
+    refresh : what comparing with an earlier exploration showed.
+    refreshes : the version that was recalled, when the map is to be its successor.
+    settings : the explore settings that shaped it, where they are not those of the run.
     """
 
     site: str
@@ -116,3 +147,6 @@ class SiteCapture:
     profile: Mapping[str, Any] = field(default_factory=dict)
     recognition: Recognition = field(default_factory=Recognition)
     domain: str = ""
+    refresh: RefreshSummary = field(default_factory=RefreshSummary)
+    refreshes: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from itertools import islice
 
@@ -33,6 +34,7 @@ from pipeline.explore.looks import Looks
 from pipeline.explore.memory import Memory
 from pipeline.explore.pace import Pace
 from pipeline.explore.pacing import Pacer
+from pipeline.explore.refresh import Recall, Visit
 from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start
 from pipeline.explore.state import State
@@ -69,6 +71,7 @@ class Explorer:
     counters : what is counted, see docs/counters.md.
     stop : set it to end the run early; what was found until then is returned, marked partial.
     on_state : told what each state looks like as soon as it is part of the map; exploring waits for it.
+    recall : what an earlier exploration of the site found.
     """
 
     def __init__(
@@ -85,8 +88,10 @@ class Explorer:
         on_progress: Callable[[ExploreProgress], None],
         stop: asyncio.Event,
         on_state: Callable[[Observation], Awaitable[None]] | None = None,
+        recall: Recall | None = None,
     ) -> None:
         explore = settings.explore
+        recall = recall or Recall.nothing(explore.url_policy)
         self._browsers = browsers
         self._start = start
         self._pacer = pacer
@@ -102,7 +107,9 @@ class Explorer:
         self._lens = Lens.of(settings.browser, explore, start.scope.frames)
         self._resumed = journal.last()
         self.account = Account(start_url=start.url, counters=counters)
-        self._looks = Looks(journal, blobs, counters, self._resumed.captures if self._resumed else {}, start.redactor)
+        captured = {**recall.captures(), **(self._resumed.captures if self._resumed else {})}
+        self._looks = Looks(journal, blobs, counters, captured, start.redactor)
+        self._visit = Visit(recall, looks=self._looks, journal=journal, counters=counters)
         skeleton = Skeleton(explore.url_policy, self._looks.get) if explore.mode == "skeleton" else None
         recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
         traps = Traps(explore.trap_budget, recogniser.key, skeleton=skeleton)
@@ -118,7 +125,7 @@ class Explorer:
             settings=explore,
             made_by=self._growth.made_by,
         )
-        self._loads = Loads(explore.url_policy, journal.record_load)
+        self._loads = Loads(explore.url_policy, journal.record_load, self._visit.ask)
         self._rates = RatesByLevel()
         self._memory = Memory(self._growth, self.account, self._loads, self._rates, start.robots)
         self._watch = LoginWatch(start.site, start.logged_in)
@@ -150,6 +157,9 @@ class Explorer:
                 level += 1
             await self._unless_stopped(self._probe_all(self._at_depth(level), workers))
             self._take_probes(self._at_depth(level))
+            if not self.account.partial:
+                states, loads = self._growth.states, self._loads.all()
+                await self._unless_stopped(self._visit.examine(states, loads, workers[0].loader, self._noise_at))
         except NoBrowserError as error:
             raise BrowserFailure(f"The browser was lost while exploring {self._start.site}: {error}") from error
         finally:
@@ -213,7 +223,7 @@ class Explorer:
 
     async def _work_off(self, chunk: Sequence[Item], level: Level, worker: Worker, ways: Ways, depth: int) -> None:
         worker.begin_chunk(Undo(self._rates.known, self.account.counters))
-        state, way = self._looks.get(chunk[0].state_id), ways.to(chunk[0].state_id)
+        look, way = self._growth.states[chunk[0].state_id].look, ways.to(chunk[0].state_id)
         for item in chunk:
             if level.closed or self._must_stop():
                 return
@@ -221,7 +231,7 @@ class Explorer:
             outcome = (
                 Outcome(left_out=(refusal.reason, refusal.detail))
                 if refusal is not None
-                else await worker.perform(state, item.candidate, way)
+                else await self._visit.perform(worker, item, way, look=look, load=self._loads.get)
             )
             await self._journal.record(depth, item.index, outcome)
             committed = level.committed
@@ -307,6 +317,10 @@ class Explorer:
     def _load_ms(self, state: State) -> float | None:
         load = self._loads.known(state.url) if self._is_addressable(state) else None
         return load.ms if load is not None else None
+
+    def _noise_at(self, url: str) -> AbstractSet[str]:
+        """Features that are known to come and go by themselves at a URL."""
+        return self._recogniser.noise_at(url)[1]
 
     def _at_depth(self, depth: int) -> list[State]:
         return [state for state in self._growth.states.values() if state.depth == depth]
@@ -405,14 +419,17 @@ class Explorer:
         redactor = self._start.redactor
         fates = [redactor.fate(fate) for fate in self._journal.fates(self.account.fates, cap=self._cap)]
         table = await asyncio.to_thread(lambda: self._sink.put(fates_table(asdict(fate) for fate in fates)))
+        noise = {state.url: self._noise_at(state.url) for state in states.values()}
+        record = self._visit.record(states, self._loads.all(), noise, redactor.is_public)
         explored = SiteCapture(
             site=self._start.site,
             start_url=self._start.url,
             graph=graph,
             observations=build_observations(states, self._looks.captured, look),
-            report=self.account.report(fates, table=table),
+            report=self.account.report(fates, table=table, record=self._sink.put(record)),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
             domain=self._start.scope.domain,
+            refresh=self._visit.summary(self._loads.all()),
             recognition=Recognition(
                 merges={merged: merge for merged, merge in self._growth.merges.items() if merge.kept in states},
                 stands_for=self._skeleton.counts() if self._skeleton else {},

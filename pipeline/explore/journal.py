@@ -115,7 +115,6 @@ class Journal:
             rows = [(first + i, to_bytes(state), pack(candidate)) for i, (state, candidate) in enumerate(work)]
             return [
                 *kept(),
-                ("DELETE FROM outcomes WHERE key < ?", [(first,)]),
                 ("DELETE FROM items WHERE key >= ?", [(first,)]),
                 ("INSERT INTO items VALUES (?, ?, ?)", rows),
                 set_meta("progress", (depth, 0)),
@@ -130,7 +129,6 @@ class Journal:
         await self._write(
             lambda: [
                 *kept(),
-                ("DELETE FROM outcomes WHERE key < ?", [(key_of(depth, committed),)]),
                 set_meta("progress", (depth, committed)),
             ]
         )
@@ -167,6 +165,14 @@ class Journal:
 
         sql = "INSERT OR REPLACE INTO looks VALUES (?, ?, ?, ?)"
         await self._write(lambda: [(sql, [(to_bytes(key), *pack_look(snapshot))])], settled)
+
+    def performed(self) -> Iterator[tuple[str, Candidate, Outcome]]:
+        """All work items that have an outcome, with the state that was acted on, in canonical order."""
+        for _, state, candidate, outcome in self._pages(
+            """SELECT i.key, i.state, i.candidate, o.outcome FROM items i JOIN outcomes o ON o.key = i.key
+            WHERE i.key > ? ORDER BY i.key LIMIT ?"""
+        ):
+            yield to_text(state), unpack(candidate, Candidate), unpack(outcome, Outcome)
 
     def look(self, key: str) -> Snapshot:
         """A look, read back when it is not one of those used last.

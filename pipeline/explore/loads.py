@@ -156,11 +156,23 @@ async def _blocker(page: GuardedPage, seen: Snapshot) -> str | None:
 
 
 class Loads:
-    """What every URL that was loaded showed, by normalised URL. Two workers that want the same one share one load."""
+    """What every URL that was loaded showed, by normalised URL. Two workers that want the same one share one load.
 
-    def __init__(self, policy: UrlPolicy, record: Callable[[str, Load], Awaitable[None]]) -> None:
+    Parameters
+    ----------
+    record : keeps what a URL showed.
+    ask : finds out what a URL shows, given the loader of the worker that wants to know.
+    """
+
+    def __init__(
+        self,
+        policy: UrlPolicy,
+        record: Callable[[str, Load], Awaitable[None]],
+        ask: Callable[[str, Loader, str], Awaitable[Load]] | None = None,
+    ) -> None:
         self._policy = policy
         self._record = record
+        self._ask = ask or (lambda url, loader, referrer: loader.load(url, referrer))
         self._loads: dict[str, asyncio.Future[Load]] = {}
 
     def know(self, url: str, load: Load) -> None:
@@ -191,7 +203,7 @@ class Loads:
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         self._loads[key] = future
         try:
-            load = await loader.load(key, referrer)
+            load = await self._ask(key, loader, referrer)
             await self._record(key, load)
             future.set_result(load)
         finally:
@@ -199,6 +211,10 @@ class Loads:
                 del self._loads[key]
                 future.cancel()
         return load
+
+    def all(self) -> dict[str, Load]:
+        """What was loaded so far, by normalised URL."""
+        return {url: load.result() for url, load in self._loads.items() if load.done() and not load.cancelled()}
 
     def known(self, url: str) -> Load | None:
         """What loading `url` showed; nothing when it was not loaded (yet)."""

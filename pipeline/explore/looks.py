@@ -107,6 +107,17 @@ class Looks:
         self._captured[key] = blobs = (first, second, third)
         await self._journal.record_capture(key, blobs)
 
+    async def adopt(self, key: str, snapshot: Snapshot, blobs: Blobs | None) -> None:
+        """Keep a look that an earlier exploration had, under its key, with what that captured."""
+        await self._journal.add_look(key, snapshot)
+        if blobs is not None and key not in self._captured:
+            self._captured[key] = blobs
+            await self._journal.record_capture(key, blobs)
+
+    def blobs(self, key: str) -> Blobs | None:
+        """Content hashes of the captures of a look, by the key that `see` returned."""
+        return self._captured.get(key)
+
     def seen(self, key: str) -> Snapshot:
         """A look, by the key that `see` returned."""
         return self._journal.look(key)

@@ -84,6 +84,10 @@ class Redactor:
         """A text in which URLs may stand, relative ones too: an accessibility snapshot, a script."""
         return _PAIR.sub(rf"\1{MASK}", self.text(text))
 
+    def is_public(self, text: str) -> bool:
+        """Whether nothing in a text, which may hold URLs, is a secret."""
+        return self.document(text) == text and self.message(text) == text
+
     def action(self, action: Action) -> Action:
         """An action to be kept. A link target with a secret is left out: role, name and place find the link as well."""
         target = "" if self.url(action.target) != action.target else action.target

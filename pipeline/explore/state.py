@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from index.graph import BlockedRequest
 from pipeline.browser.snapshot import Snapshot
+
+#: Who answered: the site (empty), or an earlier exploration of it.
+Source = Literal["", "recalled", "kept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Load:
     refused : documents that policy kept from loading on the way, with the reason.
     downloads : files that came in place of a page; they were refused.
     blocked : state-changing requests that the page sent while it loaded; they were stopped.
+    source : who answered: the site (empty), or an earlier exploration, since the site was not asked (`recalled`) or
+        gave no answer (`kept`).
     """
 
     node_id: str = ""
@@ -46,3 +52,4 @@ class Load:
     downloads: tuple[str, ...] = ()
     blocked: tuple[BlockedRequest, ...] = ()
     look: str = ""
+    source: Source = ""

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -21,10 +22,14 @@ from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
 from pipeline.explore.loads import LOSSES, LOST, VISITS, Loader, Loads, TakeCapture, TurnedAway, check_answer
 from pipeline.explore.pace import Pace
+from pipeline.explore.state import Load, Source
 from pipeline.explore.undo import Attempt, Rates, Undo, is_back
 from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
+
+#: The same as before, something else, or something else with every session or every time.
+Verdict = Literal["", "same", "differs", "session_dependent", "non_deterministic"]
 
 #: An item that failed is tried once more, in fresh pages.
 _TRIES = 2
@@ -51,6 +56,8 @@ class Outcome:
     noise : in what the page that was acted on differed from the recorded look of its state.
     changed : what the action changed in that page (`identity.change`), when there was noise.
     undone : tries to take it back.
+    source : who answered, see `Load.source`.
+    verdict : how that compares with what an earlier exploration found; empty when there is nothing to compare.
     """
 
     node_id: str = ""
@@ -69,6 +76,18 @@ class Outcome:
     left_out: tuple[str, str] = ("", "")
     look: str = ""
     undone: tuple[Attempt, ...] = ()
+    source: Source = ""
+    verdict: Verdict = ""
+
+    def led_to(self, load: Load, state_id: str) -> Outcome:
+        """The outcome of an action on the state `state_id` that asked for a document, when this is what it shows."""
+        outcome = replace(
+            self, ms=load.ms, refused=self.refused + load.refused, downloads=self.downloads + load.downloads
+        )
+        if not load.node_id and (outcome.refused or outcome.downloads or "ERR_ABORTED" in load.problem):
+            # A download, no content, or a document that may not be loaded: the page stays as it is.
+            return replace(outcome, node_id=state_id)
+        return replace(outcome, node_id=load.node_id, look=load.look, loaded=True, problem=load.problem)
 
 
 @dataclass(slots=True)
@@ -143,6 +162,10 @@ class Worker:
         """Give both pages back."""
         await self._renew()
         await self.loader.close()
+
+    async def start_over(self) -> None:
+        """What is done next is done in a fresh session."""
+        await self._renew()
 
     def begin_chunk(self, undo: Undo) -> None:
         """What is done next does not build on what was done before: a page that was acted on is not used again.
@@ -263,13 +286,7 @@ class Worker:
     async def _load(self, outcome: Outcome, stage: _Stage, url: str, referrer: str) -> Outcome:
         """What the document shows that an action asked for."""
         load = await self._loads.get(url, self.loader, referrer)
-        outcome = replace(
-            outcome, ms=load.ms, refused=outcome.refused + load.refused, downloads=outcome.downloads + load.downloads
-        )
-        if not load.node_id and (outcome.refused or outcome.downloads or "ERR_ABORTED" in load.problem):
-            # A download, no content, or a document that may not be loaded: the page stays as it is.
-            return replace(outcome, node_id=stage.state.id)
-        return replace(outcome, node_id=load.node_id, look=load.look, loaded=True, problem=load.problem)
+        return outcome.led_to(load, stage.state.id)
 
     async def _restore(self, stage: _Stage, candidate: Candidate, happened: _Happened, seen: Snapshot) -> bool:
         """Whether the stage shows its state again, as if nothing had been done."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pipeline.jobs.events import JobEvent
     from pipeline.jobs.report import RunReport
 
-__all__ = ["run_index", "run_reencode"]
+__all__ = ["run_index", "run_reencode", "run_refresh"]
 
 
 def run_index(
@@ -48,6 +48,31 @@ def run_index(
     from pipeline.jobs.bulk import run  # noqa: PLC0415 - reading a list of sites needs neither store nor Ray
 
     return run(sites, settings=settings, on_event=on_event, explore=explore)
+
+
+def run_refresh(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
+    """Explore mapped sites again and publish what they are now; the same as `run_index` otherwise.
+
+    Each site is explored under the settings that its map was made with. What is not asked again is recalled. A version
+    is published when the refresh is complete; until then, and when it fails, readers get the old one.
+
+    Parameters
+    ----------
+    sites : keys of mapped sites.
+    settings : store, encoder, `refresh`, and how to use the machine.
+    on_event : told what happens, in the calling thread.
+
+    Raises
+    ------
+    NotFound
+        When a site is not mapped.
+    """
+    from index.store import Store  # noqa: PLC0415 - as below
+    from pipeline.jobs.bulk import run  # noqa: PLC0415 - as below
+
+    store = Store.open(settings.store)
+    starts = [store.manifest(site).start_url for site in dict.fromkeys(sites)]
+    return run(starts, settings=settings, on_event=on_event, explore="pipeline.jobs.refresh:refresh_site")
 
 
 def run_reencode(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:

@@ -44,7 +44,7 @@ def draft_of(
         capture=dict(capture.profile),
         report={**({"run_id": run_id} if run_id else {}), **asdict(capture.report)},
         partial=capture.report.partial,
-        settings={**recorded(settings), "domain": capture.domain},
+        settings={**recorded(settings), **capture.settings, "domain": capture.domain},
         recognition=capture.recognition,
     )
 
@@ -66,6 +66,7 @@ def reencoded_draft(
         partial=manifest.partial,
         settings={**manifest.settings, "encode": recorded(settings)["encode"]},
         recognition=version.recognition,
+        lineage=version.lineage,
     )
 
 

@@ -18,6 +18,7 @@ from index.store import MapDraft, MapVersion, Store
 from pipeline.encode.called import by_node
 from pipeline.explore.capture import SiteCapture
 from pipeline.jobs.actors import Actor, start_actor
+from pipeline.jobs.changes import changes, refreshed
 from pipeline.jobs.draft import draft_of, reencoded_draft
 from pipeline.jobs.encoder import EncoderActor, EncoderIdentity
 from pipeline.jobs.failures import typed
@@ -90,12 +91,16 @@ class PublisherActor:
         """Encode and publish one site; a repeated call of the same run finds the version that the first one made."""
         started = time.monotonic()
         store = await asyncio.to_thread(Store.open, self._settings.store)
-        site = capture.site
-        vectors = await self._encoded(site, capture.graph, capture.observations)
+        site, replaced = capture.site, capture.refreshes
+        previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
+        vectors = await self._encoded(site, capture.graph, capture.observations, previous, pin=True)
         encoded = time.monotonic()
         settings = settings_of(self._settings, site)
         draft = draft_of(capture, settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
-        version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id)
+        if previous is not None:
+            diff = await asyncio.to_thread(changes, store, previous, capture)
+            draft = refreshed(draft, previous, capture, diff)
+        version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id, replaced)
         await self._vectors.published(site, vectors.encoder)
         return _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
 
@@ -134,11 +139,13 @@ class PublisherActor:
         graph: InteractionGraph,
         observations: Mapping[str, Observation],
         previous: MapVersion | None = None,
+        *,
+        pin: bool = False,
     ) -> SiteVectors:
         await self.load()
         named = await asyncio.to_thread(by_node, graph, observations.values())
         try:
-            return await self._vectors.of_site(site, named, partial(self._tell, site), previous=previous)
+            return await self._vectors.of_site(site, named, partial(self._tell, site), previous=previous, pin=pin)
         except Exception as error:
             raise typed(error, f"Encoding {site}") from error
         finally:
@@ -189,7 +196,7 @@ def _publication(
     )
 
 
-def _publish_once(store: Store, draft: MapDraft, run_id: str) -> int:
+def _publish_once(store: Store, draft: MapDraft, run_id: str, replaces: int | None) -> int:
     if draft.site in store.sites() and store.manifest(draft.site).report.get("run_id") == run_id:
         return store.head(draft.site)
-    return store.publish(draft)
+    return store.publish(draft, replaces=replaces)

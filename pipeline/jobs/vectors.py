@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ray
 
@@ -14,6 +14,7 @@ from index.store import EncoderInfo, Manifest, MapVersion, Store
 from index.vectors.multivector import EncodedPage
 from pipeline.encode.called import by_node
 from pipeline.encode.counts import count_segments
+from pipeline.encode.drift import pinned, reads_alike
 from pipeline.encode.protocol import SiteContext, content_key
 from pipeline.jobs.batches import Batch, planned
 from pipeline.jobs.encoder import Encoded, EncoderIdentity, Unencodable
@@ -81,6 +82,7 @@ class Vectors:
         on_progress: Callable[[int, int], None],
         *,
         previous: MapVersion | None = None,
+        pin: bool = False,
     ) -> SiteVectors:
         """Vectors of every state.
 
@@ -89,6 +91,7 @@ class Vectors:
         observations : by node id.
         on_progress : told how many of the states that have to be encoded are done, and how many there are.
         previous : the published version, if it was read already. Its vectors are taken over if this encoder made them.
+        pin : keep what `previous` says that the site repeats everywhere, see `pipeline.encode.drift`.
 
         Raises
         ------
@@ -102,6 +105,8 @@ class Vectors:
         """
         identity = await self._pool.load()
         context = await self._context(identity, list(observations.values()))
+        if pin and previous is not None and is_current(previous.manifest, identity):
+            context = pinned(previous.manifest.encoder.context, context)
         encoder = EncoderInfo(identity.name, identity.dim, identity.fingerprint, context)
         spool = Spool(self._store, site, identity.fingerprint, context, identity.dim)
         keys = {node_id: content_key(seen, identity.reads) for node_id, seen in observations.items()}
@@ -233,11 +238,12 @@ def is_current(manifest: Manifest, identity: EncoderIdentity) -> bool:
 
 
 def _pages_of(version: MapVersion | None, encoder: EncoderInfo, identity: EncoderIdentity) -> dict[str, EncodedPage]:
-    """Vectors of the published version by content key, when the same encoder made them in the same context."""
-    if version is None or version.manifest.encoder != encoder:
+    """Vectors of the published version by content key, of states that the same encoder read in the same way."""
+    if version is None or replace(version.manifest.encoder, context=encoder.context) != encoder:
         return {}
+    before = version.manifest.encoder.context
     return {
         content_key(seen, identity.reads): version.pages[node_id]
         for node_id, seen in by_node(version.graph, version.observations.values()).items()
-        if node_id in version.pages
+        if node_id in version.pages and reads_alike(before, encoder.context, seen)
     }

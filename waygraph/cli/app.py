@@ -19,8 +19,8 @@ app = typer.Typer(
 
 #: Modules of `waygraph.cli` in the order in which help lists their commands.
 COMMAND_MODULES = (
-    "index", "login", "ask", "teleport", "sites", "store", "store_care", "gc", "reencode", "serve", "mcp", "keys",
-    "doctor", "demo",
+    "index", "login", "ask", "teleport", "sites", "store", "refresh", "history", "store_care", "gc", "reencode",
+    "serve", "mcp", "keys", "doctor", "demo",
 )  # fmt: skip
 
 

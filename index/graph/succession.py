@@ -1,0 +1,173 @@
+"""Which state of a newer map is which state of an older one? A changed page has another id, and is still that page."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from index.graph.identity import similarity
+from index.graph.model import Action, Node
+from index.graph.multigraph import InteractionGraph
+from index.graph.recognition import NO_RECOGNITION, Recognition
+from index.graph.tokens import untokened
+
+#: What a state shows, whatever it is named by: texts with counts.
+Texts = Mapping[str, int]
+
+#: A page under another address is the same page when so much of what tells it apart is the same (Jaccard).
+_MOVED = 0.7
+#: A state that stays at its address is the same one when structures or texts are this much alike, nothing better found.
+_STAYED = 0.2
+#: What more states than this show tells none of them apart.
+_COMMON_SHARE, _COMMON_STATES = 0.3, 3
+
+
+def successors(
+    old: InteractionGraph,
+    new: InteractionGraph,
+    texts: tuple[Mapping[str, Texts], Mapping[str, Texts]],
+    recognition: Recognition = NO_RECOGNITION,
+) -> dict[str, str]:
+    """For states of `old` their successors in `new`; those that are gone are not there. No two have the same.
+
+    The same id is the same state. Else a look at the old one may have been merged with one of the new ones. Else the
+    way to it leads to it: the same action on the successor of its parent, at the same address. Else what is most alike
+    at the same address, and at last, at another address, what shows nearly the same.
+
+    Parameters
+    ----------
+    texts : what the states of both show, by id.
+    recognition : of the newer map.
+    """
+    pairs = _Pairs(old, new, texts)
+    for before in old.nodes:
+        pairs.add(before, before)
+        pairs.add(before, recognition.canonical(before))
+    pairs.by_address()
+    pairs.by_way()
+    pairs.most_alike()
+    pairs.moved()
+    return pairs.found
+
+
+def composed(
+    earlier: Mapping[str, str], latest: Mapping[str, str], *, live: Collection[str], gone: Collection[str]
+) -> dict[str, str]:
+    """What became of the ids of all earlier versions: the present id, or nothing.
+
+    Parameters
+    ----------
+    earlier : the same for the version before.
+    latest : successors of the states of that version.
+    live, gone : ids of the newest version, and of the version before that have no successor.
+    """
+    after = {**latest, **dict.fromkeys(gone, "")}
+    lineage = {old: after.get(present, "") for old, present in earlier.items()} | after
+    return {old: present for old, present in lineage.items() if old not in live}
+
+
+def link_key(action: Action) -> tuple[Any, ...]:
+    """What makes two elements on different pages the same, wherever they stand: what they say and where they lead."""
+    return (action.kind, action.value, action.role, action.name, untokened(action.target))
+
+
+class _Pairs:
+    """States of two maps that belong together, found one rule after the other."""
+
+    def __init__(
+        self, old: InteractionGraph, new: InteractionGraph, texts: tuple[Mapping[str, Texts], Mapping[str, Texts]]
+    ) -> None:
+        self._old = old
+        self._new = new
+        self._texts = texts
+        self.found: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def add(self, before: str, after: str) -> bool:
+        """Join two states, unless one of them is another's already or unknown."""
+        if before in self.found or after in self._taken or after not in self._new.nodes:
+            return False
+        self.found[before] = after
+        self._taken.add(after)
+        return True
+
+    def _left(self) -> Iterator[Node]:
+        return (node for node in self._old.nodes.values() if node.id not in self.found)
+
+    def by_address(self) -> None:
+        """One URL shows one page."""
+        pages: dict[str, str] = {}
+        for node in self._new.nodes.values():
+            if node.addressable:
+                pages.setdefault(untokened(node.url), node.id)
+        for node in self._left():
+            if node.addressable:
+                self.add(node.id, pages.get(untokened(node.url), ""))
+
+    def by_way(self) -> None:
+        """The same action on the successor of the parent leads to the successor, when the address is the same."""
+        led: dict[tuple[str, Any], list[str]] = defaultdict(list)
+        for edge in self._new.edges:
+            led[edge.source, link_key(edge.action)].append(edge.target)
+        progress = True
+        while progress:
+            progress = False
+            for edge in self._old.edges:
+                if edge.inherited or edge.target in self.found or edge.source not in self.found:
+                    continue
+                url = untokened(self._old.nodes[edge.target].url)
+                for target in led.get((self.found[edge.source], link_key(edge.action)), ()):
+                    if untokened(self._new.nodes[target].url) == url and self.add(edge.target, target):
+                        progress = True
+                        break
+
+    def most_alike(self) -> None:
+        """At the same address."""
+        at: dict[str, list[Node]] = defaultdict(list)
+        for node in self._new.nodes.values():
+            if node.id not in self._taken:
+                at[untokened(node.url)].append(node)
+        scored = []
+        for node in self._left():
+            for other in at.get(untokened(node.url), ()):
+                says = _likeness(self._texts[0].get(node.id, {}), self._texts[1].get(other.id, {}))
+                built = similarity(node.structure, other.structure)
+                if max(says, built) >= _STAYED:
+                    scored.append((says + built, node.id, other.id))
+        self._take_best(scored)
+
+    def moved(self) -> None:
+        """At another address, what shows nearly the same."""
+        telling = [_telling(each) for each in self._texts]
+        shows: dict[str, list[str]] = defaultdict(list)
+        for after in self._new.nodes:
+            if after not in self._taken:
+                for text in telling[1].get(after, ()):
+                    shows[text].append(after)
+        scored = []
+        for node in self._left():
+            own = telling[0].get(node.id, {})
+            others = {after for text in own for after in shows.get(text, ())}
+            scored += [(_likeness(own, telling[1][after]), node.id, after) for after in others]
+        self._take_best(each for each in scored if each[0] >= _MOVED)
+
+    def _take_best(self, scored: Iterable[tuple[float, str, str]]) -> None:
+        for _, before, after in sorted(scored, key=lambda each: (-each[0], each[1], each[2])):
+            self.add(before, after)
+
+
+def _telling(texts: Mapping[str, Texts]) -> dict[str, dict[str, int]]:
+    """Of what each state shows, what most others do not."""
+    often = Counter(text for shown in texts.values() for text in shown)
+    most = max(_COMMON_SHARE * len(texts), _COMMON_STATES)
+    return {
+        node_id: {text: count for text, count in shown.items() if often[text] <= most}
+        for node_id, shown in texts.items()
+    }
+
+
+def _likeness(a: Texts, b: Texts) -> float:
+    """Jaccard similarity of multisets."""
+    union = sum((Counter(a) | Counter(b)).values())
+    return sum((Counter(a) & Counter(b)).values()) / union if union else 0.0

@@ -1,0 +1,114 @@
+"""How is a mapped site mapped again? Explored under its own settings, recalling what need not be asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from index.graph import Action, site_key
+from index.store import Manifest, Store
+from index.store.feedback import FeedbackLog
+from index.store.layout import local_path
+from pipeline.browser.script import page_script_hash
+from pipeline.explore import explore_site
+from pipeline.explore.capture import BlobSink, SiteCapture
+from pipeline.explore.refresh import Plan, Recall, Record, choose
+from pipeline.explore.refresh.record import KeptOutcome
+from pipeline.jobs.changes import record_named
+from pipeline.jobs.draft import recorded
+from waygraph.errors import StoreError, WaygraphError
+from waygraph.settings import CaptureProfile, ExploreSettings, Settings
+
+log = logging.getLogger(__name__)
+
+#: Explore settings that are the run's, not the map's: they shape no graph, or must not be written down.
+_OF_THE_RUN = {
+    "workers", "max_seconds", "max_bytes", "resume", "headers", "basic_auth", "proxy", "contact", "storage_state",
+    "rules", "delay_seconds", "max_delay_seconds", "page_seconds",
+}  # fmt: skip
+#: What says in a user agent that it is our own, not one that somebody chose.
+_OUR_AGENT = " waygraph/"
+
+
+class RefreshUnfinished(WaygraphError):
+    """A refresh was stopped before it was done. The published version stays; the next refresh goes on."""
+
+    exit_code, slug, title = 5, "refresh-unfinished", "Refresh unfinished"
+
+
+async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, **details: Any) -> SiteCapture:  # noqa: ANN401
+    """Explore a mapped site again; see `pipeline.jobs.explorer.Explore` for the parameters.
+
+    Raises
+    ------
+    NotFound
+        When the site is not mapped.
+    RefreshUnfinished
+        When it was stopped early. What it found is kept for the next one.
+    """
+    store = await asyncio.to_thread(Store.open, settings.store)
+    manifest = await asyncio.to_thread(store.manifest, site_key(start_url))
+    own = settings_of(manifest, settings)
+    recall = await asyncio.to_thread(recall_of, store, manifest, own)
+    capture = await explore_site(manifest.start_url, settings=own, blobs=blobs, recall=recall, **details)
+    if capture.report.partial:
+        raise RefreshUnfinished(
+            f"The refresh of {manifest.site} was stopped ({capture.report.stopped_by}). "
+            f"Version {manifest.version} stays.",
+            hint="Refresh it again: it goes on where it was.",
+        )
+    return replace(capture, refreshes=manifest.version, settings={"explore": recorded(own)["explore"]})
+
+
+def settings_of(manifest: Manifest, settings: Settings) -> Settings:
+    """The settings that a version was made with; what is the run's own is taken from `settings`."""
+    known = {name: value for name, value in manifest.settings.get("explore", {}).items() if name not in _OF_THE_RUN}
+    fields = {name: value for name, value in known.items() if name in ExploreSettings.model_fields}
+    current = {name: getattr(settings.explore, name) for name in _OF_THE_RUN}
+    profile = {name: value for name, value in manifest.capture.items() if name in CaptureProfile.model_fields}
+    if _OUR_AGENT in str(profile.get("user_agent", "")):
+        profile["user_agent"] = ""
+    return settings.model_copy(
+        update={
+            "explore": ExploreSettings.model_validate({**fields, **current}),
+            "capture": CaptureProfile.model_validate(profile),
+        }
+    )
+
+
+def recall_of(store: Store, manifest: Manifest, settings: Settings) -> Recall:
+    """What an exploration of the site recalls of a version."""
+    policy, refresh = settings.explore.url_policy, settings.refresh
+    record = record_named(store, manifest.report)
+    name = f"version {manifest.version}"
+    if record is None or record.about.get("script") != page_script_hash():
+        log.warning("refresh/nothing_recalled %s: version %d keeps nothing usable", manifest.site, manifest.version)
+        return Recall(Record({}), Plan(), url_policy=policy, name=name)
+    if refresh.full:
+        return Recall(record, Plan(), url_policy=policy, grace=refresh.grace, name=f"{name}, in full")
+    plan = choose(
+        record,
+        share=refresh.share,
+        budget_ms=1000 * refresh.budget_seconds,
+        seed=f"{manifest.site} {manifest.version}",
+        doubted=_doubts(settings.store, manifest),
+    )
+    name = f"{name}, {refresh.share:g} of it, {refresh.budget_seconds:g} s"
+    return Recall(record, plan, url_policy=policy, grace=refresh.grace, name=name)
+
+
+def _doubts(location: str, manifest: Manifest) -> Callable[[KeptOutcome], bool]:
+    """Actions of which agents said more often that they do not work than that they do."""
+    try:
+        reports = FeedbackLog(local_path(location)).read(manifest.site)
+    except StoreError:  # not a folder of this machine: reports are kept nowhere
+        return lambda _: False
+    votes: Counter[tuple[str | None, Action]] = Counter()
+    for report in reports:
+        if report.get("version") == manifest.version:
+            votes[report.get("source"), Action.from_json(report["action"])] += 1 if report["outcome"] == "ok" else -1
+    return lambda kept: votes[kept.state, kept.action] < 0 or votes[None, kept.action] < 0

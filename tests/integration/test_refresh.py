@@ -1,0 +1,191 @@
+"""Does a refreshed map say what a fresh one would, at less work, and does it say rightly what changed?"""
+
+import asyncio
+import json
+import os
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from index.graph.diff import Side, compare
+from index.graph.export import to_json
+from pipeline.browser.features import text_features
+from pipeline.browser.launch import launch
+from pipeline.browser.supervise import BrowserPool
+from pipeline.explore import explore_site
+from pipeline.explore.refresh import Plan, Recall, Record, choose
+from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from tests.sites.mutable import KINDS, PATHS, MutableSite, Mutation
+from tests.sites.server import FixtureServer, Page
+from waygraph.settings import Settings
+
+SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
+#: Random sets of mutations; `make soak-refresh` tries more.
+SETS = int(os.environ.get("WAYGRAPH_MUTATIONS", "1"))
+
+
+class Explorations:
+    """Explores sites, one after the other, in one browser."""
+
+    def __init__(self):
+        self.blobs = MemoryBlobs()
+        self.loop = asyncio.new_event_loop()
+        self.pool = self.loop.run_until_complete(self._open())
+
+    async def _open(self):
+        return await BrowserPool(lambda: launch(SETTINGS.browser, guarded=True)).__aenter__()
+
+    def close(self):
+        self.loop.run_until_complete(self.pool.__aexit__(None, None, None))
+        self.loop.close()
+
+    def __call__(self, site, recall=None):
+        return self.loop.run_until_complete(
+            explore_site(site.url, settings=SETTINGS, blobs=self.blobs, pool=self.pool, recall=recall)
+        )
+
+    def record(self, capture):
+        return Record.parse(self.blobs[capture.report.record])
+
+    def again(self, site, before, *, share=None, grace=0):
+        """Refresh: everything, or a share of it."""
+        record = self.record(before)
+        plan = Plan() if share is None else choose(record, share=share, budget_ms=1e9, seed="1")
+        return self(site, Recall(record, plan, url_policy=SETTINGS.explore.url_policy, grace=grace, name=f"{share}"))
+
+    def diff(self, before, after):
+        return compare(*(
+            Side(each.graph, each.observations, each.recognition, text_features, self.record(each).noise)
+            for each in (before, after)
+        ))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def explorations():
+    explored = Explorations()
+    yield explored
+    explored.close()
+
+
+@pytest.fixture(scope="module")
+def mapped(explorations):
+    """A site as it was, and what exploring it found."""
+    with MutableSite() as site:
+        yield site, explorations(site)
+
+
+def export(capture):
+    """Everything that is canonical, as text."""
+    return json.dumps(to_json(capture.site, 1, capture.graph, recognition=capture.recognition), sort_keys=True)
+
+
+MUTATIONS = st.lists(
+    st.builds(Mutation, st.sampled_from(KINDS), st.sampled_from(PATHS[1:])), min_size=1, max_size=5, unique=True
+)
+
+
+@settings(
+    max_examples=SETS,
+    deadline=None,
+    derandomize=SETS == 1,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(mutations=MUTATIONS)
+@pytest.mark.timeout(120 + 120 * SETS)
+def test_a_full_refresh_of_a_changed_site_is_what_a_fresh_crawl_finds(explorations, mapped, mutations):
+    site, before = mapped
+    site.done = mutations
+    try:
+        fresh, again = explorations(site), explorations.again(site, before)
+        wrong = misjudged(site, before, explorations.diff(before, again))
+    finally:
+        site.done = []
+    assert export(again) == export(fresh)
+    assert len(wrong) <= 0.05 * len(before.graph), wrong
+
+
+def misjudged(site, before, diff):
+    """Pages that a diff says something else of than the site does: its texts are the truth."""
+    wrong = []
+    done, now = site.done, {path: site.texts(site.address(path)) for path in PATHS}
+    site.done = []
+    was = {path: site.texts(path) for path in PATHS}
+    site.done = done
+    for change in diff.states:
+        node = before.graph.nodes.get(change.before)
+        if node is None or not node.addressable:
+            continue
+        path = "/" + node.url.removeprefix(site.url)
+        expected = {"gone"} if now[path] is None else {"match", "moved"} if now[path] == was[path] else {"changed"}
+        if change.verdict not in expected:
+            wrong.append((path, change.verdict, expected))
+    return wrong
+
+
+def test_an_unchanged_site_is_recalled_and_the_same(explorations, mapped):
+    site, before = mapped
+    again = explorations.again(site, before, share=0.17)
+    assert export(again) == export(before)
+    assert set(explorations.diff(before, again).counts()["states"]) == {"match"}
+    assert again.refresh.actions["recalled"] > 5 * again.refresh.actions["asked"]
+    assert again.refresh.verdicts == {"same": again.refresh.actions["asked"]}
+    assert again.refresh.stale == 0.0
+    assert again.report.counters["explore/activations"] < 0.2 * before.report.counters["explore/activations"]
+    # What is asked of a site ages, or is young again.
+    ages = Counter(kept.track.age for kept in explorations.record(again).outcomes)
+    assert ages == {1: again.refresh.actions["recalled"], 0: again.refresh.actions["asked"]}
+
+
+def test_changes_of_a_page_that_is_looked_at_are_found_by_the_default_refresh(explorations, mapped):
+    site, before = mapped
+    site.done = [Mutation("add", "/team"), Mutation("edit", "/news/today"), Mutation("menu", "/guide")]
+    try:
+        fresh, again = explorations(site), explorations.again(site, before, share=0.99)
+    finally:
+        site.done = []
+    assert {node.url for node in again.graph.nodes.values()} == {node.url for node in fresh.graph.nodes.values()}
+    changed = {change.after for change in explorations.diff(before, again).states if change.verdict == "changed"}
+    urls = {again.graph.nodes[node_id].url.removeprefix(site.url) for node_id in changed}
+    assert {"team", "news/today"} <= urls <= {"team", "news/today", "guide"}
+
+
+def test_noise_is_no_change(explorations):
+    with MutableSite(noisy=True) as site:
+        before = explorations(site)
+        again = explorations.again(site, before)
+    assert not [change for change in explorations.diff(before, again).states if change.verdict in {"changed", "gone"}]
+
+
+def test_a_page_that_fails_for_a_while_stays_until_grace_is_used_up(explorations):
+    links = "<a href=/a>First</a> <a href=/b>Second</a>"
+    pages = {"/": links, "/a": "<h1>A page</h1>", "/b": "<h1>Another</h1><p>it is"}
+    with FixtureServer(pages) as site:
+        versions = [explorations(site)]
+        site.pages["/b"] = Page("<h1>Out of order</h1>", status=500)
+        versions += [explorations.again(site, versions[-1], grace=2) for _ in range(1)]
+        versions += [explorations.again(site, versions[-1], grace=2) for _ in range(1)]
+        versions += [explorations.again(site, versions[-1], grace=2) for _ in range(1)]
+        site.pages["/a"] = Page("gone", status=404)
+        versions.append(explorations.again(site, versions[0], grace=2))
+    states = [sorted(node.url.removeprefix(site.url) for node in each.graph.nodes.values()) for each in versions]
+    assert states == [["", "a", "b"], ["", "a", "b"], ["", "a", "b"], ["", "a"], ["", "b"]]
+
+
+def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(explorations):
+    script = """<h1>Home</h1><button onclick="show('one')">One</button> <button onclick="show('two')">Two</button>
+      <div id=o></div><script>function show(n) {{
+        o.innerHTML = n === 'one' ? {one} : '<p>always</p><p>the same</p><p>three lines</p>'; }}</script>"""
+    steady = "'<h2>steady</h2>'"
+    # Another number of elements each time: what is shown depends on nothing that a session keeps.
+    drawn = "'<ul>' + '<li>drawn</li>'.repeat(3 + performance.now() * 1000 % 40) + '</ul>'"
+    with FixtureServer({"/": script.format(one=steady)}) as site:
+        before = explorations(site)
+        site.pages["/"] = script.format(one="'<dl><dt>other</dt><dd>things</dd></dl>'")
+        changed = explorations.again(site, before)
+        site.pages["/"] = script.format(one=drawn)
+        unstable = explorations.again(site, before)
+    assert changed.refresh.verdicts["differs"] == 1
+    assert not changed.refresh.unstable
+    assert [verdict for _, _, verdict in unstable.refresh.unstable] == ["non_deterministic"]

@@ -1,0 +1,193 @@
+"""`waygraph refresh`: map mapped sites again, recalling what need not be asked again."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from waygraph.cli.options import JsonOption, StoreOption, load_settings
+from waygraph.cli.output import print_json, print_table, say
+from waygraph.cli.source import site_key_of
+from waygraph.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from index.store import Store
+    from pipeline.jobs.report import RunReport
+    from waygraph.settings import Settings
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def refresh_command(
+    sites: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SITE]...", help="Mapped sites: their keys (host, with port) or any URL of them."),
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help="All sites of the store.")] = False,
+    older_than: Annotated[
+        str | None, typer.Option("--older-than", metavar="TIME", help="Only maps published longer ago: 7d, 12h.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Ask the site everything again.")] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="TIME", help="Time for asking again, per site.", show_default="10m"),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share", metavar="PART", help="Of the first exploration's work, what is done again.", show_default="0.17"
+        ),
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Pages per site at once.")] = None,
+    storage_state: Annotated[
+        Path | None, typer.Option("--storage-state", metavar="FILE", help="Session to start from (waygraph login).")
+    ] = None,
+    rules: Annotated[Path | None, typer.Option("--rules", metavar="FILE", help="Rules of what to leave alone.")] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Map mapped sites again and publish what they are now as a new version.
+
+    Each site is explored under the settings that its map was made with. Of what the last version knows, a
+    part is asked again: pages and actions that probably changed, that agents reported as broken, and some
+    at random, from which the share of stale edges is estimated. The rest is recalled without a browser.
+    What changed or is new is explored. States that did not change are not encoded again.
+
+    Readers see the old version until the new one is complete. A refresh that is stopped or killed changes
+    nothing, and the next one goes on where it was.
+
+    \b
+    Examples:
+      waygraph refresh example.org
+      waygraph refresh example.org --full
+      waygraph refresh --all --older-than 7d --budget 5m
+    What changed: waygraph diff example.org
+    Exit codes: 0 all are refreshed, 5 some failed, 130 interrupted; if all failed, what they failed of
+    """  # noqa: D301 - \b keeps the lines of an example together
+    settings = load_settings(
+        {
+            "store": store,
+            "explore": {
+                "workers": workers,
+                "storage_state": storage_state and storage_state.absolute(),
+                "rules": rules and rules.absolute(),
+            },
+            "refresh": {
+                "full": full or None,
+                "share": share,
+                "budget_seconds": None if budget is None else seconds_of(budget, "--budget"),
+            },
+        }
+    )
+    age_s = None if older_than is None else seconds_of(older_than, "--older-than")
+    raise typer.Exit(refresh_sites(sites or [], settings, every=every, older_than_s=age_s, as_json=as_json))
+
+
+def seconds_of(text: str, option: str) -> float:
+    """Seconds of a length of time such as 90s, 10m, 12h, 7d, 2w.
+
+    >>> seconds_of("10m", "--budget")
+    600.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip().lower())
+    if match is None:
+        raise InvalidInput(f"'{text}' is no length of time.", hint=f"Examples: {option} 10m, {option} 7d")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def refresh_sites(
+    sites: list[str], settings: Settings, *, every: bool, older_than_s: float | None, as_json: bool
+) -> int:
+    """Refresh the named sites, show how it goes on stderr and the result on stdout; returns the exit code."""
+    from index.store import Store
+    from pipeline.jobs import run_refresh
+    from waygraph.cli.index_progress import progress_display
+
+    if every == bool(sites):
+        raise InvalidInput(
+            "Both sites and --all were given." if every else "No site was named.",
+            hint="Name mapped sites, or say --all. See: waygraph sites",
+        )
+    opened = Store.open(settings.store)
+    keys = opened.sites() if every else mapped_sites(sites, opened.sites())
+    if not keys:
+        raise NotFound("There are no maps yet.", hint="Make one: waygraph index https://example.org")
+    if older_than_s is not None:
+        keys = [key for key in keys if opened.manifest(key).age_days() * _SECONDS["d"] > older_than_s]
+        if not keys:
+            print_json({"sites": []}) if as_json else say("All maps are younger than that.")
+            return 0
+    if not os.environ.get("RAY_ADDRESS"):
+        from pipeline.browser.find import find_browser
+
+        find_browser(settings.browser.executable)
+    with progress_display(sys.stderr) as display:
+        report = run_refresh(keys, settings=settings, on_event=display)
+    found = _accounts(report, opened)
+    if as_json:
+        print_json({**report.model_dump(mode="json"), "refreshes": found})
+    else:
+        _print(report, found)
+    return report.exit_code
+
+
+def mapped_sites(texts: list[str], mapped: list[str]) -> list[str]:
+    """The keys of mapped sites that these name (NotFound when one is not mapped)."""
+    keys = []
+    for text in texts:
+        key = site_key_of(text, mapped)
+        if key not in mapped:
+            raise NotFound(f"Site '{key}' is not mapped.", hint=f"Mapped: {', '.join(mapped[:10]) or 'none yet'}.")
+        keys.append(key)
+    return keys
+
+
+def _accounts(report: RunReport, store: Store) -> dict[str, Any]:
+    """What each refresh says of itself, by site."""
+    versions = {o.site: o.publication.version for o in report.sites if o.publication is not None}
+    return {site: store.manifest(site, version).report.get("refresh", {}) for site, version in versions.items()}
+
+
+def _print(report: RunReport, found: dict[str, Any]) -> None:
+    rows = [
+        (
+            outcome.site,
+            outcome.status,
+            made.version if (made := outcome.publication) else "",
+            _counted(found.get(outcome.site, {}).get("states", {})),
+            made.encoded if made else "",
+            made.reused if made else "",
+            f"{outcome.seconds:.1f}",
+            outcome.error.message if outcome.error else "",
+        )
+        for outcome in report.sites
+    ]
+    headers = ("site", "outcome", "version", "states", "encoded", "reused", "seconds", "")
+    print_table(headers, rows, right=("version", "encoded", "reused", "seconds"))
+    for site, account in found.items():
+        actions = account.get("actions", {})
+        say(
+            f"{site}: asked again {actions.get('asked', 0)} of {sum(actions.values())} actions and "
+            f"{account.get('loads', {}).get('asked', 0)} of {sum(account.get('loads', {}).values())} pages; "
+            f"stale edges: {account.get('stale', 0):.1%} expected, at most {account.get('stale_at_most', 0):.1%} "
+            f"(95% confidence, {account.get('sampled', 0)} sampled)"
+        )
+    for outcome in report.sites:
+        if outcome.error and outcome.error.hint:
+            say(f"{outcome.site}: hint: {outcome.error.hint}")
+    say(f"Report: {Path(report.store) / 'runs' / report.run_id / 'report.json'}")
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("refresh", short_help="Map mapped sites again.")(refresh_command)
