@@ -226,6 +226,11 @@ class OpenMap:
         return self._loaded.version.observations
 
     @property
+    def lineage(self) -> Mapping[str, str]:
+        """What became of states of earlier versions, by their ids: their present ids, or nothing."""
+        return self._loaded.version.lineage
+
+    @property
     def recognition(self) -> Recognition:
         """Which looks count as a state besides its recorded one."""
         return self._loaded.version.recognition

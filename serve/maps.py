@@ -21,7 +21,17 @@ from serve import answers
 from serve.encoding import EncodedQuestion, QueryEncoder
 from serve.feedback import Avoided, Feedback, action_of, avoided, hidden
 from serve.navigate import Navigator
-from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NoStore, NotFound, StoreError, WaygraphError
+from waygraph.errors import (
+    EncoderMismatch,
+    Gone,
+    InvalidInput,
+    NoPath,
+    NoStore,
+    NotFound,
+    StoreError,
+    Superseded,
+    WaygraphError,
+)
 from waygraph.schemas import (
     AvoidedStep,
     FeedbackAnswer,
@@ -401,6 +411,8 @@ def _complete(opened: OpenMap, node_id: str) -> str:
     known = opened.recognition.canonical(node_id)
     if known in opened.graph:
         return known
+    if (successor := opened.lineage.get(node_id)) is not None:
+        raise _earlier(opened, node_id, successor)
     ids = (*opened.graph.nodes, *opened.recognition.merges) if len(node_id) >= MIN_PREFIX else ()
     matching = sorted({opened.recognition.canonical(known) for known in ids if known.startswith(node_id)})
     if len(matching) > 1:
@@ -411,3 +423,12 @@ def _complete(opened: OpenMap, node_id: str) -> str:
             hint="Node ids come from search and locate; a new version of the map may have dropped this one.",
         )
     return matching[0]
+
+
+def _earlier(opened: OpenMap, node_id: str, successor: str) -> NotFound:
+    """What to say of a state of an earlier version."""
+    if not successor:
+        return Gone(f"State {node_id} of '{opened.site}' is gone.", hint="An earlier version of the map had it.")
+    return Superseded(
+        f"State {node_id} of '{opened.site}' is {successor} by now.", successor=successor, hint="Ask for that one."
+    )

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from waygraph.errors import InvalidInput, NotFound, WaygraphError
+from waygraph.errors import InvalidInput, NotFound, Superseded, WaygraphError
 from waygraph.schemas import Problem, problem_type
 
 MEDIA_TYPE = "application/problem+json"
@@ -73,7 +73,10 @@ async def _on_waygraph_error(request: Request, error: Exception) -> JSONResponse
     assert isinstance(error, WaygraphError)  # noqa: S101 - registered for nothing else
     if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("%s: %s", request.url.path, error)
-    return problem(error, instance=request.url.path)
+    answer = problem(error, instance=request.url.path)
+    if isinstance(error, Superseded) and (old := request.path_params.get("node_id")):
+        answer.headers["Location"] = request.url.path.replace(f"/{old}", f"/{error.successor}", 1)
+    return answer
 
 
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:

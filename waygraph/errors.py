@@ -50,6 +50,22 @@ class NotFound(WaygraphError):
     exit_code, http_status, slug, title = 3, 404, "not-found", "Not found"
 
 
+class Gone(NotFound):
+    """A state of an earlier version that the current one does not have any more."""
+
+    http_status, slug, title = 410, "gone", "Gone"
+
+
+class Superseded(NotFound):
+    """A state of an earlier version that has another id by now: `successor`."""
+
+    http_status, slug, title = 308, "superseded", "Superseded"
+
+    def __init__(self, message: str, *, successor: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.successor = successor
+
+
 class NoPath(WaygraphError):
     """Both states exist, but the map holds no way from one to the other under the given conditions."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
@@ -129,7 +129,7 @@ class Visit:
             if old is None or load.source or not load.look:
                 continue
             new = self._looks.seen(load.look)
-            both = [(old, new), *pairs.pop(new.url, ())]
+            both = [(old, new), *self._decoded(pairs.pop(new.url, ()))]
             looks, drawn = [new], {*noise(new.url), *self._recall.record.noise(new.url)}
             while any(news(*pair, drawn) for pair in both) and len(looks) < _LOOKS:
                 self._counters["refresh/second_looks"] += 1
@@ -142,14 +142,19 @@ class Visit:
                 drawn.update(*(restless.drawn(each) for each in (*looks, *chain.from_iterable(both))))
             self._drawn.setdefault(new.url, set()).update(drawn)
 
-    def _pairs(self, states: Mapping[str, State]) -> dict[str, list[tuple[Snapshot, Snapshot]]]:
-        """By URL, looks at states that were known before and look different now: then and now."""
-        found: dict[str, list[tuple[Snapshot, Snapshot]]] = {}
+    def _pairs(self, states: Mapping[str, State]) -> dict[str, list[tuple[str, str]]]:
+        """By URL, keys of the looks, then and now, at states that were known before and look different now."""
+        found: dict[str, list[tuple[str, str]]] = {}
         for node_id, state in states.items():
             key = self._recall.record.states.get(node_id, "")
-            if key not in {"", state.look} and (old := self._recall.record.look(key)) is not None:
-                found.setdefault(state.url, []).append((old, self._looks.seen(state.look)))
+            if key not in {"", state.look}:
+                found.setdefault(state.url, []).append((key, state.look))
         return found
+
+    def _decoded(self, keys: Iterable[tuple[str, str]]) -> Iterator[tuple[Snapshot, Snapshot]]:
+        for then, now in keys:
+            if (old := self._recall.record.look(then)) is not None:
+                yield old, self._looks.seen(now)
 
     def record(
         self,

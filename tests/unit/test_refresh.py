@@ -1,0 +1,322 @@
+"""The pure parts of a refresh: what is asked again, what is noise, which state is which, what keeps its vectors."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.graph import Action, Box, Edge, InteractionGraph, Merge, Node, Observation, Recognition, Segment
+from index.graph.diff import Side, compare
+from index.graph.succession import composed, successors
+from index.graph.urls import UrlPolicy
+from index.store.draft import blobs_of_report
+from index.store.lineage import lineage_table, read_lineage
+from pipeline.browser.features import text_features
+from pipeline.browser.snapshot import Candidate, Snapshot
+from pipeline.encode.drift import pinned, reads_alike
+from pipeline.explore.journal_codec import Unreadable
+from pipeline.explore.looks import look_key
+from pipeline.explore.refresh import Plan, Recall, Record, Track, choose
+from pipeline.explore.refresh.noise import Restless, news
+from pipeline.explore.refresh.recall import is_outage
+from pipeline.explore.refresh.record import Contents, KeptLoad, KeptOutcome, write
+from pipeline.explore.refresh.visit import estimate
+from pipeline.explore.secrets import Redactor
+from pipeline.explore.state import Load
+from pipeline.explore.worker import Outcome
+from waygraph.cli.refresh import seconds_of
+from waygraph.errors import InvalidInput
+
+BOX = Box(0, 0, 10, 10)
+
+
+def snapshot(url="http://a.test/", texts=(), links=()):
+    candidates = tuple(
+        Candidate(Action("click", role="link", name=f"to {t}", xpath=f"/a[{i}]", target=t), "a", False, "", False, BOX)
+        for i, t in enumerate(links)
+    )
+    segments = tuple(Segment(text, "text", BOX) for text in texts)
+    return Snapshot(url.ljust(32, "0"), url, url, "", "text/html", 200, (), candidates, segments, False, 0)
+
+
+def record(loads=(), outcomes=(), looks=(), *, is_public=lambda _: True):
+    by_key = {look_key(each): each for each in looks}
+    contents = Contents(
+        about={"script": "s"},
+        states={each.id: key for key, each in by_key.items()},
+        loads=dict(loads),
+        outcomes=outcomes,
+        look=by_key.__getitem__,
+        blobs=lambda key: ("1", "2", "3") if key in by_key else None,
+        noise={"http://a.test/": ("x",)},
+    )
+    return Record.parse(write(contents, is_public))
+
+
+def link(target, source, shown):
+    action = source.candidates[0].action
+    outcome = Outcome(shown.id, loaded=True, look=look_key(shown), ms=10)
+    return KeptOutcome(look_key(source), source.id, replace(action, target=target), "", outcome, Track())
+
+
+HOME = snapshot(texts=("Home",), links=("http://a.test/x",))
+PAGE = snapshot("http://a.test/x", texts=("A page",))
+LOADS = {seen.url: KeptLoad(Load(seen.id, 5, look=look_key(seen)), Track()) for seen in (HOME, PAGE)}
+
+
+def kept(**more):
+    return record(LOADS, [link("http://a.test/x", HOME, PAGE)], [HOME, PAGE], **more)
+
+
+def recall(plan, **more):
+    return Recall(kept(), plan, url_policy=UrlPolicy(), **more)
+
+
+def test_a_record_is_read_back_as_it_was_written():
+    read = kept()
+    assert dict(read.loads) == LOADS
+    assert read.outcomes == (link("http://a.test/x", HOME, PAGE),)
+    assert read.look(look_key(PAGE)) == PAGE
+    assert read.blobs(look_key(PAGE)) == ("1", "2", "3")
+    assert read.noise("http://a.test/") == {"x"}
+    assert read.look("another") is None
+
+
+def test_what_holds_a_secret_is_not_kept():
+    read = kept(is_public=Redactor(("A page",)).is_public)
+    assert read.look(look_key(PAGE)) is None
+    assert read.look(look_key(HOME)) == HOME
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 no record"])
+def test_what_is_no_record_is_unreadable(content):
+    with pytest.raises(Unreadable):
+        Record.parse(content)
+
+
+def test_a_plain_link_is_known_wherever_it_stands_on_the_page():
+    remembers = recall(Plan(frozenset(), frozenset()))
+    moved = replace(HOME.candidates[0], action=replace(HOME.candidates[0].action, xpath="/nav/a[7]"))
+    known = remembers.outcome("a look that nobody had", moved)
+    assert known is not None
+    assert known.url == "http://a.test/x"
+    handled = replace(moved, handler="open(this)")
+    assert remembers.outcome("a look that nobody had", handled) is None
+
+
+def test_what_the_plan_asks_again_is_not_recalled():
+    asked = recall(Plan(frozenset({"http://a.test/x"}), frozenset({0})))
+    assert asked.load("http://a.test/x") is None
+    assert asked.load("http://a.test/").source == "recalled"
+    assert asked.outcome(look_key(HOME), HOME.candidates[0]) is None
+    assert recall(Plan()).load("http://a.test/") is None
+
+
+@pytest.mark.parametrize(
+    ("load", "status", "is_kept"),
+    [
+        (Load(problem="Page.goto: Timeout 20000ms exceeded"), 0, True),
+        (Load(problem="http://a.test/x shows a block page (Cloudflare)."), 0, True),
+        (Load("id", look="l"), 502, True),
+        (Load("id", look="l"), 404, False),
+        (Load(problem="net::ERR_NAME_NOT_RESOLVED"), 0, False),
+    ],
+)
+def test_grace_is_for_outages_alone(load, status, is_kept):
+    seen = replace(PAGE, status=status) if status else None
+    assert (recall(Plan(), grace=1).in_place_of("http://a.test/x", load, seen) is not None) == is_kept
+    assert recall(Plan(), grace=0).in_place_of("http://a.test/x", load, seen) is None
+
+
+def test_an_outage_is_counted_and_forgotten_when_it_is_over():
+    remembers = recall(Plan(), grace=3)
+    missed = remembers.load_track("http://a.test/x", Load(source="kept"), changed=False)
+    assert missed == Track(age=1, misses=1)
+    assert is_outage("It took longer than 120 s.")
+    assert remembers.load_track("http://a.test/x", Load(), changed=True) == Track(checks=1, changes=1)
+
+
+@given(st.floats(0.01, 1), st.integers(0, 60), st.integers(0, 200_000))
+def test_a_sample_keeps_to_its_share_and_its_budget(share, pages, budget_ms):
+    loads = {f"http://a.test/{i}": KeptLoad(Load("n", 100), Track(age=i % 5)) for i in range(pages)}
+    outcomes = [link(f"http://a.test/{i}", HOME, PAGE) for i in range(2 * pages)]
+    plan = choose(record(loads, outcomes, [PAGE]), share=share, budget_ms=budget_ms, seed="s")
+    assert plan == choose(record(loads, outcomes, [PAGE]), share=share, budget_ms=budget_ms, seed="s")
+    assert plan.uniform <= plan.outcomes
+    assert len(plan.loads) + 2.5 * len(plan.outcomes) <= share * (3 * pages + 1.1 * 2 * pages) + 3
+    assert 350 * len(plan.loads) + 260 * len(plan.outcomes) <= budget_ms
+
+
+def test_what_changed_often_and_what_is_in_doubt_is_asked_first():
+    fresh, restless = Track(checks=20), Track(checks=20, changes=20, age=3)
+    loads = {f"http://a.test/{i}": KeptLoad(Load("n"), restless if i < 5 else fresh) for i in range(50)}
+    outcomes = [link(f"http://a.test/{i}", HOME, PAGE) for i in range(50)]
+    doubted = {"share": 0.1, "budget_ms": 1e9, "doubted": lambda each: each.action.target.endswith("/7")}
+    plans = [choose(record(loads, outcomes, [PAGE]), seed=str(n), **doubted) for n in range(20)]
+    asked = Counter(url for plan in plans for url in plan.loads)
+    assert min(asked[f"http://a.test/{i}"] for i in range(5)) > max(asked[f"http://a.test/{i}"] for i in range(5, 50))
+    assert all(7 in plan.outcomes for plan in plans)
+
+
+def test_an_estimate_from_nothing_promises_nothing():
+    assert estimate(0, 0) == (0.0, 1.0)
+    assert estimate(0, 100)[1] < 0.05
+
+
+TEXT = st.lists(st.sampled_from(["menu", "news", "footer", "help", "about", "team"]), unique=True, min_size=2)
+
+
+@given(TEXT, st.data())
+def test_advertisements_in_one_place_are_noise_and_changes_elsewhere_are_not(texts, data):
+    place = data.draw(st.integers(0, len(texts)))
+    looks = [snapshot(texts=[*texts[:place], f"advert {word}", *texts[place:]]) for word in ("tea", "salt", "rice")]
+    old, *new = looks
+    restless = Restless(new)
+    assert news(old, new[0])
+    assert not news(old, new[0], restless.drawn(old) | restless.drawn(new[0]))
+    changed = snapshot(texts=["entirely other", *(s.text for s in old.segments)])
+    drawn = restless.drawn(changed) | restless.drawn(new[0])
+    assert bool(news(changed, new[0], drawn)) == (place != 0)
+
+
+# ---- which state is which ----------------------------------------------------------------------------------------
+
+
+def graph(*pages):
+    """Pages of a start page: (id, path, structure); each is linked from the start."""
+    nodes = [Node(name, f"http://a.test/{path}", name, shape, int(bool(path)), True) for name, path, shape in pages]
+    start = nodes[0].id
+    edges = [
+        Edge(start, node.id, Action("click", role="link", name=node.url, target=node.url, xpath=f"/{node.id}"))
+        for node in nodes[1:]
+    ]
+    return InteractionGraph(nodes, edges)
+
+
+def side(map_, texts, merges=()):
+    seen = {
+        name: Observation(name, node.url, "", tuple(Segment(t, "text", BOX) for t in texts.get(name, ())))
+        for name, node in map_.nodes.items()
+    }
+    return Side(map_, seen, Recognition({m.merged: m for m in merges}), text_features)
+
+
+def test_a_page_whose_elements_shifted_is_moved_and_its_links_too():
+    old = graph(("home", "", ("a",)), ("p1", "p", ("b", "c")), ("q1", "q", ("d",)))
+    new = graph(("home2", "", ("z",)), ("p2", "p", ("y", "x")), ("q1", "q", ("d",)))
+    texts = {"home": ["Home"], "home2": ["Home"], "p1": ["Page"], "p2": ["Page"], "q1": ["Quite"]}
+    diff = compare(side(old, texts), side(new, texts))
+    assert diff.successors == {"home": "home2", "p1": "p2", "q1": "q1"}
+    assert diff.counts() == {"states": {"match": 1, "moved": 2}, "edges": {"moved": 2}}
+    assert diff.broken == ()
+
+
+def test_a_page_that_is_gone_breaks_the_way_to_it():
+    old = graph(("home", "", ("a",)), ("p", "p", ("b",)))
+    new = graph(("home", "", ("a",)), ("r", "r", ("c",)))
+    diff = compare(side(old, {"p": ["Pretzels"]}), side(new, {"r": ["Radishes"]}))
+    assert diff.counts() == {"states": {"added": 1, "gone": 1, "match": 1}, "edges": {"added": 1, "gone": 1}}
+    assert [node_id for node_id, _ in diff.broken] == ["p"]
+
+
+def test_a_page_with_another_address_is_known_by_what_only_it_says():
+    shared = ["Menu", "Footer"]
+    names = [(f"p{i}", f"p{i}", (f"s{i}",)) for i in range(5)]
+    old = graph(("home", "", ("a",)), *names)
+    new = graph(("home", "", ("a",)), ("m", "moved", ("z",)), *names[1:])
+    texts = {f"p{i}": [*shared, f"word {'abcde'[i]}"] for i in range(5)} | {"m": [*shared, "word a"]}
+    diff = compare(side(old, texts), side(new, texts))
+    assert diff.successors["p0"] == "m"
+    assert {c.verdict for c in diff.states if c.before == "p0"} == {"moved"}
+
+
+def test_numbers_and_noise_are_no_change_and_words_are():
+    map_ = graph(("home", "", ("a",)))
+    old, new = side(map_, {"home": ["3 visitors", "old words"]}), side(map_, {"home": ["4 visitors", "new words"]})
+    (change,) = compare(old, new).states
+    assert (change.verdict, change.added, change.removed) == ("changed", ("new words",), ("old words",))
+    known = frozenset(text_features(old.observations["home"]) | text_features(new.observations["home"]))
+    assert compare(old, replace(new, noise=lambda _: known)).states[0].verdict == "match"
+
+
+def test_a_look_that_was_merged_is_succeeded_by_what_it_was_merged_with():
+    home = ("home", "", ("a",))
+    old, new = graph(home, ("p1", "p?x=1", ("b",))), graph(home, ("p2", "p?x=2", ("b",)))
+    merge = Merge("p2", "p1", "volatile_parameters", "http://a.test/p?x=1")
+    assert compare(side(old, {}), side(new, {}, [merge])).successors["p1"] == "p2"
+
+
+@st.composite
+def maps(draw):
+    count = draw(st.integers(1, 8))
+    ids = draw(st.lists(st.sampled_from("abcdefghijkl"), min_size=count, max_size=count, unique=True))
+    looks = draw(st.lists(st.integers(0, 1), min_size=count, max_size=count))
+    return graph(*((f"{ids[i]}{looks[i]}", ids[i] * bool(i), (ids[i], str(i))) for i in range(count)))
+
+
+@given(maps(), maps())
+def test_every_state_and_edge_is_accounted_for_once(old, new):
+    diff = compare(side(old, {}), side(new, {}))
+    assert len(set(diff.successors.values())) == len(diff.successors)
+    assert sorted(c.before for c in diff.states if c.before) == sorted(old.nodes)
+    assert sorted(c.after for c in diff.states if c.after) == sorted(new.nodes)
+    assert sum(c.before is not None for c in diff.edges) == len(list(old.edges))
+    assert sum(c.after is not None for c in diff.edges) == len(list(new.edges))
+
+
+@given(maps())
+def test_a_map_is_its_own_successor(same):
+    assert successors(same, same, ({}, {})) == {node_id: node_id for node_id in same.nodes}
+    assert set(compare(side(same, {}), side(same, {})).counts()["states"]) == {"match"}
+
+
+def test_ids_of_all_earlier_versions_lead_to_the_present_ones():
+    first = composed({}, {"a": "b"}, live={"b", "d"}, gone={"c"})
+    assert first == {"a": "b", "c": ""}
+    second = composed(first, {"b": "e", "d": "d"}, live={"e", "d"}, gone=set())
+    assert second == {"a": "e", "b": "e", "c": ""}
+    assert composed(second, {"d": "d"}, live={"d", "a"}, gone={"e"}) == {"b": "", "c": "", "e": ""}
+    assert read_lineage(lineage_table(second)) == second
+
+
+def test_the_record_is_a_blob_of_its_version():
+    assert blobs_of_report({"fates": "1", "record": "2", "seconds": 3}) == {"1", "2"}
+
+
+# ---- what keeps its vectors ----------------------------------------------------------------------------------------
+
+SITE = {"boilerplate": ["footer", "help", "menu"], "titles": ["Acme"], "shared": {"http://a.test/p": ["one", "two"]}}
+
+
+def seen(url="http://a.test/p"):
+    return Observation("n", url, "", ())
+
+
+def test_what_a_site_repeats_stays_pinned_until_it_has_drifted():
+    now = {"boilerplate": ["help", "menu", "new", "footer"], "titles": ["Acme"], "shared": {"http://a.test/q": ["x"]}}
+    kept_context = pinned(SITE, now)
+    assert kept_context == {**SITE, "shared": {"http://a.test/q": ["x"]}}
+    assert pinned(SITE, {**now, "boilerplate": ["other", "things"]})["boilerplate"] == ["other", "things"]
+    assert pinned(SITE, SITE) == SITE
+    assert pinned({}, now) == now
+
+
+def test_what_differs_by_boilerplate_alone_tells_states_apart_as_before():
+    now = {**SITE, "boilerplate": ["footer", "help", "menu", "two"], "shared": {"http://a.test/p": ["one"]}}
+    assert pinned(SITE, now) == SITE
+
+
+def test_a_state_is_read_as_before_when_its_page_and_the_site_are():
+    other = {**SITE, "shared": {**SITE["shared"], "http://a.test/q": ["x"]}}
+    assert reads_alike(SITE, other, seen())
+    assert not reads_alike(SITE, other, seen("http://a.test/q"))
+    assert not reads_alike(SITE, {**SITE, "titles": []}, seen())
+    assert reads_alike({}, {}, seen())
+
+
+def test_lengths_of_time_have_a_unit():
+    assert seconds_of("1.5h", "--budget") == 5_400
+    with pytest.raises(InvalidInput):
+        seconds_of("10", "--budget")
