@@ -16,10 +16,10 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-by-make
-BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode
+BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -32,6 +32,8 @@ help:
 	@echo "make soak-explore  explore 10,000 pages, kill the browser 10 times, watch memory and processes"
 	@echo "make soak-kills    kill browser, driver, explorer, coordinator 50 times and compare the map"
 	@echo "make soak-heavy    explore pages of 100,000 elements and of 50 MB"
+	@echo "make soak-refresh  change a site in 30 random ways and compare refreshed with fresh maps"
+	@echo "make soak-refresh-kills  kill waygraph refresh 20 times and check that nothing is lost"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -65,6 +67,12 @@ soak-kills: $(INSTALLED) browser
 
 soak-heavy: $(INSTALLED) browser
 	WAYGRAPH_HEAVY=1 $(BIN)/pytest tests/integration/test_explore_traps.py -k weight
+
+soak-refresh: $(INSTALLED) browser
+	WAYGRAPH_MUTATIONS=30 $(BIN)/pytest -n 0 tests/integration/test_refresh.py -k fresh_crawl
+
+soak-refresh-kills: $(INSTALLED) browser
+	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_refresh_kill9.py
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)

@@ -158,8 +158,8 @@ class Explorer:
             await self._unless_stopped(self._probe_all(self._at_depth(level), workers))
             self._take_probes(self._at_depth(level))
             if not self.account.partial:
-                states, loads = self._growth.states, self._loads.all()
-                await self._unless_stopped(self._visit.examine(states, loads, workers[0].loader, self._noise_at))
+                known, loads = self._growth.states, self._loads.all()
+                await self._unless_stopped(self._visit.examine(known, loads, workers[0].loader, self._noise_at))
         except NoBrowserError as error:
             raise BrowserFailure(f"The browser was lost while exploring {self._start.site}: {error}") from error
         finally:

@@ -63,6 +63,12 @@ class Loader:
         self._page: GuardedPage | None = None
         self.pace = pace
 
+    def seeing(self, see: Callable[[Snapshot, TakeCapture], Awaitable[str]]) -> Loader:
+        """Another loader, with a page of its own, that tells its looks to `see`."""
+        return Loader(
+            self._open_page, self._session, pace=self.pace, counters=self._counters, see=see, advise=self._advise
+        )
+
     async def load(self, url: str, referrer: str = "") -> Load:
         """Load `url` and look at it."""
         failed = turned_away = lost = 0

@@ -164,12 +164,11 @@ def test_a_page_that_fails_for_a_while_stays_until_grace_is_used_up(explorations
     with FixtureServer(pages) as site:
         versions = [explorations(site)]
         site.pages["/b"] = Page("<h1>Out of order</h1>", status=500)
-        versions += [explorations.again(site, versions[-1], grace=2) for _ in range(1)]
-        versions += [explorations.again(site, versions[-1], grace=2) for _ in range(1)]
-        versions += [explorations.again(site, versions[-1], grace=2) for _ in range(1)]
+        for _ in range(3):
+            versions.append(explorations.again(site, versions[-1], grace=2))
         site.pages["/a"] = Page("gone", status=404)
         versions.append(explorations.again(site, versions[0], grace=2))
-    states = [sorted(node.url.removeprefix(site.url) for node in each.graph.nodes.values()) for each in versions]
+        states = [sorted(node.url.removeprefix(site.url) for node in each.graph.nodes.values()) for each in versions]
     assert states == [["", "a", "b"], ["", "a", "b"], ["", "a", "b"], ["", "a"], ["", "b"]]
 
 

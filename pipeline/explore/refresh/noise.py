@@ -68,7 +68,7 @@ class Restless:
             for place in range(start, end)
         }
 
-    def _compared(self, lines: list[_Line]) -> list[tuple[str, int, int, int, int]]:
+    def _compared(self, lines: list[_Line]) -> Sequence[tuple[str, int, int, int, int]]:
         return SequenceMatcher(None, self._stays, lines, autojunk=False).get_opcodes()
 
     def _borders(self, place: int, missing: set[int]) -> bool:

@@ -14,7 +14,7 @@ from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.capture import RefreshSummary
 from pipeline.explore.journal import Journal
 from pipeline.explore.level import Item
-from pipeline.explore.loads import Loader
+from pipeline.explore.loads import Loader, TakeCapture
 from pipeline.explore.looks import Looks
 from pipeline.explore.refresh.noise import Restless, news
 from pipeline.explore.refresh.recall import Recall, Recalled
@@ -122,25 +122,37 @@ class Visit:
         ----------
         noise : features that are known to come and go by themselves, by URL.
         """
+        shown: list[Snapshot] = []
+
+        async def keep(seen: Snapshot, _: TakeCapture) -> str:
+            shown.append(seen)
+            return ""
+
+        # Of a known state, the looks that are kept are all the same one.
+        fresh = loader.seeing(keep)
         pairs = self._pairs(states)
-        for url, load in loads.items():
-            known = self._recall.record.loads.get(url)
-            old = self._recall.record.look(known.load.look) if known is not None and known.load.look else None
-            if old is None or load.source or not load.look:
-                continue
-            new = self._looks.seen(load.look)
-            both = [(old, new), *self._decoded(pairs.pop(new.url, ()))]
-            looks, drawn = [new], {*noise(new.url), *self._recall.record.noise(new.url)}
-            while any(news(*pair, drawn) for pair in both) and len(looks) < _LOOKS:
-                self._counters["refresh/second_looks"] += 1
-                another = await loader.load(url)
-                if not another.look:
-                    break
-                looks.append(self._looks.seen(another.look))
-                restless = Restless(looks)
-                drawn.update(*(news(new, each) for each in looks))
-                drawn.update(*(restless.drawn(each) for each in (*looks, *chain.from_iterable(both))))
-            self._drawn.setdefault(new.url, set()).update(drawn)
+        try:
+            for url, load in loads.items():
+                known = self._recall.record.loads.get(url)
+                old = self._recall.record.look(known.load.look) if known is not None and known.load.look else None
+                if old is None or load.source or not load.look:
+                    continue
+                new = self._looks.seen(load.look)
+                both = [(old, new), *self._decoded(pairs.pop(new.url, ()))]
+                shown[:], drawn = [new], {*noise(new.url), *self._recall.record.noise(new.url)}
+                for count in range(2, _LOOKS + 1):
+                    if not any(news(*pair, drawn) for pair in both):
+                        break
+                    self._counters["refresh/second_looks"] += 1
+                    await fresh.load(url)
+                    if len(shown) < count:
+                        break  # it cannot be loaded any more
+                    restless = Restless(shown)
+                    drawn.update(*(news(new, each) for each in shown))
+                    drawn.update(*(restless.drawn(each) for each in (*shown, *chain.from_iterable(both))))
+                self._drawn.setdefault(new.url, set()).update(drawn)
+        finally:
+            await fresh.close()
 
     def _pairs(self, states: Mapping[str, State]) -> dict[str, list[tuple[str, str]]]:
         """By URL, keys of the looks, then and now, at states that were known before and look different now."""

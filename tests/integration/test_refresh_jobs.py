@@ -1,0 +1,71 @@
+"""`waygraph refresh` as it is run: versions, vectors, differences, and back again."""
+
+import json
+
+import pytest
+
+from index.store import Store
+from pipeline.explore.journal_file import Lease
+from pipeline.jobs import run_index, run_refresh
+from pipeline.jobs.journals import journal_path
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.mutable import MutableSite, Mutation
+from waygraph.cli.entry import run
+from waygraph.cluster import ray_cluster
+from waygraph.settings import Settings
+
+
+def command(capsys, *words):
+    capsys.readouterr()
+    code = run([*words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.timeout(240)
+def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
+    settings = Settings(store=str(tmp_path / "maps"), browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
+    nothing = lambda _: None  # noqa: E731
+    with MutableSite() as site, ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
+        (first,) = run_index([site.url], settings=settings, on_event=nothing).sites
+        store, key = Store.open(settings.store), first.site
+        # The depth is the map's, whatever the settings of the refresh say.
+        other = settings.model_copy(update={"explore": settings.explore.model_copy(update={"depth": 0})})
+        (unchanged,) = run_refresh([key], settings=other, on_event=nothing).sites
+        site.mutate(Mutation("edit", "/news/today"), Mutation("remove", "/team/ann"))
+        full = settings.model_copy(update={"refresh": settings.refresh.model_copy(update={"full": True})})
+        (changed,) = run_refresh([key], settings=full, on_event=nothing).sites
+        # Two jobs on one site: the second one refuses, and says who is at it.
+        path = journal_path(settings.store, key)
+        lease = Lease.take(path.with_name(f"{path.name}.lock"))
+        (refused,) = run_refresh([key], settings=settings, on_event=nothing).sites
+        lease.release()
+
+    assert [each.status for each in (first, unchanged, changed, refused)] == [*["published"] * 3, "failed"], refused
+    assert "under way already" in refused.error.message
+    assert (unchanged.publication.encoded, unchanged.publication.reused) == (0, first.publication.states)
+    one, two, three = (store.read(key, number) for number in (1, 2, 3))
+    assert two.graph.nodes.keys() == one.graph.nodes.keys()
+    assert one.manifest.files["vectors.parquet"] == two.manifest.files["vectors.parquet"]
+    assert two.manifest.settings["explore"]["depth"] == 2
+    assert two.manifest.report["refresh"]["states"] == {"match": len(one.graph)}
+    assert 0 < changed.publication.encoded < len(three.graph) / 2
+    assert "" in three.lineage.values()
+
+    code, found = command(capsys, "diff", key, "--store", settings.store, "--html", str(tmp_path / "diff.html"))
+    assert (code, found["from"], found["to"]) == (0, 2, 3)
+    urls = {state["url"].removeprefix(site.url): state["verdict"] for state in found["states"]}
+    assert urls["news/today"] == "changed"
+    assert urls["team/ann"] == "gone"
+    page = (tmp_path / "diff.html").read_text()
+    assert "This paragraph was written lately." in page
+    assert "data:image/jpeg;base64," in page
+    assert "<script" not in page
+
+    code, rolled = command(capsys, "rollback", key, "1", "--store", settings.store)
+    assert (code, rolled["version"]) == (0, 4)
+    four = store.read(key)
+    assert four.manifest.files["vectors.parquet"] == one.manifest.files["vectors.parquet"]
+    assert four.graph.nodes.keys() == one.graph.nodes.keys()
+    code, told = command(capsys, "history", key, "--store", settings.store)
+    assert [each["rollback_to"] for each in told["versions"]] == [None, None, None, 1]
+    assert [each["refresh_of"] for each in told["versions"]] == [None, 1, 2, None]
