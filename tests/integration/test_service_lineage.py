@@ -1,0 +1,34 @@
+"""What does the service answer when somebody asks for a state by the id that it had in an earlier version?"""
+
+from dataclasses import replace
+
+import httpx
+
+from index.store import Store
+from pipeline.encode.registry import create_encoder
+from serve.api import create_api
+from serve.maps import Maps
+from tests.small_map import SmallMap
+from waygraph.settings import Settings
+
+
+async def test_earlier_ids_lead_to_the_present_one_or_are_gone(tmp_path):
+    small, settings = SmallMap("tea.example"), Settings(store=str(tmp_path / "maps"))
+    store = Store.open(settings.store, create=True)
+    home = small.id("home")
+    draft = small.draft(create_encoder(settings.encode), store.blobs)
+    store.publish(replace(draft, lineage={"a" * 32: home, "b" * 32: ""}))
+    with Maps(settings) as maps:
+        maps.open()
+        app = httpx.ASGITransport(create_api(settings, maps))
+        async with httpx.AsyncClient(transport=app, base_url="http://service") as client:
+            moved = await client.get(f"/v1/sites/tea.example/nodes/{'a' * 32}")
+            picture = await client.get(f"/v1/sites/tea.example/nodes/{'a' * 32}/screenshot")
+            gone = await client.get(f"/v1/sites/tea.example/nodes/{'b' * 32}")
+            unknown = await client.get(f"/v1/sites/tea.example/nodes/{'c' * 32}")
+            followed = await client.get(f"/v1/sites/tea.example/nodes/{'a' * 32}", follow_redirects=True)
+    assert (moved.status_code, moved.headers["location"]) == (308, f"/v1/sites/tea.example/nodes/{home}")
+    assert picture.headers["location"] == f"/v1/sites/tea.example/nodes/{home}/screenshot"
+    assert (gone.status_code, gone.json()["title"]) == (410, "Gone")
+    assert unknown.status_code == 404
+    assert followed.json()["node_id"] == home
