@@ -26,7 +26,8 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
     settings = Settings(store=str(tmp_path / "maps"), browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
     nothing = lambda _: None  # noqa: E731
     with MutableSite() as site, ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
-        (first,) = run_index([site.url], settings=settings, on_event=nothing).sites
+        url = site.url
+        (first,) = run_index([url], settings=settings, on_event=nothing).sites
         store, key = Store.open(settings.store), first.site
         # The depth is the map's, whatever the settings of the refresh say.
         other = settings.model_copy(update={"explore": settings.explore.model_copy(update={"depth": 0})})
@@ -53,7 +54,7 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
 
     code, found = command(capsys, "diff", key, "--store", settings.store, "--html", str(tmp_path / "diff.html"))
     assert (code, found["from"], found["to"]) == (0, 2, 3)
-    urls = {state["url"].removeprefix(site.url): state["verdict"] for state in found["states"]}
+    urls = {state["url"].removeprefix(url): state["verdict"] for state in found["states"]}
     assert urls["news/today"] == "changed"
     assert urls["team/ann"] == "gone"
     page = (tmp_path / "diff.html").read_text()
