@@ -11,8 +11,6 @@ from typing import Any
 
 from index.graph import Action, site_key
 from index.store import Manifest, Store
-from index.store.feedback import FeedbackLog
-from index.store.layout import local_path
 from pipeline.browser.script import page_script_hash
 from pipeline.explore import explore_site
 from pipeline.explore.capture import BlobSink, SiteCapture
@@ -103,10 +101,7 @@ def recall_of(store: Store, manifest: Manifest, settings: Settings) -> Recall:
 
 def _doubts(location: str, manifest: Manifest) -> Callable[[KeptOutcome], bool]:
     """Actions of which agents said more often that they do not work than that they do."""
-    try:
-        reports = FeedbackLog(local_path(location)).read(manifest.site)
-    except StoreError:  # not a folder of this machine: reports are kept nowhere
-        return lambda _: False
+    reports = Store.open(location).feedback.read(manifest.site)
     votes: Counter[tuple[str | None, Action]] = Counter()
     for report in reports:
         if report.get("version") == manifest.version:
