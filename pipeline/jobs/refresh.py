@@ -18,7 +18,7 @@ from pipeline.explore.refresh import Plan, Recall, Record, choose
 from pipeline.explore.refresh.record import KeptOutcome
 from pipeline.jobs.changes import record_named
 from pipeline.jobs.draft import recorded
-from waygraph.errors import StoreError, WaygraphError
+from waygraph.errors import WaygraphError
 from waygraph.settings import CaptureProfile, ExploreSettings, Settings
 
 log = logging.getLogger(__name__)
