@@ -122,6 +122,8 @@ class Visit:
         ----------
         noise : features that are known to come and go by themselves, by URL.
         """
+        if not self._recall.record.loads:
+            return  # explored for the first time
         shown: list[Snapshot] = []
 
         async def keep(seen: Snapshot, _: TakeCapture) -> str:
