@@ -1,6 +1,7 @@
 """What is left when `waygraph refresh` is killed? The old version, and what the next refresh goes on with.
 
-Longer than a minute for each kill: `make soak-refresh-kills` does 20 (`WAYGRAPH_KILLS`); the moments are random, their seed is printed.
+Longer than a minute for each kill: `make soak-refresh-kills` does 20 (`WAYGRAPH_KILLS`); the moments are random, their
+seed is printed.
 """
 
 import os
