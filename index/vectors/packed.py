@@ -22,7 +22,7 @@ from index.vectors.workers import spread
 from waygraph.errors import InvalidInput
 
 #: Rows of one product. With 20 to 120 query rows it then stays in the CPU's second-level cache, mostly.
-ROWS_PER_CHUNK = 6_000
+ROWS_PER_CHUNK = 3_000
 #: A GPU wants larger bites.
 ROWS_PER_CHUNK_ON_GPU = 262_144
 
