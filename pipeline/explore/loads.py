@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 _TRIES = 2
 #: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
 LOST, LOSSES = "browser has been closed", 3
+#: Playwright keeps what it knows of requests, 10,000 of each kind, until their context is closed.
+LOADS_PER_CONTEXT = 500
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
 VISITS = 3
 
@@ -61,6 +63,7 @@ class Loader:
         self._see = see
         self._advise = advise
         self._page: GuardedPage | None = None
+        self._loaded = 0
         self.pace = pace
 
     def seeing(self, see: Callable[[Snapshot, TakeCapture], Awaitable[str]]) -> Loader:
@@ -123,9 +126,12 @@ class Loader:
         )
 
     async def _fresh_page(self) -> GuardedPage:
+        if self._loaded == LOADS_PER_CONTEXT:
+            await self.close()
         if self._page is None:
-            self._page = await self._open_page()
+            self._page, self._loaded = await self._open_page(), 0
             self._counters["browser/contexts"] += 1
+        self._loaded += 1
         return self._page
 
     async def close(self) -> None:

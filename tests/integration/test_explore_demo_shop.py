@@ -86,6 +86,16 @@ def test_the_graph_does_not_depend_on_the_number_of_workers(shop, workers):
         assert canonical(explore(shop.site.url, workers=workers), base) == canonical(shop.capture, base)
 
 
+def test_contexts_are_left_after_so_many_loads_and_the_graph_is_the_same(shop, monkeypatch):
+    base = shop.site.url
+    usual = explore(base, depth=1, workers=1)
+    monkeypatch.setattr("pipeline.explore.loads.LOADS_PER_CONTEXT", 2)
+    often = explore(base, depth=1, workers=1)
+    contexts = [capture.report.counters["browser/contexts"] for capture in (usual, often)]
+    assert contexts[1] >= contexts[0] + often.report.counters["browser/loads"] // 2 - 1
+    assert canonical(often, base) == canonical(usual, base)
+
+
 def test_the_graph_does_not_depend_on_the_hash_seed(shop):
     base = shop.site.url.rstrip("/")
     script = (
