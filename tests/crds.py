@@ -1,7 +1,8 @@
 """Which fields do the custom resources have that our manifests use? KubeRay's `ray.io/v1` and Prometheus' monitors.
 
-Names, types and required fields, written down from KubeRay's Go types and the Prometheus operator's reference, of what
-we use: a field that is misspelt, or that we begin to use, is an error until it is looked up and added here.
+Names, types and required fields of what we use, written down from KubeRay's Go types; those of the Prometheus operator
+from memory, not looked up: a field that is misspelt, or that we begin to use, is an error until it is looked up and
+added here.
 Pod templates are checked against Kubernetes' own schemas, see `tests/unit/test_k8s.py`.
 """
 
