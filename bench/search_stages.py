@@ -17,7 +17,7 @@ from bench.search_engines import K
 from index.graph import InteractionGraph, Node, node_id
 from index.store import EncoderInfo, MapDraft, Store
 from index.vectors import EdgeIndex, EncodedPage, ExactIndex, PackedIndex, VectorIndex
-from index.vectors.across import first_stage_of, search_across
+from index.vectors.across import first_stage_of, search_across, values_of
 from index.vectors.options import CANDIDATES, POOLED_ROWS, IndexOptions
 from index.vectors.packed import PackedRows
 from index.vectors.pooling import merged_neighbours, windows
@@ -34,6 +34,11 @@ class BenchMap:
     def __init__(self, site: synthetic.SyntheticSite, index: VectorIndex | None = None) -> None:
         self.vectors: Pages = {f"{number:04}": page for number, page in enumerate(site.pages)}
         self.index = ExactIndex(synthetic.DIM) if index is None else index
+
+    @cached_property
+    def values(self) -> int:
+        """How many numbers they are."""
+        return values_of(self.vectors)
 
     @cached_property
     def first_stage(self) -> PackedRows:
@@ -87,7 +92,7 @@ def switch() -> list[dict[str, Any]]:
         maps[f"s{number:03}"].index.add(maps[f"s{number:03}"].vectors.items())
         if number not in {1, 2, 3, 4, 6, 8, 12, 16}:
             continue
-        values = sum(page.size for each in maps.values() for page in each.vectors.values())
+        values = sum(each.values for each in maps.values())
         exact, staged = (
             _median_ms(lambda query, up_to=up_to: search_across(maps, query, K, exact_up_to=up_to), [asked[0], *asked])
             for up_to in (values, 0)

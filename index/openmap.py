@@ -17,7 +17,7 @@ from index.graph import Evidence, InteractionGraph, Node, Observation, Path, Rec
 from index.graph.paths import Router
 from index.locate import Located, Locator
 from index.store import Manifest, MapVersion
-from index.vectors.across import SearchableMap, first_stage_of
+from index.vectors.across import SearchableMap, first_stage_of, values_of
 from index.vectors.match import matched_rows
 from index.vectors.multivector import EncodedPage, MultiVector
 from index.vectors.protocol import ScoredNode, VectorIndex
@@ -105,6 +105,11 @@ class LoadedMap:
         self.held_bytes = held_bytes(version)
         self.version = replace(version, pages={})
         self._users: set[object] = set()
+
+    @cached_property
+    def values(self) -> int:
+        """How many numbers its vectors are."""
+        return values_of(self.vectors)
 
     @cached_property
     def first_stage(self) -> PackedRows:

@@ -56,16 +56,26 @@ class SearchableMap(Protocol):
         ...
 
     @property
+    def values(self) -> int:
+        """How many numbers `vectors` are."""
+        ...
+
+    @property
     def first_stage(self) -> PackedRows:
         """See `first_stage_of`; made once."""
         ...
 
 
+def values_of(vectors: Vectors) -> int:
+    """Rows x dim of all states together."""
+    return sum(rows.size for rows in vectors.values())
+
+
 def first_stage_of(vectors: Vectors) -> PackedRows:
     """The pooled rows of a map's states, packed; about a second for 10,000 states of 746 rows."""
-    from index.vectors.packed import PackedRows  # noqa: PLC0415 - imports torch
+    from index.vectors.packed import PackedRows, fastest_dtype  # noqa: PLC0415 - imports torch
 
-    return PackedRows({node_id: pooled(rows, POOLED_ROWS) for node_id, rows in vectors.items()})
+    return PackedRows({node_id: pooled(rows, POOLED_ROWS) for node_id, rows in vectors.items()}, fastest_dtype())
 
 
 def search_across(
@@ -95,9 +105,9 @@ def search_across(
     filled = {site: each for site, each in maps.items() if each.vectors}
     if not filled:
         return []
-    dims = {rows.shape[1] for each in filled.values() for rows in each.vectors.values()}
-    rows = checked_query(query, max(dims))
-    two_stages = sum(page.size for each in filled.values() for page in each.vectors.values()) > exact_up_to
+    one = next(iter(filled.values())).vectors
+    rows = checked_query(query, next(iter(one.values())).shape[1])
+    two_stages = sum(each.values for each in filled.values()) > exact_up_to
     indexes = [each.index for each in filled.values()]
     shared = [index for index in indexes if isinstance(index, InOneCollection)]
     if len(shared) == len(indexes) > 1:
@@ -122,14 +132,14 @@ def _on_server(
 
 
 def _candidates(maps: Mapping[str, SearchableMap], query: NDArray[np.float32], most: int) -> list[tuple[str, str]]:
-    names: list[tuple[str, str]] = []
-    scores = []
-    for site, each in maps.items():
-        names += [(site, node_id) for node_id in each.first_stage.ids]
-        scores.append(each.first_stage.scan(query)[0])
-    everything = np.concatenate(scores)
-    best = np.argpartition(-everything, most - 1)[:most] if len(everything) > most else np.arange(len(everything))
-    return [names[i] for i in best.tolist()]
+    from index.vectors.packed import approximate_scores  # noqa: PLC0415 - imports torch
+
+    stages = [each.first_stage for each in maps.values()]
+    scores = approximate_scores(stages, query)
+    best = np.argpartition(-scores, most - 1)[:most] if len(scores) > most else np.arange(len(scores))
+    sites, starts = list(maps), np.cumsum([0, *(len(stage.ids) for stage in stages)])
+    which = np.searchsorted(starts, best, side="right") - 1
+    return [(sites[i], stages[i].ids[at - starts[i]]) for i, at in zip(which.tolist(), best.tolist(), strict=True)]
 
 
 def _rescored(

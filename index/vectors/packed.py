@@ -27,6 +27,7 @@ ROWS_PER_CHUNK = 3_000
 ROWS_PER_CHUNK_ON_GPU = 262_144
 
 K = TypeVar("K")
+Pages = Mapping[str, NDArray[np.floating]]
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -69,8 +70,8 @@ class PackedIndex:
         with self._lock:
             if self._packed is None:
                 self._packed = PackedRows(self._pages, self._dtype, self._device)
-            packed = self._packed
-        return packed.best(rows, limit)
+            packed, pages = self._packed, self._pages
+        return packed.best(rows, limit, pages)
 
     def compact(self) -> None:
         """Nothing to do: there are no files."""
@@ -89,12 +90,17 @@ def scored(query: NDArray[np.float32], pages: Sequence[NDArray[np.floating]]) ->
     asked = torch.from_numpy(query)
 
     def best_rows(mine: Sequence[NDArray[np.floating]]) -> list[torch.Tensor]:
-        best = []
-        # A few pages at a time, so that what is converted for one product is still in the cache for it.
+        best: list[torch.Tensor] = []
+        room = asked.new_empty((0, asked.shape[1]))
+        # A few pages at a time, widened into one place: what is written there is still in the cache for the product.
         for few in _by_rows(mine, len, ROWS_PER_CHUNK):
-            rows = torch.cat([torch.from_numpy(page) for page in few]).float()
-            products = torch.split(asked @ rows.t(), [len(page) for page in few], dim=1)
-            best += [product.amax(1) for product in products]
+            lengths = [len(page) for page in few]
+            if len(room) < sum(lengths):
+                room = asked.new_empty((sum(lengths), asked.shape[1]))
+            rows = room[: sum(lengths)]
+            for place, page in zip(torch.split(rows, lengths), few, strict=True):
+                place.copy_(torch.from_numpy(page))
+            best += [products.amax(1) for products in torch.split(asked @ rows.t(), lengths, dim=1)]
         return best
 
     best = [products for share in spread(best_rows, pages) for products in share]
@@ -103,12 +109,34 @@ def scored(query: NDArray[np.float32], pages: Sequence[NDArray[np.floating]]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Chunk:
+class Chunk:
     """Pages of about the same length, each filled up to the longest by repeating its last row: no maximum changes."""
 
     rows: torch.Tensor  # (pages * length, dim)
     pages: int
     length: int
+
+    def best_rows(self, asked: torch.Tensor) -> torch.Tensor:
+        """For each row of a question (m, dim) and each page the largest product, shape (m, pages)."""
+        # A row of products for each row of the query, so that what a maximum is taken of lies side by side.
+        return (asked @ self.rows.t()).view(len(asked), self.pages, self.length).amax(2)
+
+
+def fastest_dtype() -> torch.dtype:
+    """What a scan on this machine's CPU is fastest in, when how exact it is does not matter."""
+    return torch.bfloat16 if torch.backends.cpu.get_cpu_capability().startswith("AVX512") else torch.float32
+
+
+def approximate_scores(packed: Sequence[PackedRows], query: NDArray[np.float32]) -> NDArray[np.float32]:
+    """MaxSim of all pages of several `PackedRows` on the CPU, as their types round it; one after the other."""
+    asked = torch.from_numpy(query)
+
+    def means(mine: Sequence[Chunk]) -> list[torch.Tensor]:
+        return [chunk.best_rows(asked.to(chunk.rows.dtype)).float().mean(0) for chunk in mine]
+
+    chunks = [chunk for each in packed for chunk in each.chunks]
+    scores: NDArray[np.float32] = torch.cat([mean for share in spread(means, chunks) for mean in share]).numpy()
+    return scores
 
 
 class PackedRows:
@@ -116,23 +144,26 @@ class PackedRows:
 
     Parameters
     ----------
-    pages : matrices of shape (n, dim) by id; they are kept, and must not change.
+    pages : matrices of shape (n, dim) by id.
     dtype, device : of the packed copy.
+
+    Attributes
+    ----------
+    ids : the pages in the order in which `chunks` hold them.
 
     """
 
     def __init__(
         self,
-        pages: Mapping[str, NDArray[np.floating]],
+        pages: Pages,
         dtype: torch.dtype = torch.float32,
         device: torch.device = torch.device("cpu"),  # noqa: B008 - a constant
     ) -> None:
         self._dtype, self._device = dtype, device
-        self._originals = pages
         # Neighbours in this order are of nearly one length, so that little is filled up.
         self.ids = sorted(pages, key=lambda node_id: (len(pages[node_id]), node_id))
         most = ROWS_PER_CHUNK if device.type == "cpu" else ROWS_PER_CHUNK_ON_GPU
-        self._chunks: list[_Chunk] = []
+        self.chunks: list[Chunk] = []
         norms, rounded = [], []
         for members in _by_rows(self.ids, lambda node_id: len(pages[node_id]), most):
             exact = _filled_up([pages[node_id] for node_id in members])
@@ -140,13 +171,13 @@ class PackedRows:
             shape = (len(members), -1)
             norms.append(torch.linalg.vector_norm(exact, dim=1).view(shape).amax(1))
             rounded.append(torch.linalg.vector_norm(exact - kept.float(), dim=1).view(shape).amax(1))
-            self._chunks.append(_Chunk(kept.to(device), len(members), len(exact) // len(members)))
+            self.chunks.append(Chunk(kept.to(device), len(members), len(exact) // len(members)))
         #: For each page its longest row, and the longest difference between a row and what it was rounded to.
         self._norms = torch.cat(norms).double().numpy() if norms else np.zeros(0)
         self._rounded = torch.cat(rounded).double().numpy() if rounded else np.zeros(0)
 
-    def best(self, query: NDArray[np.float32], k: int) -> list[ScoredNode]:
-        """The k best pages, exactly as float64 ranks them."""
+    def best(self, query: NDArray[np.float32], k: int, pages: Pages) -> list[ScoredNode]:
+        """The k best of the pages that were packed, exactly as float64 ranks them."""
         scores, errors = self.scan(query)
         if np.isfinite(scores).all():
             certain = np.sort(scores - errors)[::-1][: min(k, len(scores))]
@@ -156,24 +187,25 @@ class PackedRows:
         else:
             running = np.arange(len(scores))  # an overflow in half precision says nothing about anyone
         if len(running) > 4 * k and self._dtype != torch.float32:
-            running = self._narrowed(query, running, k)
-        return ranked(
-            ((self.ids[i], exact) for i, exact in zip(running.tolist(), self._exact(query, running), strict=True)), k
-        )
+            running = self._narrowed(query, running, k, pages)
+        exact = self._exact(query, running, pages)
+        return ranked(((self.ids[i], score) for i, score in zip(running.tolist(), exact, strict=True)), k)
 
-    def _exact(self, query: NDArray[np.float32], chosen: NDArray[np.intp]) -> list[float]:
+    def _exact(self, query: NDArray[np.float32], chosen: NDArray[np.intp], pages: Pages) -> list[float]:
         # Not `maxsim`: NumPy's threads and torch's would wait for each other's turn on the CPU.
         rows = torch.from_numpy(query).double()
 
         def scores(mine: Sequence[int]) -> list[float]:
-            pages = (torch.from_numpy(self._originals[self.ids[i]]).double() for i in mine)
-            return [float((rows @ page.t()).amax(1).mean()) for page in pages]
+            originals = (torch.from_numpy(pages[self.ids[i]]).double() for i in mine)
+            return [float((rows @ page.t()).amax(1).mean()) for page in originals]
 
         return [score for share in spread(scores, chosen.tolist()) for score in share]
 
-    def _narrowed(self, query: NDArray[np.float32], running: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+    def _narrowed(
+        self, query: NDArray[np.float32], running: NDArray[np.intp], k: int, pages: Pages
+    ) -> NDArray[np.intp]:
         """Of many states that half precision left in the running, those that float32 leaves."""
-        subset = {self.ids[i]: self._originals[self.ids[i]] for i in running.tolist()}
+        subset = {self.ids[i]: pages[self.ids[i]] for i in running.tolist()}
         finer = PackedRows(subset, torch.float32, torch.device("cpu"))
         position = {self.ids[i]: i for i in running.tolist()}
         scores, errors = finer.scan(query)
@@ -182,21 +214,17 @@ class PackedRows:
 
     def scan(self, query: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """For each page, in the order of `ids`, its score and how far that may be from the true one: shape (pages,)."""
-        if not self._chunks:
+        if not self.chunks:
             return np.zeros(0), np.zeros(0)
         exact = torch.from_numpy(query)
         rounded = exact.to(self._dtype)
         asked = rounded.to(self._device)
 
-        def best_rows(mine: Sequence[_Chunk]) -> torch.Tensor:
-            # A row of products for each row of the query, so that what a maximum is taken of lies side by side.
-            products = (asked @ chunk.rows.t() for chunk in mine)
-            return torch.cat(
-                [row.view(len(query), c.pages, c.length).amax(2) for row, c in zip(products, mine, strict=True)], dim=1
-            )
+        def best_rows(mine: Sequence[Chunk]) -> torch.Tensor:
+            return torch.cat([chunk.best_rows(asked) for chunk in mine], dim=1)
 
         on_cpu = self._device.type == "cpu"
-        best = torch.cat(spread(best_rows, self._chunks), dim=1) if on_cpu else best_rows(self._chunks)
+        best = torch.cat(spread(best_rows, self.chunks), dim=1) if on_cpu else best_rows(self.chunks)
         values = best.to("cpu", torch.float64).numpy()
         scores = values.mean(axis=0)
         lengths = torch.linalg.vector_norm(exact.double(), dim=1).mean().item()

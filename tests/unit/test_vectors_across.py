@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from index.vectors import ExactIndex, maxsim
-from index.vectors.across import first_stage_of, search_across
+from index.vectors.across import first_stage_of, search_across, values_of
 from index.vectors.checks import ranked
 from waygraph.errors import InvalidInput
 
@@ -18,6 +18,7 @@ class OneMap:
         self.vectors = vectors
         self.index = ExactIndex(DIM)
         self.index.add(vectors.items())
+        self.values = values_of(vectors)
         self.prepared = 0
 
     @cached_property
