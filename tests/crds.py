@@ -3,7 +3,7 @@
 Names, types and required fields of what we use, written down from KubeRay's Go types; those of the Prometheus operator
 from memory, not looked up: a field that is misspelt, or that we begin to use, is an error until it is looked up and
 added here.
-Pod templates are checked against Kubernetes' own schemas, see `tests/unit/test_k8s.py`.
+Pod templates are checked against Kubernetes' own schemas, see `tests/unit/k8s/`.
 """
 
 

@@ -1,6 +1,6 @@
 """Builds the manifests: with kustomize where it is installed, else the few things that ours use of it.
 
-Both give the same objects, which `tests/unit/test_k8s.py` checks where both are there.
+Both give the same objects, which `tests/unit/k8s/` checks where both are there.
 """
 
 import base64

@@ -136,3 +136,10 @@ def test_panels_that_are_explained_are_on_the_dashboard():
 def test_it_says_that_nothing_was_run():
     assert "Nothing on this page has been run on a cluster" in PAGE
     assert "No cluster has seen these manifests" in (ROOT / "k8s" / "README.md").read_text()
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & 0o111
+    assert "make test" in script.read_text().splitlines()[-1]
+    assert "make test" in (ROOT / "README.md").read_text()

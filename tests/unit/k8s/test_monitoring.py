@@ -1,0 +1,81 @@
+"""The dashboard and the monitors ask for what exists."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.manifests import ROOT, of_kind, pods, role
+from tests.networking import selects
+
+
+def exported(metric):
+    """Whether the service exports a metric; libraries add the end to counters and histograms."""
+    base = re.sub(r"_(bucket|count|sum)$", "", metric)
+    sources = "".join(file.read_text() for file in (ROOT / "serve").rglob("*.py"))
+    return any(f'"{name}"' in sources for name in (base, base.removesuffix("_total")))
+
+
+def dashboard():
+    return json.loads((ROOT / "k8s" / "monitoring" / "dashboard.json").read_text())
+
+
+def expressions():
+    return [target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())]
+
+
+def test_the_dashboard_asks_for_metrics_that_are_exported():
+    import ray.dashboard.modules.metrics.dashboards as of_ray
+
+    rays = "".join(file.read_text() for file in Path(of_ray.__file__).parent.glob("*.py"))
+    asked = {name for expression in expressions() for name in re.findall(r"\b(?:waygraph|ray)_\w+", expression)}
+    assert len(asked) > 15
+    for name in asked:
+        if name.startswith("ray_"):
+            assert name in rays, name
+        else:
+            assert exported(name), name
+
+
+def test_the_dashboard_is_whole():
+    panels = dashboard()["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken = set()
+    for panel in panels:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    variables = {f"${variable['name']}" for variable in dashboard()["templating"]["list"]}
+    for expression in expressions():
+        assert set(re.findall(r"\$\w+", expression)) <= variables
+        for opening, closing in ("()", "{}", "[]"):
+            assert expression.count(opening) == expression.count(closing), expression
+
+
+def test_monitors_select_what_exists_and_name_its_ports(installed):
+    for monitor in of_kind(installed, "ServiceMonitor"):
+        services = [
+            s for s in of_kind(installed, "Service") if selects(monitor["spec"]["selector"], s["metadata"]["labels"])
+        ]
+        (service,) = services
+        behind = [p for p in pods(installed) if selects({"matchLabels": service["spec"]["selector"]}, p.labels)]
+        assert behind
+        for endpoint in monitor["spec"]["endpoints"]:
+            (port,) = [p for p in service["spec"]["ports"] if p["name"] == endpoint["port"]]
+            for pod in behind:
+                opened = {p["name"]: p["containerPort"] for p in pod.spec["containers"][0]["ports"]}
+                assert opened[port["targetPort"]] == port["port"]
+            if "authorization" in endpoint:
+                (qdrant,) = role(installed, "qdrant")
+                key = qdrant.spec["containers"][0]["env"][0]["valueFrom"]["secretKeyRef"]
+                assert endpoint["authorization"]["credentials"] == key
+    for monitor in of_kind(installed, "PodMonitor"):
+        behind = [
+            p for p in pods(installed)
+            if selects(monitor["spec"]["selector"], p.labels) and p.labels["waygraph/role"] != "submit"
+        ]  # fmt: skip
+        assert behind
+        for endpoint in monitor["spec"]["podMetricsEndpoints"]:
+            for pod in behind:
+                assert endpoint["port"] in {port["name"] for port in pod.spec["containers"][0]["ports"]}

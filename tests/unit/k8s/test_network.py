@@ -1,0 +1,146 @@
+"""Who reaches whom: what each pod needs, and nothing else."""
+
+import ipaddress
+
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.browser.egress import why_not_public
+from tests.kustomize import identity
+from tests.manifests import BROWSING, ROOT, of_kind, pods, role
+from tests.networking import Pod, may_connect, selects
+
+
+def test_policies_select_pods_that_exist_and_every_pod_is_denied_by_default(installed):
+    policies = of_kind(installed, "NetworkPolicy")
+    for policy in policies:
+        assert any(selects(policy["spec"]["podSelector"], pod.labels) for pod in pods(installed)), identity(policy)
+    (nothing,) = [p for p in policies if not {"ingress", "egress"} & set(p["spec"])]
+    assert nothing["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    assert all(selects(nothing["spec"]["podSelector"], pod.labels) for pod in pods(installed))
+
+
+def test_labels_in_policies_are_labels_of_pods(installed):
+    """So that no rule is for pods that nobody makes."""
+    theirs = [pod.labels for pod in pods(installed)]
+    for policy in of_kind(installed, "NetworkPolicy"):
+        for rule in [*policy["spec"].get("ingress", ()), *policy["spec"].get("egress", ())]:
+            for peer in [*rule.get("from", ()), *rule.get("to", ())]:
+                if "podSelector" in peer and "namespaceSelector" not in peer:
+                    assert any(selects(peer["podSelector"], labels) for labels in theirs), identity(policy)
+
+
+ELSEWHERE = {"kubernetes.io/metadata.name": "elsewhere"}
+OUTSIDE = {
+    "stranger": Pod({"app": "shop"}, ELSEWHERE),
+    "operator": Pod({"app.kubernetes.io/name": "kuberay-operator"}, ELSEWHERE),
+    "dns": Pod({"k8s-app": "kube-dns"}, {"kubernetes.io/metadata.name": "kube-system"}),
+    "prometheus": Pod({"app.kubernetes.io/name": "prometheus"}, {"kubernetes.io/metadata.name": "monitoring"}),
+    "web": "93.184.215.14",
+    "metadata": "169.254.169.254",
+}
+
+ALLOWED = [
+    ("stranger", "answer", 8321),
+    ("answer", "qdrant", 6333),
+    ("answer", "qdrant", 6334),
+    ("answer", "serve head", 6379),
+    ("serve head", "answer", 33333),
+    ("explore", "index head", 6379),
+    ("index head", "explore", 33333),
+    ("submit", "index head", 8265),
+    ("operator", "serve head", 8265),
+    ("operator", "index head", 8265),
+    ("prometheus", "answer", 8080),
+    ("prometheus", "explore", 8080),
+    ("prometheus", "qdrant", 6333),
+    ("explore", "web", 443),
+    ("explore", "web", 8443),
+    ("refresh", "web", 80),
+]
+FORBIDDEN = [
+    ("stranger", "serve head", 8321),
+    ("stranger", "serve head", 8265),
+    ("stranger", "serve head", 6379),
+    ("stranger", "answer", 10001),
+    ("stranger", "explore", 33333),
+    ("stranger", "qdrant", 6333),
+    ("operator", "serve head", 10001),
+    ("explore", "answer", 8321),
+    ("explore", "serve head", 8265),
+    ("explore", "qdrant", 6333),
+    ("explore", "stranger", 80),
+    ("explore", "metadata", 80),
+    ("refresh", "metadata", 80),
+    ("refresh", "qdrant", 6333),
+    ("refresh", "index head", 8265),
+    ("gc", "web", 443),
+    ("answer", "web", 443),
+    ("answer", "explore", 33333),
+    ("qdrant", "web", 443),
+    ("qdrant", "answer", 8321),
+    ("submit", "web", 443),
+    ("index head", "web", 443),
+]
+
+
+def end(documents, name):
+    if name in OUTSIDE:
+        return OUTSIDE[name]
+    *cluster, last = name.split()
+    (cluster,) = cluster or ({"answer": "serve", "explore": "index", "submit": "index"}.get(last),)
+    return Pod(role(documents, last, cluster)[0].labels)
+
+
+def test_each_reaches_what_it_needs(installed):
+    policies = of_kind(installed, "NetworkPolicy")
+    for source, target, port in ALLOWED:
+        assert may_connect(policies, end(installed, source), end(installed, target), port), (source, target, port)
+
+
+def test_each_reaches_nothing_else(installed):
+    policies = of_kind(installed, "NetworkPolicy")
+    for source, target, port in FORBIDDEN:
+        assert not may_connect(policies, end(installed, source), end(installed, target), port), (source, target, port)
+
+
+def test_everybody_may_ask_for_names(installed):
+    policies = of_kind(installed, "NetworkPolicy")
+    for pod in pods(installed):
+        assert may_connect(policies, Pod(pod.labels), OUTSIDE["dns"], 53, "UDP")
+        assert not may_connect(policies, Pod(pod.labels), OUTSIDE["dns"], 9153)
+
+
+def test_nobody_but_pods_with_browsers_reaches_the_web_and_no_udp(installed):
+    policies = of_kind(installed, "NetworkPolicy")
+    reaching = [pod for pod in pods(installed) if may_connect(policies, Pod(pod.labels), OUTSIDE["web"], 443)]
+    assert {pod.labels["waygraph/role"] for pod in reaching} == BROWSING & {
+        pod.labels["waygraph/role"] for pod in pods(installed)
+    }
+    assert not any(may_connect(policies, Pod(pod.labels), OUTSIDE["web"], 443, "UDP") for pod in reaching)
+
+
+#: Addresses near the edges of special blocks, and any others.
+ADDRESSES = st.one_of(
+    st.ip_addresses(v=4),
+    st.ip_addresses(v=6, network="2000::/3"),
+    st.ip_addresses(v=6),
+    st.sampled_from([ipaddress.ip_network(block) for block in (
+        "10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15",
+        "192.0.0.0/24", "192.0.2.0/24", "224.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+        "fc00::/7", "fe80::/10", "64:ff9b::/96",
+    )]).flatmap(lambda network: st.ip_addresses(network=network)),
+)  # fmt: skip
+
+
+POLICIES = list(yaml.safe_load_all((ROOT / "k8s" / "base" / "network.yaml").read_text()))
+
+
+@settings(deadline=None, max_examples=300)
+@given(address=ADDRESSES)
+def test_no_page_reaches_an_address_that_the_egress_proxy_would_refuse(address):
+    """Two walls with one opinion: NetworkPolicies let nothing through that the proxy beside the browser would stop."""
+    explorer = Pod({"app.kubernetes.io/part-of": "waygraph", "waygraph/cluster": "index", "waygraph/role": "explore"})
+    if may_connect(POLICIES, explorer, str(address), 443):
+        assert why_not_public(str(address)) is None
