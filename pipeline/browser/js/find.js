@@ -55,19 +55,20 @@ const takesPointer = (element, x, y) => {
 };
 
 const moved = []; // [box, scrollTop, scrollLeft before, and after] of what was scrolled to reach an element
-const scrollTo = (element) => {
+// Sideways no further than it must be: a box that hides what stands beside its content would show it ever after.
+const scrollTo = (element, inline = "nearest") => {
   const boxes = [];
   for (let node = element.parentNode; node; node = node.parentNode || node.host) {
     if (node.nodeType === 1) boxes.push([node, node.scrollTop, node.scrollLeft]);
   }
-  element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
+  element.scrollIntoView({ block: "center", inline, behavior: "instant" });
   for (const [box, top, left] of boxes) {
     if (box.scrollTop !== top || box.scrollLeft !== left) moved.push([box, top, left, box.scrollTop, box.scrollLeft]);
   }
 };
-// Put back what was scrolled, unless it was moved on since.
+// Put back what was scrolled, the last first, unless it was moved on since.
 const scrollBack = () => {
-  for (const [box, top, left, movedTop, movedLeft] of moved.splice(0)) {
+  for (const [box, top, left, movedTop, movedLeft] of moved.splice(0).reverse()) {
     if (box.scrollTop === movedTop && box.scrollLeft === movedLeft) box.scrollTo({ top, left, behavior: "instant" });
   }
 };
@@ -95,12 +96,13 @@ const inTop = (view, x, y) => {
 };
 const pointOf = (element) => {
   const target = element.localName === "area" ? imageOf(element) : element;
-  scrollTo(target);
   const view = element.ownerDocument.defaultView;
-  const points = pointsOf(element, { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight });
-  for (const [x, y] of points) {
-    if (!takesPointer(element, x, y)) continue;
-    return inTop(view, x, y);
+  let points = [];
+  for (const inline of ["nearest", "center"]) {
+    scrollTo(target, inline);
+    points = pointsOf(element, { left: 0, top: 0, right: view.innerWidth, bottom: view.innerHeight });
+    const free = points.find(([x, y]) => takesPointer(element, x, y));
+    if (free) return inTop(view, ...free);
   }
   const over = points.length ? element.ownerDocument.elementFromPoint(...points[0]) : null;
   return { covered: over ? over.outerHTML.slice(0, 120) : "it lies outside the page" };
