@@ -172,6 +172,8 @@ class _Walk:
         self._avoid: list[AvoidedStep] = []
         self._hidden: list[AvoidedStep] = []
         """Links that this browser did not show on one page: others have them too, when there is no other way."""
+        self._instead: tuple[str, str] | None = None
+        """What was seen where another state of the same URL should have been: this one, that one."""
         self._to: dict[str, PathStep] = {}
         """By state, what must be seen there."""
         self._steps: list[TeleportStep] = []
@@ -230,7 +232,10 @@ class _Walk:
             before = steps[tried - 1].expected_node_id if tried else start
             failed = steps[tried].action
             self._avoid.append(AvoidedStep.model_validate({"source": before, "action": failed.to_json()}))
-            if failed.target and replayed.walked[-1].gone:
+            last = replayed.walked[-1]
+            if last.seen_node_id and last.seen_url == last.step.expected_url:
+                self._instead = last.seen_node_id, last.step.expected_node_id
+            if failed.target and last.gone:
                 # A link that is behind a button in this browser most likely is so on other pages.
                 self._hidden.append(AvoidedStep.model_validate({"source": None, "action": failed.to_json()}))
         return replayed
@@ -275,8 +280,21 @@ class _Walk:
             log.info("the report on %d steps was not taken: %s", len(report), error)
 
     async def _plan(self, start: str | None) -> tuple[PathStep, ...]:
+        seen, expected = self._instead or ("", "")
+        self._instead = None
+        if start == seen:
+            # The site remembers how the page was left, and shows it so again wherever one comes from. What changed it
+            # here may change it back.
+            try:
+                return await self._way(start, expected, allow_goto=False) + await self._way(expected, self._target)
+            except NoPath as error:
+                log.debug("no way back to what '%s' was: %s", start, error.message)
+        return await self._way(start, self._target)
+
+    async def _way(self, start: str | None, target: str, *, allow_goto: bool = True) -> tuple[PathStep, ...]:
         async def way(avoid: list[AvoidedStep]) -> PathAnswer:
-            return await self._source.path(self._site, start, self._target, allow_goto=self._allow_goto, avoid=avoid)
+            allowed = allow_goto and self._allow_goto
+            return await self._source.path(self._site, start, target, allow_goto=allowed, avoid=avoid)
 
         try:
             answer = await way(self._avoid + self._hidden)
@@ -284,7 +302,8 @@ class _Walk:
             if not self._hidden:
                 raise
             answer = await way(self._avoid)
-        self._target = answer.target
+        if target == self._target:
+            self._target = answer.target
         return tuple(_step(step) for step in answer.steps)
 
     async def _step_to(self, node_id: str) -> PathStep:

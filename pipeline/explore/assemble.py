@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from index.graph import Edge, InteractionGraph, Node, Observation
+from index.graph import Action, Edge, InteractionGraph, Node, Observation
 from pipeline.browser.snapshot import Snapshot
-from pipeline.explore.difference import Mode, difference_key, split_candidates
+from pipeline.explore.difference import CHOICES, Mode, difference_key, split_candidates
 from pipeline.explore.state import State
 
 Look = Callable[[str], Snapshot]
@@ -52,7 +52,8 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode, l
     """Edges of elements that were not activated because the parent had them too (DESIGN, "structural difference").
 
     An edge that stays on the parent's URL (a menu, a tab) is only inherited by states of that same URL: elsewhere the
-    same element opens the same menu of *another* page.
+    same element opens the same menu of *another* page. What made a state without showing more (it hid something, say)
+    is not done again there; a click on it then most likely leads back.
     """
     out: dict[str, list[Edge]] = {}
     for edge in edges:
@@ -72,12 +73,22 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode, l
             walked = by_key.get(difference_key(candidate, mode))
             if walked is None or walked.changes_something or walked.source == walked.target:
                 continue
-            leads_away = states[walked.target].url != parent.url
+            target = walked.target
+            if target == node_id:
+                if not _is_toggle(candidate.action):
+                    continue
+                target = state.parent
+            leads_away = states[target].url != parent.url
             if leads_away or state.url == parent.url:
-                handed_on = replace(walked, source=node_id, action=candidate.action, inherited=True)
+                handed_on = replace(walked, source=node_id, target=target, action=candidate.action, inherited=True)
                 inherited.append(handed_on)
                 out.setdefault(node_id, []).append(handed_on)
     return inherited
+
+
+def _is_toggle(action: Action) -> bool:
+    """Whether doing it twice may take it back."""
+    return action.kind == "click" and action.role not in CHOICES and not action.target
 
 
 def build_observations(

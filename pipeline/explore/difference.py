@@ -11,7 +11,7 @@ from pipeline.browser.snapshot import Candidate, Snapshot
 Mode = Literal["element", "paper", "off"]
 
 #: What is chosen by a click stays chosen by another one.
-_CHOICES = frozenset({"tab", "option", "menuitemradio", "radio"})
+CHOICES = frozenset({"tab", "option", "menuitemradio", "radio"})
 
 
 def difference_key(candidate: Candidate, mode: Mode) -> Hashable:
@@ -52,7 +52,7 @@ def may_show_more(state: Snapshot, parent: Snapshot, made_by: Action) -> bool:
     """Whether doing the same again may lead on ("next", "load more"): the page stayed, and shows what it did not."""
     return (
         made_by.kind == "click"
-        and made_by.role not in _CHOICES
+        and made_by.role not in CHOICES
         and state.url == parent.url
         and shows_more(state, [parent])
     )
