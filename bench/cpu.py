@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import resource
-from collections import Counter
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.browser.processes import Process, descendants, process
@@ -28,11 +29,11 @@ _KINDS = {
 }
 
 
-def cpu_by_kind() -> Counter[str]:
+def cpu_by_kind() -> dict[str, float]:
     """Seconds of CPU time used until now; kinds are those of `_KINDS`, `python` for this process, and `other`."""
     ourselves = process(os.getpid())
     assert ourselves is not None
-    used: Counter[str] = Counter()
+    used = defaultdict[str, float](float)
     for each in descendants([ourselves]) - {ourselves}:
         kind = kind_of(each)
         own, ended = _seconds(each.pid)
@@ -41,6 +42,12 @@ def cpu_by_kind() -> Counter[str]:
     of_us = resource.getrusage(resource.RUSAGE_SELF)
     used["python"] = of_us.ru_utime + of_us.ru_stime
     return used
+
+
+def used_since(before: Mapping[str, float]) -> dict[str, float]:
+    """Seconds of CPU time used since `cpu_by_kind` gave `before`; kinds that used none are left out."""
+    spent = {kind: seconds - before.get(kind, 0.0) for kind, seconds in cpu_by_kind().items()}
+    return {kind: seconds for kind, seconds in spent.items() if seconds > 0}
 
 
 def kind_of(each: Process) -> str:

@@ -20,12 +20,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 import transformers
 from PIL import Image
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from transformers import Qwen2_5_VLConfig, Qwen2_5_VLModel
 from transformers.initialization import no_init_weights
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
@@ -126,7 +128,8 @@ def _config(
 
 def flop_of_image(config: Qwen2_5_VLConfig, dim: int, grid: Grid) -> float:
     """Multiplications and additions of one image: products with weights, and attention. Two for each of both."""
-    vision, text = config.vision_config, config.text_config
+    vision: Any = config.vision_config
+    text: Any = config.text_config
     patches, merge = grid.rows * grid.columns, vision.spatial_merge_size**2
     tokens = patches // merge + FRAME_TOKENS
     width, hidden = vision.hidden_size, text.hidden_size
@@ -141,7 +144,7 @@ def flop_of_image(config: Qwen2_5_VLConfig, dim: int, grid: Grid) -> float:
     weights += tokens * (text.num_hidden_layers * layer + hidden * dim)
     seeing = 2 * width * patches * (full * patches + (vision.depth - full) * min(window, patches))
     reading = text.num_hidden_layers * 2 * hidden * tokens * tokens / 2  # causal: half of it
-    return 2.0 * (weights + seeing + reading)
+    return float(2 * (weights + seeing + reading))
 
 
 def make_encoder(
@@ -217,7 +220,7 @@ class PlainLoop:
         self._batch = batch
         self._projector = model.projector
         with no_init_weights(), model.device:
-            self._model = Qwen2_5_VLModel._from_config(  # noqa: SLF001
+            self._model = Qwen2_5_VLModel._from_config(  # type: ignore[no-untyped-call]  # noqa: SLF001
                 model.backbone.config, dtype=model.projector.weight.dtype, attn_implementation="sdpa"
             )
         self._model.load_state_dict(model.backbone.state_dict(), assign=True)
@@ -287,7 +290,7 @@ def measure_idle(device: torch.device, work: Callable[[], object]) -> float | No
     spans = sorted(
         (event.time_range.start, event.time_range.end)
         for event in profiled.events()
-        if event.device_type == torch.autograd.DeviceType.CUDA and "Memcpy" not in event.name
+        if event.device_type == DeviceType.CUDA and "Memcpy" not in event.name
     )
     busy, last = 0.0, float("-inf")
     for start, end in spans:
@@ -338,7 +341,9 @@ def measure(
 
 
 def _grid(encoder: JinaV4Encoder, page: Observation) -> Grid:
-    with Image.open(io.BytesIO(encoder._screenshots.get(page.screenshot))) as image:  # noqa: SLF001
+    screenshots = encoder._screenshots  # noqa: SLF001
+    assert screenshots is not None
+    with Image.open(io.BytesIO(screenshots.get(page.screenshot))) as image:
         return grid_of(*image.size, encoder.checkpoint.pixels)
 
 
@@ -433,7 +438,7 @@ def speedups(rows: Sequence[Row]) -> dict[str, float]:
     return found
 
 
-def print_report(report: dict) -> None:
+def print_report(report: dict[str, Any]) -> None:
     print(f"{report['card']}, {report['weights']}, {report['dtype']}, torch {report['torch']}")
     print(f"measured peak of a matrix product: {report['measured_peak_tflops']} TFLOP/s\n")
     print(f"{'workload':36} {'how':28} {'img/s':>8} {'tok/s':>9} {'TFLOP/s':>8} {'MFU':>6} {'idle':>6} {'GiB':>6}")

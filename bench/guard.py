@@ -25,6 +25,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+from playwright.async_api import BrowserContext, CDPSession, Page
+
 from index.graph import Action
 from pipeline.browser import session
 from pipeline.browser.find import find_browser
@@ -58,10 +60,10 @@ class _Blobs(dict[str, bytes]):
 class _NoGuard(NetworkGuard):
     """Lets everything pass, without looking at it."""
 
-    async def prepare(self, context):
+    async def prepare(self, context: BrowserContext) -> None:
         pass
 
-    async def attach(self, page):
+    async def attach(self, page: Page) -> CDPSession:
         return await page.context.new_cdp_session(page)
 
 

@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -130,11 +131,11 @@ async def explore(path: Path, states: int) -> dict[str, object]:
     with closing(Journal.open(path, TERMS)) as journal:
         cpu = time.process_time()
         # The looks of a whole site do not fit into memory at once; the rest is made on the way.
-        added = await each([lambda s=s: journal.add_look(s.id, s) for s in looks], 1)
+        added = await each([partial(journal.add_look, s.id, s) for s in looks], 1)
         cpu_look = (time.process_time() - cpu) * 1000 / len(looks)
         for first in range(len(looks), states, 500):
             more = [look(i) for i in range(first, min(states, first + 500))]
-            added += await each([lambda s=s: journal.add_look(s.id, s) for s in more], 4)
+            added += await each([partial(journal.add_look, s.id, s) for s in more], 4)
         for i in range(0, states, 100):
             await asyncio.gather(
                 *(journal.record_capture(node_id(k), (node_id(k) * 2,) * 3) for k in range(i, min(states, i + 100))),
@@ -144,9 +145,9 @@ async def explore(path: Path, states: int) -> dict[str, object]:
             memories = {"identity": {node_id(i): node_id(i + 1) for i in range(states // 5)}}
             await journal.begin_level(3, items(states + PENDING), Checkpoint(rows, edges, memories=memories))
         cpu = time.process_time()
-        alone = await each([lambda i=i: journal.record(3, i, outcome(i)) for i in range(states // 2)], 1)
+        alone = await each([partial(journal.record, 3, i, outcome(i)) for i in range(states // 2)], 1)
         cpu_record = (time.process_time() - cpu) * 1000 / len(alone)
-        together = await each([lambda i=i: journal.record(3, i, outcome(i)) for i in range(states // 2, states)], 8)
+        together = await each([partial(journal.record, 3, i, outcome(i)) for i in range(states // 2, states)], 8)
     return {
         "add_look": spread(added) | {"cpu_ms": round(cpu_look, 3)},
         "record_1_worker": spread(alone) | {"cpu_ms": round(cpu_record, 3)},
@@ -184,7 +185,7 @@ def resume(path: Path, states: int) -> dict[str, object]:
 
 async def one_by_one(journal: Journal, level: int) -> dict[str, float]:
     cpu = time.process_time()
-    took = await each([lambda i=i: journal.record(level, i, outcome(i)) for i in range(1_000)], 1)
+    took = await each([partial(journal.record, level, i, outcome(i)) for i in range(1_000)], 1)
     return spread(took) | {"cpu_ms": round((time.process_time() - cpu) * 1000 / len(took), 3)}
 
 

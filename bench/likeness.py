@@ -18,7 +18,7 @@ import os
 import platform
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -94,7 +94,7 @@ async def measure(name: str, url: str, most: int) -> Row:
     return row(name, len(chosen), outcomes, pairs)
 
 
-def compare(seen: Snapshot, target: str, graph: InteractionGraph, evidence: dict[str, Evidence]) -> list[Pair]:
+def compare(seen: Snapshot, target: str, graph: InteractionGraph, evidence: Mapping[str, Evidence]) -> list[Pair]:
     """A look against all states that have evidence, but not one whose very id it has."""
     shown, elements = features(seen), {element[:12] for element in seen.structure}
     found = []

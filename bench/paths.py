@@ -75,7 +75,9 @@ def grid_graph(rng: random.Random) -> InteractionGraph:
     return InteractionGraph(nodes, links())
 
 
-def measure(name: str, router: Router, ids: list[str], *, goto: bool, queries: int, rng: random.Random) -> dict:
+def measure(
+    name: str, router: Router, ids: list[str], *, goto: bool, queries: int, rng: random.Random
+) -> dict[str, object]:
     wall, cpu, missing = [], [], 0
     for _ in range(queries):
         source, target = rng.choice(ids), rng.choice(ids)

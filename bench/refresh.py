@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.cpu import cpu_by_kind
+from bench.cpu import cpu_by_kind, used_since
 from index.graph.export import to_json
 from pipeline.browser.launch import launch
 from pipeline.browser.supervise import BrowserPool
@@ -71,7 +71,7 @@ async def measured(site: LocalServer, blobs: MemoryBlobs, recall: Recall | None 
     async with BrowserPool(partial(launch, SETTINGS.browser, guarded=True)) as pool:
         before = cpu_by_kind()
         capture = await explore_site(site.url, settings=SETTINGS, blobs=blobs, pool=pool, recall=recall)
-        used = cpu_by_kind() - before
+        used = used_since(before)
     return capture, sum(used[kind] for kind in BROWSER)
 
 

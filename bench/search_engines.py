@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def growth() -> list[dict[str, Any]]:
             index.add(known.items())
             index.search(asked[0], K)
             filled = time.perf_counter() - began
-            taken = _milliseconds(lambda query, index=index: _ids(index.search(query, K)), asked)
+            taken = _milliseconds(partial(_searched, index), asked)
             median = round(float(np.median(taken)), 1)
             rows.append(
                 {"states": states, "engine": name, "query_rows": 20, "p50_ms": median, "fill_s": round(filled, 1)}
@@ -189,6 +190,10 @@ def _row(name: str, query_rows: int, taken: list[float], target: float | None, r
         "recall_at_10": round(right, 3),
         "threads": torch.get_num_threads(),
     }
+
+
+def _searched(index: VectorIndex, query: np.ndarray) -> list[str]:
+    return _ids(index.search(query, K))
 
 
 def _ids(hits: list[Any]) -> list[str]:

@@ -54,7 +54,7 @@ def pooling() -> list[dict[str, Any]]:
     """Recall of the exact top 10 among the first 10, 50 and 100 of what pooled rows alone find."""
     rows = []
     for kind in ("pages", "near-duplicates"):
-        sites = [synthetic.site(number, 150, kind) for number in range(2)]  # type: ignore[arg-type]
+        sites = [synthetic.site(number, 150, kind) for number in range(2)]
         known = {f"{s}/{n:03}": page for s, site in enumerate(sites) for n, page in enumerate(site.pages)}
         asked = [query for *_, query in synthetic.questions(sites, QUESTIONS, 20)]
         rows += _compared(f"synthetic {kind}", known, asked, grid=True)

@@ -135,6 +135,7 @@ def service(settings: Settings) -> Iterator[str]:
     document = settings.model_dump(mode="json", include={"store", "serve", "encode"})
     process = subprocess.Popen([sys.executable, "-c", SERVE, json.dumps(document)], stdout=subprocess.PIPE, text=True)
     try:
+        assert process.stdout is not None
         yield process.stdout.readline().strip()
     finally:
         process.terminate()

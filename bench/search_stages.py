@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ def switch() -> list[dict[str, Any]]:
             continue
         values = sum(each.values for each in maps.values())
         exact, staged = (
-            _median_ms(lambda query, up_to=up_to: search_across(maps, query, K, exact_up_to=up_to), [asked[0], *asked])
+            _median_ms(partial(search_across, maps, k=K, exact_up_to=up_to), [asked[0], *asked])
             for up_to in (values, 0)
         )
         rows.append(
@@ -130,7 +130,7 @@ def sizes() -> list[dict[str, Any]]:
     """Bytes on the disk after filling and compacting, and recall@10 against exact scoring of the originals."""
     rows = []
     for kind in ("pages", "near-duplicates"):
-        sites = [synthetic.site(number, 150, kind) for number in range(2)]  # type: ignore[arg-type]
+        sites = [synthetic.site(number, 150, kind) for number in range(2)]
         known = {f"{s}/{n:03}": page for s, site in enumerate(sites) for n, page in enumerate(site.pages)}
         asked = [query for *_, query in synthetic.questions(sites, 30, 20)]
         exact = PackedIndex(synthetic.DIM)

@@ -14,7 +14,7 @@ import argparse
 import asyncio
 import resource
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -77,8 +77,8 @@ class Costs:
     """Wall and CPU seconds by stage."""
 
     def __init__(self) -> None:
-        self.wall: Counter[str] = Counter()
-        self.cpu: dict[str, Counter[str]] = {}
+        self.wall = defaultdict[str, float](float)
+        self.cpu: dict[str, dict[str, float]] = {}
         self.times: Counter[str] = Counter()
         self._within: ContextVar[tuple[str, ...]] = ContextVar("stages", default=())
         self._since = (time.perf_counter(), _python_seconds())
@@ -89,9 +89,9 @@ class Costs:
         wall, python = time.perf_counter(), _python_seconds()
         cpu = cpu_by_kind()
         self.wall[stage] += wall - self._since[0]
-        used = self.cpu.setdefault(stage, Counter())
+        used = self.cpu.setdefault(stage, defaultdict(float))
         for kind, seconds in cpu.items():
-            used[kind] += seconds - self._cpu[kind]
+            used[kind] += seconds - self._cpu.get(kind, 0.0)
         used["python"] += python - self._since[1] - (cpu["python"] - self._cpu["python"])
         self._cpu = cpu
         self._since = (time.perf_counter(), _python_seconds())
@@ -151,7 +151,7 @@ def table(spent: Costs, states: int) -> str:
     """Milliseconds for each state."""
     kinds = (*CPU_KINDS, "site")
     lines = [f"{'ms for each new state':36}{'times':>7}{'wall':>8}" + "".join(f"{kind:>10}" for kind in kinds)]
-    for stage, wall in spent.wall.most_common():
+    for stage, wall in sorted(spent.wall.items(), key=lambda pair: -pair[1]):
         cpu = "".join(f"{1000 * spent.cpu[stage][kind] / states:10.1f}" for kind in kinds)
         lines.append(f"{stage or 'outside':36}{spent.times[stage] / states:7.2f}{1000 * wall / states:8.1f}{cpu}")
     return "\n".join(lines)

@@ -35,7 +35,8 @@ class SyntheticSite:
 
 
 def unit(rows: NDArray[np.floating]) -> Rows:
-    return (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    made: Rows = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return made
 
 
 def site(seed: int, states: int, kind: Kind) -> SyntheticSite:

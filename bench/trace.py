@@ -32,7 +32,7 @@ from unittest import mock
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
-from bench.cpu import cpu_by_kind
+from bench.cpu import cpu_by_kind, used_since
 from index.graph import Action
 from pipeline.browser import view as view_module
 from pipeline.browser.gestures import PARKED, make_gesture
@@ -122,7 +122,7 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
             trace.on = False
             if first:
                 trace.seconds = loop.time() - began
-                trace.cpu = dict(cpu_by_kind() - before)
+                trace.cpu = used_since(before)
 
     async def counting_act(self: Worker, *arguments: Any, **more: Any) -> Any:
         happened = await act(self, *arguments, **more)
@@ -195,7 +195,7 @@ async def play(trace: Trace, browser: Browser, around: Walls, settings: Settings
     scripts = [_Script(browser, around, settings, waiting, played) for _ in trace.steps]
     await asyncio.gather(*(script.play(steps) for script, steps in zip(scripts, trace.steps.values(), strict=True)))
     played.seconds = asyncio.get_running_loop().time() - began
-    played.cpu = dict(cpu_by_kind() - before)
+    played.cpu = used_since(before)
     for script in scripts:
         await script.close()
     return played

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ class MemoryBlobs(dict[str, bytes]):
         return key
 
 
-def explore(url: str, *, browser: dict[str, int] | None = None, **explore_settings) -> SiteCapture:
+def explore(url: str, *, browser: dict[str, int] | None = None, **explore_settings: Any) -> SiteCapture:
     """Explore a site with a loopback-only browser, without keeping its blobs."""
     settings = Settings(browser=LOOPBACK_ONLY.model_copy(update=browser or {}), explore=explore_settings)
     return asyncio.run(explore_site(url, settings=settings, blobs=MemoryBlobs()))

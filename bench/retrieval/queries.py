@@ -26,7 +26,7 @@ from bench.retrieval.maps import path_of
 from index.graph import InteractionGraph, Observation
 from pipeline.encode.counts import clean
 
-FOLDER = Path(__file__).parent / "queries"
+FOLDER = Path(__file__).parent / "questions"
 SPLITS = ("dev", "test")
 _MARK = re.compile(r"\s+([+!])\s+")
 
