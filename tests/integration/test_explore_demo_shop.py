@@ -60,13 +60,16 @@ def test_no_request_changed_anything_at_the_server(shop):
     assert {method for method, _ in shop.requests} <= {"GET", "HEAD"}
 
 
-def test_inherited_edges_lead_where_the_parents_edge_leads(shop):
+def test_inherited_edges_lead_where_the_parents_edge_leads_or_back_where_it_led_from(shop):
     graph = shop.capture.graph
-    walked = {(e.action.role, e.action.name, e.action.target, e.target) for e in graph.edges if not e.inherited}
+    walked = {(e.source, e.action.role, e.action.name, e.target) for e in graph.edges if not e.inherited}
+    led_to = {(role, name, target) for _, role, name, target in walked}
     inherited = [edge for edge in graph.edges if edge.inherited]
-    assert inherited
-    for edge in inherited:
-        assert (edge.action.role, edge.action.name, edge.action.target, edge.target) in walked
+    onward = [edge for edge in inherited if (edge.action.role, edge.action.name, edge.target) in led_to]
+    back = [edge for edge in inherited if (edge.target, edge.action.role, edge.action.name, edge.source) in walked]
+    assert onward
+    assert back
+    assert {*onward, *back} == set(inherited)
 
 
 def canonical(capture, base):
