@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast, overload
 
 from waygraph.schemas import (
     AvoidedStep,
@@ -27,6 +27,7 @@ from waygraph.source import AsyncMapSource, InThreads, MapSource
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
+    from playwright.sync_api import Page as SyncPage
 
     from waygraph.teleport import TeleportResult
 
@@ -117,17 +118,40 @@ class Waygraph:
         """The JPEG image of one state."""
         return self.source.screenshot(site, node_id)
 
-    async def teleport(  # options are typed where they are defined
+    @overload
+    def teleport(
+        self,
+        page: SyncPage,
+        site: str,
+        target: str,
+        **options: Any,  # noqa: ANN401 - typed where they are defined
+    ) -> TeleportResult[SyncPage]: ...
+
+    @overload
+    def teleport(
         self,
         page: Page,
         site: str,
         target: str,
-        **options: Any,  # noqa: ANN401
-    ) -> TeleportResult:
-        """Walk `page` to a state and check the arrival; options are those of `waygraph.teleport.teleport`."""
-        from waygraph.teleport import teleport  # noqa: PLC0415 - needs Playwright, asking for states does not
+        **options: Any,  # noqa: ANN401 - as above
+    ) -> Coroutine[Any, Any, TeleportResult]: ...
 
-        return await teleport(page, InThreads(self.source), site, target, **options)
+    def teleport(
+        self,
+        page: Page | SyncPage,
+        site: str,
+        target: str,
+        **options: Any,
+    ) -> TeleportResult[SyncPage] | Coroutine[Any, Any, TeleportResult]:
+        """Walk `page` to a state and check the arrival; options are those of `waygraph.teleport.teleport`.
+
+        With a page of Playwright's async API, await it.
+        """
+        from waygraph.teleport import teleport, teleport_sync  # noqa: PLC0415 - needs Playwright, asking does not
+
+        if type(page).__module__.startswith("playwright.sync_api"):
+            return teleport_sync(cast("SyncPage", page), self.source, site, target, **options)
+        return teleport(cast("Page", page), self.source, site, target, **options)
 
     def close(self) -> None:
         """Release connections and opened maps. Closing twice is allowed."""

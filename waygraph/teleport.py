@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, cast
+
+from typing_extensions import TypeVar
 
 from index.graph import Action, Evidence, PathStep
 from pipeline.browser.foreign import FrameScope
@@ -29,10 +31,14 @@ from waygraph.source import InThreads
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
+    from playwright.sync_api import Page as SyncPage
 
     from waygraph.source import AsyncMapSource, MapSource
 
 log = logging.getLogger(__name__)
+
+#: A page of Playwright's async API, or of its sync API.
+AnyPage = TypeVar("AnyPage", default="Page")
 
 #: `arrived`: the page has the id of the state that was asked for, or of another look at it that exploring saw.
 #: `arrived_equivalent`: it differs from those in noise, and shows all that distinguishes the state from others.
@@ -75,7 +81,7 @@ class TeleportStep:
 
 
 @dataclass(frozen=True, slots=True)
-class TeleportResult:
+class TeleportResult(Generic[AnyPage]):
     """How a teleport ended.
 
     Attributes
@@ -95,7 +101,7 @@ class TeleportResult:
     steps: tuple[TeleportStep, ...]
     replans: int
     problem: str
-    page: Page
+    page: AnyPage
 
     @property
     def arrived(self) -> bool:
@@ -148,6 +154,30 @@ async def teleport(
     finally:
         for used in walk.views:
             used.detach()
+
+
+def teleport_sync(
+    page: SyncPage,
+    source: MapSource,
+    site: str,
+    target: str,
+    **options: Any,  # noqa: ANN401 - typed in `teleport`
+) -> TeleportResult[SyncPage]:
+    """`teleport` for a page of Playwright's sync API, in the thread that the page belongs to.
+
+    Calls of the page and of the maps wait as calls of that API do: handlers of the caller are called meanwhile.
+
+    Raises
+    ------
+    NotFound
+        When the site or the target is not in the map.
+    EnvironmentMissing
+        See `waygraph.sync_page.run`.
+    """
+    from waygraph.sync_page import plain, run  # noqa: PLC0415 - who awaits needs neither greenlets nor the sync API
+
+    result: TeleportResult[Any] = run(page, lambda awaited: teleport(awaited, source, site, target, **options))
+    return replace(result, page=plain(result.page))
 
 
 @dataclass(frozen=True, slots=True)

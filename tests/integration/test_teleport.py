@@ -2,16 +2,19 @@
 
 import asyncio
 import random
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
+from playwright.sync_api import sync_playwright
 
-from pipeline.browser.launch import launch
+from pipeline.browser.launch import ARGUMENTS, find_browser, launch
 from tests.conftest import LOOPBACK_ONLY
 from tests.ground_truth.demo_shop import truth
 from tests.ground_truth.match import match_states
-from waygraph.errors import NoPath, NotFound
+from waygraph import Waygraph
+from waygraph.errors import EnvironmentMissing, NoPath, NotFound
 from waygraph.local import StoreMap
+from waygraph.sync_page import run
 from waygraph.teleport import teleport
 
 PAIRS = 50
@@ -144,3 +147,44 @@ def test_an_unknown_target_is_an_error(shop, maps):
 
     with pytest.raises(NotFound):
         asyncio.run(walk())
+
+
+@contextmanager
+def open_sync_page():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(None).path, args=[*ARGUMENTS, *LOOPBACK_ONLY.extra_args]
+        )
+        context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        yield context.new_page()
+
+
+def test_a_page_of_the_sync_api_is_walked_the_same_way(shop, shop_store, maps, ids):
+    """And everything else of that API goes on working, during the walk and after it."""
+    site = shop.capture.site
+    noticed = []
+    with open_sync_page() as page, Waygraph(shop_store) as sync_maps:
+        page.on("request", lambda request: noticed.append(request.frame.page.url))  # a call within a handler
+        began = sync_maps.teleport(page, site, ids["admin/settings"])
+        assert (began.outcome, began.page is page) == ("arrived", True)
+        assert page.title()
+        assert noticed
+        new_tabs = 0
+        for source, target, allow_goto in random_pairs(shop, maps)[:12]:
+            assert sync_maps.teleport(page, site, source).outcome == "arrived"
+            result = sync_maps.teleport(page, site, target, allow_goto=allow_goto)
+            assert (result.outcome, result.node_id) == ("arrived", target), result
+            assert type(result.page) is type(page)
+            assert result.page.evaluate("1 + 1") == 2
+            new_tabs += result.page is not page
+            for other in page.context.pages:
+                if other is not page:
+                    other.close()
+        with pytest.raises(NotFound):
+            sync_maps.teleport(page, site, "0" * 32)
+        assert page.main_frame.evaluate("() => document.readyState") == "complete"
+
+
+def test_a_version_of_playwright_that_works_in_another_way_is_said_to_be_one():
+    with pytest.raises(EnvironmentMissing):
+        run(object(), lambda _: None)
