@@ -1,14 +1,14 @@
 """What is the vector of a text? all-MiniLM-L6-v2 (or another BERT-like sentence model) on the CPU, mean pooling.
 
-The only module of the text encoder that knows torch, transformers and tokenizers.
+With `pipeline.encode.bert`, the only module of the text encoder that knows torch, transformers and tokenizers.
 """
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Self
 
@@ -16,16 +16,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
-from transformers import AutoConfig, AutoModel, PreTrainedModel
-from transformers.utils import logging as transformers_logging
 
 from pipeline.encode.batching import length_batches
+from pipeline.encode.bert import Bert
 from pipeline.encode.weights import Weights
 from waygraph.errors import WeightsMissing
 
 #: Tokens of a text that are read, special tokens included; the model was trained on no more.
 MAX_TOKENS = 256
 REPLACE = "Replace the folder by a complete copy of the model."
+
+#: Vectors of all tokens, of shape (texts, tokens, dim), from their numbers and which of them are text, both of shape
+#: (texts, tokens).
+Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class SentenceModel:
@@ -37,15 +40,15 @@ class SentenceModel:
     """
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: Tokenizer, *, batch_size: int, remember: int = 20_000
+        self, forward: Forward, dim: int, tokenizer: Tokenizer, *, batch_size: int, remember: int = 20_000
     ) -> None:
-        self._model = model
+        self._token_vectors = forward
         self._tokenizer = tokenizer
         self._batch_size = batch_size
         self._remember = remember
         self._known: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
-        self.dim: int = model.config.hidden_size
+        self.dim = dim
         self.embedded = 0
         """Texts that went through the model so far."""
 
@@ -69,17 +72,15 @@ class SentenceModel:
         if threads:
             torch.set_num_threads(threads)
         try:
-            model, report = _read_model(weights.folder)
+            forward, dim = _read_model(weights.folder, getattr(torch, dtype))
             tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+        except WeightsMissing as error:
+            raise WeightsMissing(f"{weights.folder}: {error.message}", hint=REPLACE) from error
         except Exception as error:  # three libraries, one of which raises nothing narrower
             raise WeightsMissing(f"{weights.folder} cannot be read: {error}", hint=REPLACE) from error
-        # transformers fills what the file lacks with random numbers and goes on: vectors would be noise.
-        if wrong := {kind: sorted(map(str, keys)) for kind, keys in report.items() if keys}:
-            raise WeightsMissing(f"{weights.folder} does not fit its own config.json: {wrong}.", hint=REPLACE)
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()
-        model.train(mode=False).to(dtype=getattr(torch, dtype))
-        return cls(model, tokenizer, batch_size=batch_size)
+        return cls(forward, dim, tokenizer, batch_size=batch_size)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, float32 of shape (len(texts), dim), in the order of `texts`."""
@@ -113,17 +114,28 @@ class SentenceModel:
             ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids)
             mask[row, : len(encoding.ids)] = 1
         with torch.inference_mode():
-            tokens = self._model(input_ids=ids, attention_mask=mask).last_hidden_state.float()
+            tokens = self._token_vectors(ids, mask).float()
             weight = mask.unsqueeze(-1).to(tokens.dtype)
             mean = (tokens * weight).sum(1) / weight.sum(1)
             unit: NDArray[np.float32] = torch.nn.functional.normalize(mean, dim=1).numpy()
         return unit
 
 
-def _read_model(folder: Path) -> tuple[PreTrainedModel, dict[str, Collection[object]]]:
-    """The model, and what of it was not found in the file or does not belong to it."""
+def _read_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
+    """What runs the model, and the size of its vectors."""
+    config = json.loads((folder / "config.json").read_text())
+    if (bert := Bert.load(folder, config, dtype)) is not None:
+        return bert, bert.dim
+    return _read_any_model(folder, dtype)
+
+
+def _read_any_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
+    from transformers import AutoConfig, AutoModel  # noqa: PLC0415 - takes seconds, and the published model needs it not
+
+    from pipeline.encode.quiet import no_progress_bar  # noqa: PLC0415 - as above
+
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    with _no_progress_bar():
+    with no_progress_bar():
         model, report = AutoModel.from_pretrained(
             folder,
             config=config,
@@ -132,16 +144,13 @@ def _read_model(folder: Path) -> tuple[PreTrainedModel, dict[str, Collection[obj
             dtype=torch.float32,
             output_loading_info=True,
         )
-    return model, report
+    # transformers fills what the file lacks with random numbers and goes on: vectors would be noise.
+    if wrong := {kind: sorted(map(str, keys)) for kind, keys in report.items() if keys}:
+        raise WeightsMissing(f"The tensors are not those of config.json: {wrong}.")
+    model.train(mode=False).to(dtype=dtype)
 
+    def forward(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = model(input_ids=ids, attention_mask=mask).last_hidden_state
+        return hidden
 
-@contextmanager
-def _no_progress_bar() -> Iterator[None]:
-    """Keep transformers from drawing into the caller's terminal."""
-    was_enabled = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        if was_enabled:
-            transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+    return forward, config.hidden_size

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -212,7 +214,8 @@ def test_equal_texts_are_embedded_once(context):
 def test_forgetting_texts_changes_no_vector(encoder, context):
     from pipeline.encode.minilm import SentenceModel
 
-    few = SentenceModel(encoder.model._model, encoder.model._tokenizer, batch_size=4, remember=2)
+    model = encoder.model
+    few = SentenceModel(model._token_vectors, model.dim, model._tokenizer, batch_size=4, remember=2)
     texts = [row for page in encoder.encode_pages(SITE, context) for row in page.rows]
     assert np.abs(few.embed(texts) - encoder.model.embed(texts)).max() < TOLERANCE
     assert len(few._known) <= 2
@@ -233,6 +236,50 @@ def test_the_vectors_are_those_of_the_reference_implementation(encoder):
     with torch.inference_mode():
         tokens = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).numpy()
     assert np.abs(encoder.encode_query(text)[0] - tokens / np.linalg.norm(tokens)).max() < TOLERANCE
+
+
+def test_running_without_transformers_changes_no_bit(encoder):
+    import torch
+
+    from pipeline.encode.minilm import SentenceModel, _read_any_model
+
+    model = encoder.model
+    forward, dim = _read_any_model(encoder.weights.folder, torch.float32)
+    texts = [
+        "orders",
+        "where do I change the address of a customer",
+        "Straße 漢字 12",
+        "refund " * 300,
+        "orders by month",
+    ]
+    for batch_size in (1, 2, 8):  # alone, and with others that are longer
+        own = SentenceModel(model._token_vectors, dim, model._tokenizer, batch_size=batch_size)
+        theirs = SentenceModel(forward, dim, model._tokenizer, batch_size=batch_size)
+        assert np.array_equal(own.embed_now(texts), theirs.embed_now(texts))
+
+
+def test_the_published_model_is_run_without_importing_transformers():
+    program = """
+import sys
+from pipeline.encode.registry import create_encoder
+from waygraph.settings import EncodeSettings
+create_encoder(EncodeSettings()).encode_query("orders")
+print(sorted({"transformers", "sentence_transformers", "scipy"} & sys.modules.keys()))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
+
+
+def test_a_model_of_another_architecture_is_left_to_transformers(encoder, tmp_path):
+    from transformers import DistilBertConfig, DistilBertModel
+
+    config = DistilBertConfig(n_layers=1, dim=8, n_heads=2, hidden_dim=16)
+    DistilBertModel(config).save_pretrained(tmp_path)
+    shutil.copy(encoder.weights.folder / "tokenizer.json", tmp_path)
+    other = create_encoder(EncodeSettings(weights=tmp_path))
+    vector = other.encode_query("orders")
+    assert (other.dim, vector.shape) == (8, (1, 8))
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
 
 
 def test_the_fingerprint_names_weights_tokenizer_and_dimension(encoder):
