@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated
@@ -50,6 +50,9 @@ from waygraph.schemas import (
     problem_type,
 )
 from waygraph.settings import Settings
+
+#: Pages of so many elements are located in about a millisecond.
+SMALL = 2_000
 
 NodeId = Annotated[str, Path(description="Id of a state, or a unique beginning of one.", max_length=64)]
 
@@ -110,6 +113,7 @@ def create_api(
                 yield
         finally:
             encoding.close()
+            workers.close()
             await anyio.to_thread.run_sync(maps.close)
             tracing.close()
 
@@ -274,6 +278,12 @@ def _questions(questions: Questions) -> APIRouter:
     return router
 
 
+def _kind(call: str, maps: Maps, site: str) -> Hashable:
+    """Calls that take about equally long: of one open map. Nothing where it is not open, since opening takes long."""
+    version = maps.version_now(site)
+    return None if version is None else (call, site, version)
+
+
 def _json(content: bytes) -> Response:
     return Response(content, media_type="application/json")
 
@@ -289,12 +299,16 @@ def _ways(maps: Maps, workers: Workers) -> APIRouter:
     @router.post("/sites/{site}/locate")
     async def locate(site: Site, seen: LocateRequest) -> LocateAnswer:
         """Which state the caller is in: by exact id, else by the nearest structure, else by URL."""
-        return await workers.run(maps.locate, site, seen.url, seen.structure)
+        is_small = len(seen.structure or ()) <= SMALL
+        kind = _kind("locate", maps, site) if is_small else None
+        return await workers.run_maybe_here(kind, maps.locate, site, seen.url, seen.structure)
 
     @router.post("/sites/{site}/path")
     async def path(site: Site, wanted: PathRequest) -> PathAnswer:
         """The cheapest executable action sequence from one state to another."""
-        return await workers.run(
+        kind = _kind("path", maps, site) if not (wanted.avoid or wanted.alternatives) else None
+        return await workers.run_maybe_here(
+            kind,
             maps.path,
             site,
             wanted.source,

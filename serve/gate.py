@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from serve.bodies import carried
 from serve.keys import ApiKeys
 from serve.metrics import Metrics
 from serve.problems import plain_problem, problem, unexpected
@@ -79,7 +80,7 @@ class Gate:
                 scope.setdefault("state", {})["caller"] = self._keys.check(headers.get("authorization"))
             _check_length(headers.get("content-length", ""))
             with anyio.move_on_after(self._request_seconds) as limit:
-                await self._app(scope, _limited(receive), send)
+                await self._app(scope, _limited(carried(scope, receive)), send)
             if limit.cancelled_caught:
                 self._metrics.refused("time")
                 late = f"No answer within {self._request_seconds:g} s."

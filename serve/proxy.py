@@ -1,4 +1,4 @@
-"""How many requests may be under way at once? Counted in Ray Serve's proxy, where refusing one costs least.
+"""What does Ray Serve's proxy do with a request? Refuse it when too many are under way, else pass it on with its body.
 
 A request that gets as far as a replica has cost several milliseconds of CPU, whatever becomes of it: a flood of
 strangers would be answered seconds late even if every replica refused it. Ray Serve's proxies call `middlewares` when
@@ -10,6 +10,7 @@ from __future__ import annotations
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from serve.bodies import Carry
 from serve.problems import problem
 from waygraph.errors import Overloaded
 from waygraph.settings import Settings
@@ -19,8 +20,8 @@ ALWAYS = frozenset({"/healthz", "/readyz", "/metrics", "/-/healthz", "/-/routes"
 
 
 def middlewares() -> list[Middleware]:
-    """What each proxy wraps around everything it passes on; settings come from its environment."""
-    return [Middleware(Admission, most=Settings().serve.max_requests)]
+    """What each proxy wraps around everything it passes on, inner layers first; settings come from its environment."""
+    return [Middleware(Carry), Middleware(Admission, most=Settings().serve.max_requests)]
 
 
 class Admission:

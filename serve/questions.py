@@ -47,8 +47,9 @@ class Questions:
         if site is not None:
             version = self._maps.version_now(site)
             if version is None:
-                # Before the question is encoded: a site that is not there costs nothing.
-                version = await self._workers.run(self._maps.prepare, site)
+                # Before the question is encoded: a site that is not there costs nothing. Its map is opened after that:
+                # where the encoder is still being loaded, as in a replica that was just started, that comes first.
+                version = await self._workers.run(self._maps.version_in_store, site)
             if where.max_age_days is None:
                 key = (site, version, question, k, where.model_dump_json())
                 found = self.known.get(key)
@@ -71,6 +72,6 @@ class Questions:
         self._maps.check_selector(wanted)
         self._maps.check_question(wanted.query, wanted.k)
         if self._maps.version_now(wanted.site) is None:
-            await self._workers.run(self._maps.prepare, wanted.site)
+            await self._workers.run(self._maps.version_in_store, wanted.site)
         encoded = await self._encoding.encode(wanted.query)
         return await self._workers.run_long(self._maps.navigate, wanted, encoded)

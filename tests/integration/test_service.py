@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from index.store import Store
 from pipeline.encode.protocol import Encoder
 from pipeline.encode.registry import create_encoder
 from serve.app import application, run
+from serve.bodies import PATIENCE_SECONDS
 from tests.service_process import RunningService
 from tests.small_map import IMAGE, SmallMap
 from waygraph import Settings, Waygraph
@@ -35,6 +38,7 @@ from waygraph.schemas import AvoidedStep, NodeAnswer, Problem, problem_slug
 
 MAP = SmallMap("tea.example")
 OTHER = SmallMap("127.0.0.1:8000")
+LARGE_IMAGE = b"\xff\xd8\xff\xe0" + bytes(range(256)) * 50_000  # 13 MB
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +58,10 @@ def service(store: Path, encoder: Encoder) -> Iterator[RunningService]:
     try:
         assert httpx.get(f"{running.url}/v1/sites").json() == []
         opened = Store.open(str(store), create=True)
-        for small in (MAP, OTHER):
-            opened.publish(small.draft(encoder, opened.blobs))
+        opened.publish(MAP.draft(encoder, opened.blobs))
+        other, home = OTHER.draft(encoder, opened.blobs), OTHER.id("home")
+        seen = replace(other.observations[home], screenshot=opened.blobs.put(LARGE_IMAGE))
+        opened.publish(replace(other, observations={**other.observations, home: seen}))
         with httpx.Client(base_url=running.url) as http:
             wait_for(http, "/v1/sites", lambda sites: len(sites) == 2)
         yield running
@@ -107,6 +113,31 @@ def test_a_state_says_what_it_shows_and_what_can_be_done(http: httpx.Client) -> 
     assert (node.url, node.title, node.addressable) == ("http://tea.example/returns", "Returns and refunds", True)
     assert [segment.role for segment in node.segments] == ["heading", "text"]
     assert [(edge.expected_node_id, edge.inherited) for edge in node.edges] == [(MAP.id("account"), True)]
+
+
+def test_a_large_answer_is_sent_whole(http: httpx.Client) -> None:
+    node = http.get(f"/v1/sites/{OTHER.site}/nodes/{OTHER.id('home')}").json()
+    assert http.get(node["screenshot"]).content == LARGE_IMAGE
+
+
+def test_a_body_is_read_however_it_comes(http: httpx.Client, service: RunningService) -> None:
+    """With its request, in chunks, longer than what is carried, and after a while."""
+    body = json.dumps({"url": MAP.nodes["cards"].url}).encode()
+    long = json.dumps({"url": MAP.nodes["cards"].url, "structure": ["0" * 32] * 3_000}).encode()
+    located = http.post("/v1/sites/tea.example/locate", content=body).json()
+    assert located["node_id"] == MAP.id("cards")
+    assert http.post("/v1/sites/tea.example/locate", content=iter([body[:9], body[9:]])).json() == located
+    assert http.post("/v1/sites/tea.example/locate", content=long).json()["node_id"] == MAP.id("cards")
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as late:
+        late.sendall(
+            b"POST /v1/sites/tea.example/locate HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"
+            b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+        )
+        time.sleep(2 * PATIENCE_SECONDS)  # the proxy stops waiting for it
+        late.sendall(body)
+        answer = b"".join(iter(lambda: late.recv(65_536), b""))
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == located
 
 
 def test_a_screenshot_is_sent_once(http: httpx.Client) -> None:

@@ -37,5 +37,5 @@ async def test_beyond_a_number_of_requests_the_next_are_refused_until_one_is_ans
 
 def test_the_proxy_reads_the_bound_from_its_environment(monkeypatch):
     monkeypatch.setenv("WAYGRAPH_SERVE__MAX_REQUESTS", "7")
-    (made,) = middlewares()
+    *_, made = middlewares()
     assert made.cls(None, *made.args, **made.kwargs)._most == 7
