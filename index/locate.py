@@ -31,12 +31,12 @@ MIN_STRUCTURE_SIMILARITY = 0.5
 #: most of the rarest elements of the page, of which so many are looked at.
 COMPARED_AT_ONCE, RAREST = 256, 64
 
-LocateRule = Literal["exact", "structure", "url", "none"]
+LocateRule = Literal["exact", "evidence", "structure", "url", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Which state a page shows, which rule decided, and how sure that is (see `Locator.locate`)."""
+    """Which state a page shows, which rule decided, and how sure that is (see `Locator.locate`, `OpenMap.locate`)."""
 
     node_id: str | None
     rule: LocateRule

@@ -13,8 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.distinctive import with_own
-from index.graph import Evidence, InteractionGraph, Node, Observation, Path, Recognition, Segment
+from index.graph import (
+    Evidence,
+    InteractionGraph,
+    Node,
+    Observation,
+    Path,
+    Recognition,
+    Segment,
+    is_equivalent,
+    normalize_url,
+)
 from index.graph.paths import Router
+from index.graph.recognition import share
+from index.graph.tokens import untokened
 from index.locate import Located, Locator
 from index.store import Manifest, MapVersion
 from index.vectors.across import SearchableMap, first_stage_of, values_of
@@ -133,6 +145,14 @@ class LoadedMap:
         for node in self.version.graph.nodes.values():
             if node.addressable:
                 found.setdefault(node.url, []).append(node.id)
+        return found
+
+    @cached_property
+    def by_page(self) -> Mapping[str, Sequence[str]]:
+        """By URL, what looks drawn at random in it aside, the states that are shown there."""
+        found: dict[str, list[str]] = {}
+        for node in self.version.graph.nodes.values():
+            found.setdefault(untokened(node.url), []).append(node.id)
         return found
 
     @cached_property
@@ -303,9 +323,33 @@ class OpenMap:
             )
         )
 
-    def locate(self, url: str, structure: Collection[str] | None = None) -> Located:
-        """Which state shows `url` and (when known) these element hashes? See `Locator.locate`."""
-        return self._loaded.locator.locate(url, structure)
+    def locate(
+        self,
+        url: str,
+        structure: Collection[str] | None = None,
+        features: Mapping[str, int] | None = None,
+    ) -> Located:
+        """Which state shows `url` and (when known) these element hashes? See `Locator.locate`.
+
+        Parameters
+        ----------
+        features : what the page shows besides, with counts (`pipeline.browser.features`). Where the structure has no
+            state's id, the state of that URL is found that the page is equivalent to (rule `evidence`; confidence is
+            the share of the state's sampled features that it shows), as long as that is one alone.
+
+        """
+        found = self._loaded.locator.locate(url, structure)
+        if structure is None or features is None or found.rule == "exact":
+            return found
+        canonical = normalize_url(url, self.manifest.url_policy)
+        states = [
+            name
+            for name in self._loaded.by_page.get(untokened(canonical), ())
+            if is_equivalent(self.evidence.get(name), self.graph.nodes[name].url, canonical, features, structure)
+        ]
+        if len(states) != 1:
+            return found
+        return Located(states[0], "evidence", share(self.evidence[states[0]].features, features))
 
     def path(self, source: str | None, target: str, allow_goto: bool = True) -> Path:
         """The cheapest path, see `Router.route` (NotFound, NoPath)."""

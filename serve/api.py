@@ -298,10 +298,10 @@ def _ways(maps: Maps, workers: Workers) -> APIRouter:
 
     @router.post("/sites/{site}/locate")
     async def locate(site: Site, seen: LocateRequest) -> LocateAnswer:
-        """Which state the caller is in: by exact id, else by the nearest structure, else by URL."""
-        is_small = len(seen.structure or ()) <= SMALL
+        """Which state the caller is in: by exact id, else by evidence, by the nearest structure, by URL."""
+        is_small = max(len(seen.structure or ()), len(seen.features or ())) <= SMALL
         kind = _kind("locate", maps, site) if is_small else None
-        return await workers.run_maybe_here(kind, maps.locate, site, seen.url, seen.structure)
+        return await workers.run_maybe_here(kind, maps.locate, site, seen.url, seen.structure, seen.features)
 
     @router.post("/sites/{site}/path")
     async def path(site: Site, wanted: PathRequest) -> PathAnswer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path as FilePath
 from typing import Self
@@ -242,14 +242,16 @@ class Maps:
                     skipped[site] = error.message
             return answers.merged(found, k, skipped, asked.fingerprint)
 
-    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
-        """Which state shows this URL and (when given) this set of element hashes (InvalidInput: no URL at all)."""
+    def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
+        """Which state shows this, see `OpenMap.locate` (InvalidInput: no URL at all)."""
         try:
             urlsplit(url).port  # noqa: B018 - checked when it is read
         except ValueError as error:
             raise InvalidInput(f"'{url}' is not a valid URL: {error}.", hint="Send the page's address.") from error
         with self._map(site) as opened, self.stage("locate"):
-            return answers.locate_answer(opened, opened.locate(url, structure))
+            return answers.locate_answer(opened, opened.locate(url, structure, features))
 
     def path(
         self,

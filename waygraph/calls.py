@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -74,11 +74,14 @@ def search_batch(site: str | None, queries: Sequence[str], k: int, where: Filter
     return _post(BatchSearchAnswer, path_of("search", "batch"), BatchSearchRequest, site=site, searches=searches)
 
 
-def locate(site: str, url: str, structure: list[str] | None) -> Call[LocateAnswer]:
+def locate(
+    site: str, url: str, structure: list[str] | None, features: Mapping[str, int] | None = None
+) -> Call[LocateAnswer]:
     """Which state a page shows."""
-    if structure is not None and len(structure) > schemas.MAX_STRUCTURE:
-        structure = None
-    return _post(LocateAnswer, path_of("sites", site, "locate"), LocateRequest, url=url, structure=structure)
+    if max(len(structure or ()), len(features or ())) > schemas.MAX_STRUCTURE:
+        structure = features = None
+    seen = {"url": url, "structure": structure, "features": features}
+    return _post(LocateAnswer, path_of("sites", site, "locate"), LocateRequest, **seen)
 
 
 def path(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self, TypeVar
 
 import httpx
@@ -81,9 +81,11 @@ class ServiceMap:
         """The same for several questions at once."""
         return self._do(calls.search_batch(site, queries, k, where))
 
-    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
-        return self._do(calls.locate(site, url, structure))
+        return self._do(calls.locate(site, url, structure, features))
 
     def path(
         self,
@@ -173,9 +175,11 @@ class AsyncServiceMap:
         """The same for several questions at once."""
         return await self._do(calls.search_batch(site, queries, k, where))
 
-    async def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    async def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
-        return await self._do(calls.locate(site, url, structure))
+        return await self._do(calls.locate(site, url, structure, features))
 
     async def path(
         self,

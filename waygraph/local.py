@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Self
 
@@ -61,9 +61,11 @@ class StoreMap:
         """The same for several questions."""
         return BatchSearchAnswer(answers=[self.search(site, query, k, where) for query in queries])
 
-    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
-        return self._fresh().locate(site, url, structure)
+        return self._fresh().locate(site, url, structure, features)
 
     def path(
         self,

@@ -9,6 +9,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 #: Most element hashes one `locate` may send: beyond this a page is looked up by its URL.
 MAX_STRUCTURE = 25_000
 
+#: Hash of a text or an element without its place, see `pipeline.browser.features`.
+Feature = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 #: MD5 (hex) of an element's full XPath, see `index.graph.identity`.
 ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
@@ -218,13 +220,17 @@ class LocateRequest(_Schema):
 
     url: str = Field(min_length=1, max_length=8_192)
     structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
+    features: dict[Feature, Annotated[int, Field(ge=0)]] | None = Field(None, max_length=MAX_STRUCTURE)
+    """What the page shows, each with its count: asks for the state that this tells from others, where the structure is
+    nobody's."""
 
 
 class LocateAnswer(_Schema):
     """Which state that is, how sure we are, and which rule decided."""
 
     node_id: str | None
-    rule: Literal["exact", "structure", "url", "none"]
+    rule: Literal["exact", "evidence", "structure", "url", "none"]
+    """`evidence` only who sent `features` is told."""
     confidence: float
     version: int
 

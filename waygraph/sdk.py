@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Self, cast, overload
 
@@ -75,9 +75,11 @@ class Waygraph:
         """The same for several questions at once."""
         return self.source.search_batch(site, queries, k, where)
 
-    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
-        return self.source.locate(site, url, structure)
+        return self.source.locate(site, url, structure, features)
 
     def path(
         self,
@@ -198,9 +200,11 @@ class AsyncWaygraph:
         """The same for several questions at once."""
         return await self.source.search_batch(site, queries, k, where)
 
-    async def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    async def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
-        return await self.source.locate(site, url, structure)
+        return await self.source.locate(site, url, structure, features)
 
     async def path(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from waygraph.schemas import (
@@ -44,7 +44,9 @@ class MapSource(Protocol):
         """The same for several questions at once."""
         ...
 
-    def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """Which state shows this URL and (when given) this set of element hashes."""
         ...
 
@@ -96,7 +98,9 @@ class AsyncMapSource(Protocol):
     async def search_batch(  # noqa: D102
         self, site: str | None, queries: Sequence[str], k: int = 10, where: Filter | None = None
     ) -> BatchSearchAnswer: ...
-    async def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer: ...  # noqa: D102
+    async def locate(  # noqa: D102
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer: ...
     async def path(  # noqa: D102
         self,
         site: str,
@@ -138,9 +142,11 @@ class InThreads:
         """See `MapSource`."""
         return await asyncio.to_thread(self._source.search_batch, site, queries, k, where)
 
-    async def locate(self, site: str, url: str, structure: list[str] | None = None) -> LocateAnswer:
+    async def locate(
+        self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
+    ) -> LocateAnswer:
         """See `MapSource`."""
-        return await asyncio.to_thread(self._source.locate, site, url, structure)
+        return await asyncio.to_thread(self._source.locate, site, url, structure, features)
 
     async def path(
         self,

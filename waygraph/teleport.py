@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, cast
 
 from typing_extensions import TypeVar
 
 from index.graph import Action, Evidence, PathStep
+from pipeline.browser.features import features
 from pipeline.browser.foreign import FrameScope
 from pipeline.browser.replay import Replayed, Walked, replay, same_or_equivalent
 from pipeline.browser.snapshot import Lens, Snapshot
@@ -221,6 +222,10 @@ class _Walk:
             known = await self._recognised(seen, here)
             if known is not None and known.node_id == self._target:
                 return self._ended(view, known.outcome, self._target, replans, "")
+            if known is None and not self._allow_goto:
+                # The way begins here: in this browser the page may look unlike any state, and still show what is one's.
+                here = await self._locate(seen, features(seen))
+                known = await self._recognised(seen, here)
             # Without `goto` the likeliest state is worth a try: only recorded elements are activated.
             start = known.node_id if known is not None else None if self._allow_goto else here.node_id
             try:
@@ -285,8 +290,8 @@ class _Walk:
             return self._ended(view, "failed", None, replans, problem)
         return self._ended(view, "arrived_elsewhere", known.node_id, replans, problem)
 
-    async def _locate(self, seen: Snapshot) -> LocateAnswer:
-        return await self._source.locate(self._site, seen.raw_url, list(seen.structure))
+    async def _locate(self, seen: Snapshot, shown: Mapping[str, int] | None = None) -> LocateAnswer:
+        return await self._source.locate(self._site, seen.raw_url, list(seen.structure), shown)
 
     async def _report(self, start: str | None, walked: Sequence[Walked]) -> None:
         """Tell how steps worked. What goes wrong with that is none of the caller's business."""

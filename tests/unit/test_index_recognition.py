@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from index.graph import Evidence, Merge, Recognition, is_equivalent
+from index.graph import Evidence, InteractionGraph, Merge, Recognition, is_equivalent, node_id
 from index.graph.export import to_json
 from index.store import Store
 from pipeline.encode.registry import create_encoder
@@ -77,8 +77,6 @@ def test_the_id_of_another_look_names_the_state_everywhere(store):
 
 
 def test_a_page_with_another_looks_id_is_located_exactly_but_a_page_that_is_stood_for_is_not(draft, tmp_path):
-    from index.graph import node_id
-
     seen, url = ["c" * 32], MAP.nodes["cards"].url
     alias = node_id(seen, url)
     other = node_id(seen, MAP.nodes["returns"].url)
@@ -94,6 +92,42 @@ def test_a_page_with_another_looks_id_is_located_exactly_but_a_page_that_is_stoo
         found = maps.locate(MAP.site, url, seen)
         assert (found.node_id, found.rule) == (MAP.id("cards"), "exact")
         assert maps.locate(MAP.site, MAP.nodes["returns"].url, seen).rule != "exact"
+
+
+def test_a_look_that_is_nobodys_is_located_by_what_tells_its_state_from_others(draft, tmp_path):
+    """Not by its structure, which is more like another state's at the same URL."""
+    cards, url = MAP.id("cards"), MAP.nodes["cards"].url
+    shown = {f"{number:012x}": 1 for number in range(4)}
+    elements = ("e" * 12, "f" * 12)
+    evidence = {
+        cards: Evidence({"0" * 12: 1}, {}, tuple(sorted(shown)), elements),
+        MAP.id("returns"): Evidence({}, {}, tuple(sorted(shown)), elements),  # of another page
+    }
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    opened.publish(replace(draft, recognition=Recognition(evidence=evidence), observations={}))
+    seen = [element + "0" * 20 for element in elements]
+    with StoreMap(opened.location) as maps:
+        found = maps.locate(MAP.site, url, seen, shown)
+        assert (found.node_id, found.rule, found.confidence) == (cards, "evidence", 1.0)
+        without = maps.locate(MAP.site, url, seen)
+        assert maps.locate(MAP.site, url, seen, {**shown, "0" * 12: 0}) == without  # what must be there is not
+        assert maps.locate(MAP.site, "http://tea.example/nowhere", seen, shown).rule == "none"
+        exact = maps.locate(MAP.site, url, list(MAP.nodes["cards"].structure), shown)
+        assert (exact.node_id, exact.rule) == (cards, "exact")
+
+
+def test_evidence_that_speaks_for_two_states_speaks_for_none(draft, tmp_path):
+    page = MAP.nodes["cards"]
+    twin = replace(page, id=node_id(["d" * 32], page.url), structure=("d" * 32,))
+    features = {f"{number:012x}": 1 for number in range(4)}
+    same = Evidence({}, {}, tuple(sorted(features)), ("e" * 12,))
+    graph = InteractionGraph([*draft.graph.nodes.values(), twin], draft.graph.edges)
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    both = Recognition(evidence={page.id: same, twin.id: same})
+    opened.publish(replace(draft, graph=graph, recognition=both, observations={}, pages={}))
+    with StoreMap(opened.location) as maps:
+        seen = ["e" * 32]
+        assert maps.locate(MAP.site, page.url, seen, features) == maps.locate(MAP.site, page.url, seen)
 
 
 def test_the_export_lists_merges_and_what_is_stood_for_beside_the_nodes(store, capsys):
