@@ -1,6 +1,7 @@
 """Does the service keep its promises under load? One command, two CPUs, the load generator on the same machine.
 
-    python -m bench.serve [--part NAME ...] [--sites 100] [--states 500] [--seconds 60] [--soak MINUTES] [--save]
+    python -m bench.serve [--part NAME ...] [--sites 100] [--states 500] [--seconds 60]
+                          [--soak MINUTES] [--rate N] [--save]
 
 Publishes synthetic maps of realistic shapes (`bench.serve_store`), starts the real service (Ray Serve, the real query
 encoder) with default settings, and prints each measured value beside its target. Without --part all parts run, in about
@@ -12,7 +13,8 @@ ten minutes on two quiet CPUs; publishing and opening 100 maps takes three of th
     publish    a new version during load
     kill       SIGKILL to the replica during load
     memory     all sites opened: growth beside the size of what is open
-    soak       memory over time under load, for half a minute unless --soak says more
+    soak       memory over time under load, for half a minute unless --soak says more, as fast as four clients get
+               answers unless --rate says less
 
 CPU time per request is given too: on a busy machine it says more than the wall clock. `--save` keeps the parts that ran
 in bench/results/serve.json.
@@ -66,12 +68,13 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=60, help="of the load")
     parser.add_argument("--soak", type=float, default=0.5, metavar="MINUTES")
+    parser.add_argument("--rate", type=float, default=float("inf"), help="searches a second of the soak, at most")
     parser.add_argument(
         "--store", help="a store that an earlier run made with the same sizes, or a folder to make it in"
     )
     parser.add_argument("--save", action="store_true", help="write bench/results/serve.json")
     options = parser.parse_args()
-    known["soak"] = partial(parts.soak, minutes=options.soak)
+    known["soak"] = partial(parts.soak, minutes=options.soak, rate=options.rate)
     with tempfile.TemporaryDirectory(prefix="waygraph-bench-") as folder:
         # As the service does: one thread for one question.
         encoder = create_encoder(Settings().encode.model_copy(update={"threads": 1}))

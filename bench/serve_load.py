@@ -107,18 +107,24 @@ async def closed_loop(
     seconds: float | None = None,
     keep: bool = False,
     during: Callable[[], Any] | None = None,
+    rate: float = float("inf"),
 ) -> list[Reply]:
     """Each client asks again as soon as it has its answer, until so many calls were made or so long has passed.
 
-    `during` is awaited meanwhile; the loop goes on for `seconds` after it.
+    `during` is awaited meanwhile; the loop goes on for `seconds` after it. No more than `rate` requests a second are
+    sent, whatever the number of clients.
     """
     replies: list[Reply] = []
     numbers = itertools.count()
-    until = float("inf") if during is not None or seconds is None else time.perf_counter() + seconds
+    began = time.perf_counter()
+    until = float("inf") if during is not None or seconds is None else began + seconds
 
     async def client() -> None:
         connection = Connection(url)
-        while time.perf_counter() < until and (calls is None or next(numbers) < calls):
+        for number in numbers:
+            if time.perf_counter() >= until or (calls is not None and number >= calls):
+                break
+            await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
             reply = await connection.send(next(asks), keep=keep)
             replies.append(reply)
             if reply.status == 0:

@@ -147,7 +147,8 @@ def bare_rate(bench: Bench, *, askers: int, calls: int = 400) -> float:
 
     async def ask(maps: Maps) -> float:
         encoding = EncodingHere(maps.encoder, max_waiting=64, metrics=metrics)
-        asked = Questions(maps, Remembered(encoding, 0, metrics), Workers(64, metrics), metrics, most_bytes=0)
+        workers = Workers(64, metrics)
+        asked = Questions(maps, Remembered(encoding, 0, metrics), workers, metrics, most_bytes=0)
         asks = few.searches(21 + askers)
 
         async def asker(number: int) -> None:
@@ -162,6 +163,7 @@ def bare_rate(bench: Bench, *, askers: int, calls: int = 400) -> float:
         await asyncio.gather(*(asker(calls // askers) for _ in range(askers)))
         lasted = time.perf_counter() - began
         encoding.close()
+        workers.close()
         return calls // askers * askers / lasted
 
     with Maps(settings) as maps:
@@ -315,7 +317,7 @@ def content_bytes(store: Store, site: str) -> int:
     )
 
 
-def soak(bench: Bench, service: Service, minutes: float) -> list[Row]:
+def soak(bench: Bench, service: Service, minutes: float, rate: float = float("inf")) -> list[Row]:
     """Load for a long time: searches, paths, and versions published now and then; memory over time."""
     samples: list[tuple[float, float]] = []
     open_all(bench, service)
@@ -331,12 +333,16 @@ def soak(bench: Bench, service: Service, minutes: float) -> list[Row]:
                 await asyncio.to_thread(bench.store.publish, new)
             await asyncio.sleep(min(5.0, minutes * 60 / 20))
 
-    replies = asyncio.run(closed_loop(service.url, bench.searches(60), clients=4, seconds=0, during=sampling))
+    replies = asyncio.run(
+        closed_loop(service.url, bench.searches(60), clients=4, seconds=0, during=sampling, rate=rate)
+    )
     third = max(1, len(samples) // 3)
     early = float(np.median([held for _, held in samples[third : 2 * third]]))
     late = float(np.median([held for _, held in samples[-third:]]))
+    twelve = [f"{np.median(part):.0f}" for part in np.array_split([held for _, held in samples], 12) if len(part)]
     note = (
-        f"{minutes:g} min, {len(replies)} searches; median of the second third {early:.0f} MiB, of the last {late:.0f}"
+        f"{minutes:g} min, {len(replies)} searches; MiB: second third {early:.0f}, last {late:.0f}, "
+        f"each twelfth {' '.join(twelve)}"
     )
     return [
         Row("soak: memory, last third / second third", round(late / early, 3), "", 1.03, note=note),

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -48,8 +49,12 @@ class Service:
 
     def replicas(self) -> list[psutil.Process]:
         """Processes that answer."""
-        family = psutil.Process(self._process.pid).children(recursive=True)
-        return [each for each in family if "ServeReplica:waygraph:maps" in " ".join(each.cmdline())]
+        found = []
+        for each in psutil.Process(self._process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # one that was killed may still be a zombie
+                if "ServeReplica:waygraph:maps" in " ".join(each.cmdline()):
+                    found.append(each)
+        return found
 
     def cpu_seconds(self) -> Counter[str]:
         """CPU time of its processes so far, by what they are."""
