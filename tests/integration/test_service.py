@@ -124,10 +124,15 @@ def test_a_body_is_read_however_it_comes(http: httpx.Client, service: RunningSer
     """With its request, in chunks, longer than what is carried, and after a while."""
     body = json.dumps({"url": MAP.nodes["cards"].url}).encode()
     long = json.dumps({"url": MAP.nodes["cards"].url, "structure": ["0" * 32] * 3_000}).encode()
-    located = http.post("/v1/sites/tea.example/locate", content=body).json()
+    headers = {"content-type": "application/json"}
+
+    def locate(content: bytes | Iterator[bytes]) -> Any:
+        return http.post("/v1/sites/tea.example/locate", content=content, headers=headers).json()
+
+    located = locate(body)
     assert located["node_id"] == MAP.id("cards")
-    assert http.post("/v1/sites/tea.example/locate", content=iter([body[:9], body[9:]])).json() == located
-    assert http.post("/v1/sites/tea.example/locate", content=long).json()["node_id"] == MAP.id("cards")
+    assert locate(iter([body[:9], body[9:]])) == located
+    assert locate(long)["node_id"] == MAP.id("cards")
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as late:
         late.sendall(
