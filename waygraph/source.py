@@ -47,7 +47,10 @@ class MapSource(Protocol):
     def locate(
         self, site: str, url: str, structure: list[str] | None = None, features: Mapping[str, int] | None = None
     ) -> LocateAnswer:
-        """Which state shows this URL and (when given) this set of element hashes."""
+        """Which state shows this URL and (when given) this set of element hashes.
+
+        With `features` (what the page shows, see `pipeline.browser.features`) also a state that they tell from others.
+        """
         ...
 
     def path(

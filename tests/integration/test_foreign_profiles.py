@@ -6,7 +6,10 @@ import json
 import pytest
 
 from index.store import Store
+from pipeline.browser.features import features
 from pipeline.browser.launch import launch
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import PageView
 from pipeline.explore import explore_site
 from pipeline.jobs.draft import draft_of
 from tests.conftest import LOOPBACK_ONLY
@@ -46,7 +49,15 @@ class Mapped:
 
     def walk(self, *names, member=False, allow_goto=True, **profile):
         """Teleport to each state in one browser of a profile: outcomes, and what a person would say that it shows."""
+        return {name: end[:2] for name, end in self._walk(names, member, allow_goto, profile).items()}
 
+    def locate(self, *names, member=False, **profile):
+        """The same, then locate the page: by which rule, and as which state."""
+        named = {node_id: name for name, node_id in self.ids.items()}
+        ended = self._walk(names, member, True, profile)
+        return {name: (at.rule, named.get(at.node_id, "")) for name, (_, _, at) in ended.items()}
+
+    def _walk(self, names, member, allow_goto, profile):
         async def run():
             ended = {}
             async with launch(LOOPBACK_ONLY) as browser:
@@ -59,7 +70,11 @@ class Mapped:
                         page, self.maps, self.key, self.ids[name], allow_goto=allow_goto, report=False
                     )
                     said = await page.evaluate("document.body.innerText")
-                    ended[name] = result.outcome, self._profiled.seen(self._path(page.url), said)
+                    view = PageView(page, Lens.of(LOOPBACK_ONLY, Settings().explore), LOOPBACK_ONLY, own=False)
+                    seen = await view.observe()
+                    view.detach()
+                    at = self.maps.locate(self.key, seen.raw_url, list(seen.structure), features(seen))
+                    ended[name] = result.outcome, self._profiled.seen(self._path(page.url), said), at
             return ended
 
         return asyncio.run(run())
@@ -79,6 +94,12 @@ def test_a_telephone_reaches_pages_whose_menu_is_behind_a_button(members):
     names = ("knots", "account", "help join", "tides details", "home")
     ended = members.walk(*names, member=True, **PHONE)
     assert ended == {name: ("arrived_equivalent", name) for name in names}
+
+
+def test_a_telephone_is_located_by_what_tells_states_of_one_url_apart(members):
+    names = ("tides", "tides details", "help", "help join")
+    located = members.locate(*names, member=True, **PHONE)
+    assert located == {name: ("evidence", name) for name in names}
 
 
 def test_a_telephone_does_not_claim_what_only_its_hidden_menu_opens(members):

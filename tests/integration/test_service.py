@@ -122,17 +122,17 @@ def test_a_large_answer_is_sent_whole(http: httpx.Client) -> None:
 
 def test_a_body_is_read_however_it_comes(http: httpx.Client, service: RunningService) -> None:
     """With its request, in chunks, longer than what is carried, and after a while."""
-    body = json.dumps({"url": MAP.nodes["cards"].url}).encode()
-    long = json.dumps({"url": MAP.nodes["cards"].url, "structure": ["0" * 32] * 3_000}).encode()
+    body = json.dumps({"url": MAP.nodes["returns"].url}).encode()
+    long = json.dumps({"url": MAP.nodes["returns"].url, "structure": ["0" * 32] * 3_000}).encode()
     headers = {"content-type": "application/json"}
 
     def locate(content: bytes | Iterator[bytes]) -> Any:
         return http.post("/v1/sites/tea.example/locate", content=content, headers=headers).json()
 
     located = locate(body)
-    assert located["node_id"] == MAP.id("cards")
+    assert located["node_id"] == MAP.id("returns")
     assert locate(iter([body[:9], body[9:]])) == located
-    assert locate(long)["node_id"] == MAP.id("cards")
+    assert locate(long)["node_id"] == MAP.id("returns")
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as late:
         late.sendall(
