@@ -26,6 +26,7 @@ import argparse
 import datetime as dt
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -53,17 +54,16 @@ def table(rows: list[parts.Row]) -> str:
 
 def main() -> None:
     """Measure, print, and with `--save` keep what was measured."""
-    known = {
+    known: dict[str, Callable[[parts.Bench, Service], list[parts.Row]]] = {
         "memory": parts.memory,
         "latency": parts.latency,
         "load": parts.load,
         "overload": parts.overload,
         "publish": parts.publish,
         "kill": parts.kill,
-        "soak": parts.soak,
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=list(known))
+    parser.add_argument("--part", action="append", choices=[*known, "soak"])
     parser.add_argument("--sites", type=int, default=100)
     parser.add_argument("--states", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=60, help="of the load")

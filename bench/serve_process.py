@@ -7,7 +7,8 @@ import os
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -56,9 +57,9 @@ class Service:
                     found.append(each)
         return found
 
-    def cpu_seconds(self) -> Counter[str]:
-        """CPU time of its processes so far, by what they are."""
-        used: Counter[str] = Counter()
+    def cpu_seconds(self, before: Mapping[str, float] | None = None) -> dict[str, float]:
+        """CPU time of its processes so far, or since `before`, by what they are."""
+        used = defaultdict[str, float](float)
         for each in psutil.Process(self._process.pid).children(recursive=True):
             try:
                 times, name = each.cpu_times(), " ".join(each.cmdline())
@@ -66,7 +67,7 @@ class Service:
                 continue
             kind = next((kind for kind in ("ServeReplica", "ProxyActor", "ServeController") if kind in name), "ray")
             used[kind] += times.user + times.system
-        return used
+        return {kind: seconds - (before or {}).get(kind, 0.0) for kind, seconds in used.items()}
 
     def memory(self) -> dict[str, int]:
         """Bytes of the replicas: `anon` is their own, `file` is page cache that they map and that can be taken back."""
