@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _PUBLISH_ATTEMPTS = 100
+#: Sites that a message names when it says which there are.
+_NAMED_SITES = 20
 
 
 class Store:
@@ -166,6 +168,11 @@ class Store:
 
         """
         return self._known_head(site)[0]
+
+    def current(self, site: str) -> int | None:
+        """Number of the current version of a site; None when it is not mapped. Other sites are not looked at."""
+        checked_site_key(site)
+        return self._head(site)[1].current
 
     def versions(self, site: str) -> list[int]:
         """Numbers of all published versions of a site, oldest first."""
@@ -342,8 +349,10 @@ class Store:
         checked_site_key(site)
         _, head = self._head(site)
         if head.current is None:
-            known = ", ".join(self.sites()) or "none yet"
-            raise NotFound(f"Site '{site}' is not mapped in {self.location}.", hint=f"Mapped sites: {known}.")
+            mapped = self.sites()
+            known = ", ".join(mapped[:_NAMED_SITES]) or "none yet"
+            more = f" and {len(mapped) - _NAMED_SITES} more" if len(mapped) > _NAMED_SITES else ""
+            raise NotFound(f"Site '{site}' is not mapped in {self.location}.", hint=f"Mapped sites: {known}{more}.")
         return head.current, head
 
     def _claim_number(self, site: str) -> tuple[int, Lease]:

@@ -204,13 +204,17 @@ class ExplorerActor:
             self._changed.notify_all()
 
     def progress(self, seen: int) -> tuple[int, Mapping[str, ExploreProgress]]:
-        """The newest progress of each site (by start URL) since the number `seen`, and the number to ask with next."""
+        """The newest progress of each site (by start URL) since the number `seen`, and the number to ask with next.
+
+        For one listener: what it has seen is forgotten, else every answer would go through all sites of the run.
+        """
         with self._changed:
+            self._progress = {url: entry for url, entry in self._progress.items() if entry[0] > seen}
             # Whatever comes within the time is told together.
             self._changed.wait_for(lambda: False, max(0.0, self._told + _PROGRESS_SECONDS - time.monotonic()))
             self._changed.wait_for(lambda: self._count != seen, _PROGRESS_PATIENCE_SECONDS)
             self._told = time.monotonic()
-            return self._count, {url: told for url, (count, told) in self._progress.items() if count > seen}
+            return self._count, {url: told for url, (_, told) in self._progress.items()}
 
 
 def _account(capture: SiteCapture, seconds: float, waited: float) -> Exploration:

@@ -197,6 +197,7 @@ def _publication(
 
 
 def _publish_once(store: Store, draft: MapDraft, run_id: str, replaces: int | None) -> int:
-    if draft.site in store.sites() and store.manifest(draft.site).report.get("run_id") == run_id:
-        return store.head(draft.site)
+    current = store.current(draft.site)
+    if current is not None and store.manifest(draft.site, current).report.get("run_id") == run_id:
+        return current
     return store.publish(draft, replaces=replaces)

@@ -172,7 +172,7 @@ class Vectors:
 
     def _previous(self, site: str) -> MapVersion | None:
         store = Store.open(self._store)
-        return store.read(site) if site in store.sites() else None
+        return None if store.current(site) is None else store.read(site)
 
     async def _context(self, identity: EncoderIdentity, observations: Sequence[Observation]) -> SiteContext:
         if identity.needs_whole_site:

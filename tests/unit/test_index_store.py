@@ -258,6 +258,24 @@ def test_an_unknown_site_is_answered_with_the_known_ones(store):
         store.read(SITE, 7)
 
 
+def test_the_current_version_is_told_without_a_look_at_other_sites(store, monkeypatch):
+    """A run asks for every site that it publishes."""
+    monkeypatch.setattr(type(store.commit), "registers", lambda *_: pytest.fail("all sites were read"))
+    assert store.current(SITE) is None
+    number = store.publish(draft(store))
+    assert store.current(SITE) == number
+    store.remove(SITE)
+    assert store.current(SITE) is None
+
+
+def test_of_many_known_sites_a_message_names_the_first(store):
+    for number in range(22):
+        store.publish(draft(store, site=f"s{number:02}.example"))
+    with pytest.raises(NotFound) as caught:
+        store.read("other.example")
+    assert "s19.example and 2 more" in caught.value.hint
+
+
 def test_a_missing_store_is_not_made_unless_asked_for(tmp_path):
     with pytest.raises(StoreError, match="no store in"):
         Store.open(str(tmp_path / "missing"))
