@@ -16,10 +16,10 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-by-make
-BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh
+BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -34,6 +34,7 @@ help:
 	@echo "make soak-heavy    explore pages of 100,000 elements and of 50 MB"
 	@echo "make soak-refresh  change a site in 30 random ways and compare refreshed with fresh maps"
 	@echo "make soak-refresh-kills  kill waygraph refresh 20 times and check that nothing is lost"
+	@echo "make soak-cluster  kill machines of a Ray cluster on this host 20 times in the middle of runs"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -73,6 +74,9 @@ soak-refresh: $(INSTALLED) browser
 
 soak-refresh-kills: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_refresh_kill9.py
+
+soak-cluster: $(INSTALLED)
+	WAYGRAPH_LOSSES=$${WAYGRAPH_LOSSES:-20} $(BIN)/pytest -n 0 -s tests/integration/test_cluster.py -k again_and_again
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)

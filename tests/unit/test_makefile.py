@@ -99,6 +99,8 @@ def test_help_names_the_two_commands(bare):
         "soak-crash",
         "soak-explore",
         "soak-kills",
+        "soak-cluster",
+        "bench-scale",
         "bench-explore",
         "bench-politeness",
         "bench-search",
@@ -133,7 +135,9 @@ def test_the_test_command_runs_lint_format_types_and_tests_and_ends_clearly():
     assert plan.rstrip().splitlines()[-1] == 'echo "All checks passed."'
 
 
-@pytest.mark.parametrize("bench", ["explore", "politeness", "search", "paths", "retrieval", "journal", "soak", "kills"])
+@pytest.mark.parametrize(
+    "bench", ["explore", "politeness", "search", "paths", "retrieval", "journal", "soak", "kills", "scale"]
+)
 def test_every_benchmark_target_has_its_script(bench):
     folder = ROOT / "bench"
     assert (folder / f"{bench}.py").is_file() or (folder / bench / "__main__.py").is_file()
