@@ -18,7 +18,7 @@ from index.store import Store
 from index.store.checks import repair, verify
 from index.store.copying import copy
 from index.store.gc import collect
-from index.store.layout import GC_CLAIM
+from index.store.layout import GC_CLAIM, claim_path
 from tests.s3_server import BUCKET, s3_server
 from tests.unit.test_index_store import SITE, draft, same_graph
 from waygraph.cli.entry import run
@@ -244,6 +244,33 @@ def test_gc_in_a_bucket(bucket: Store) -> None:
         done = collect(bucket, keep=1)
     assert (done.versions, done.blobs, done.kept_blobs) == ({SITE: [1, 2]}, 2, 1)
     assert bucket.versions(SITE) == bucket.numbers(SITE) == [3]
+    assert verify(bucket).problems == []
+
+
+def test_a_machine_whose_clock_is_a_month_off_takes_nothing_in_a_bucket_for_old(bucket: Store) -> None:
+    bucket.publish(draft(bucket, marker="a"))
+    bucket.publish(draft(bucket, marker="b"))
+    lease = bucket.commit.claim(claim_path(SITE, 3))
+    assert lease is not None
+    code = """if True:
+        import sys, time
+        from index.store import Store
+        from index.store.gc import collect
+        from index.store.layout import claim_path
+        from tests.unit.test_index_store import SITE, draft
+
+        clock, store = time.time, Store.open(sys.argv[1])
+        for days in (-30, 30):
+            time.time = lambda: clock() + days * 86_400
+            assert store.commit.take_over(claim_path(SITE, 3)) is None
+            done = collect(store, keep=1)
+            assert (done.versions, done.blobs) == ({}, 0)
+            store.publish(draft(store, marker=f"c{days}"))
+    """
+    done = subprocess.run([sys.executable, "-c", code, bucket.location], check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0
+    lease.release()
+    assert bucket.versions(SITE) == [1, 2, 4, 5]
     assert verify(bucket).problems == []
 
 
