@@ -87,9 +87,9 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
             "the same: tables and manifest, with vectors of the default encoder",
         ),
         "k": Input(
-            largest["cpu_ms_per_site"]["all"]["coordinator"],
+            max(small["cpu_ms_per_site"]["all"]["coordinator"], full["cpu_ms_per_site"]["all"]["coordinator"]),
             "ms of CPU a site",
-            f"bench/results/scale.json, {largest['sites']} sites",
+            f"bench/results/scale.json, sites of {full['states_per_site']} states, where most progress is told",
         ),
         "q": Input(
             largest["memory_bytes_per_site"]["coordinator"],
@@ -124,6 +124,7 @@ def needs(given: Mapping[str, Input], *, sites: int, states: float, days: float)
         Need("vectors in Qdrant, screenshots", total * v["v"] / 1e9, "GB", "N S v"),
         Need("vectors in Qdrant, default encoder", total * v["t"] / 1e9, "GB", "N S t"),
         Need("object store", total * (v["b"] + v["m"]) / 1e9, "GB", "N S (b + m)"),
+        Need("object store, screenshots encoded", total * (v["b"] + v["m"] + v["v"]) / 1e9, "GB", "N S (b + m + v)"),
         Need("PUT requests", sites * (BLOBS_PER_STATE * states + REQUESTS_PER_VERSION) / 1e6, "million", "N (3S + 25)"),
         Need("HEAD requests", total * BLOBS_PER_STATE / 1e6, "million", "3 N S"),
         Need("coordinator", sites * v["k"] / 3.6e6, "core-hours", "N k / 3600000"),
@@ -134,13 +135,13 @@ def needs(given: Mapping[str, Input], *, sites: int, states: float, days: float)
 
 
 def cost(found: Sequence[Need], prices: Mapping[str, float]) -> float:
-    """Of mapping once and keeping it for a month, with screenshots' vectors in Qdrant; what has no price is free."""
+    """Of mapping once, encoding screenshots, and keeping it for a month; what has no price is free."""
     by_name = {need.name: need.value for need in found}
     cores = by_name["browsers"] + by_name["coordinator"] + by_name["publishing"]
     return (
         cores * prices.get("core_hour", 0.0)
         + by_name["encoding screenshots"] * prices.get("gpu_hour", 0.0)
-        + by_name["object store"] * prices.get("gb_month", 0.0)
+        + by_name["object store, screenshots encoded"] * prices.get("gb_month", 0.0)
         + by_name["PUT requests"] * 1000 * prices.get("put_1000", 0.0)
         + by_name["HEAD requests"] * 1000 * prices.get("head_1000", 0.0)
         + by_name["vectors in Qdrant, screenshots"] * prices.get("qdrant_gb_month", 0.0)
