@@ -34,6 +34,10 @@ class Commit(Protocol):
         """Write a file whole or not at all; whoever writes last wins."""
         ...
 
+    def put_stream(self, path: str, chunks: Iterable[bytes]) -> None:
+        """The same for a file that need not be in memory as a whole."""
+        ...
+
     def create(self, path: str, content: bytes) -> bool:
         """Write a file durably that does not exist; False, and no change, if it does."""
         ...

@@ -34,16 +34,20 @@ class LocalCommit:
 
     def put(self, path: str, content: bytes) -> None:
         """Write beside the file, fsync, rename over it."""
+        self.put_stream(path, (content,))
+
+    def put_stream(self, path: str, chunks: Iterable[bytes]) -> None:
+        """The same, chunk by chunk."""
         target = self._root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _written_beside(target, content) as (temporary, _):
+        with _written_beside(target, chunks) as (temporary, _):
             temporary.rename(target)
 
     def create(self, path: str, content: bytes) -> bool:
         """Write beside the file, fsync, link exclusively."""
         target = self._root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _written_beside(target, content) as (temporary, _):
+        with _written_beside(target, (content,)) as (temporary, _):
             created = _link(temporary, target)
         if created:
             self.persist([path])
@@ -101,7 +105,7 @@ class LocalCommit:
         target = self._root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         content = f"process {os.getpid()} on {os.uname().nodename}\n".encode()
-        with _written_beside(target, content) as (temporary, descriptor):
+        with _written_beside(target, (content,)) as (temporary, descriptor):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return _LocalLease(target, os.dup(descriptor)) if _link(temporary, target) else None
 
@@ -192,14 +196,15 @@ class _LocalLease:
 
 
 @contextmanager
-def _written_beside(target: Path, content: bytes) -> Iterator[tuple[Path, int]]:
-    """A durable file with `content` in the folder of `target`, and its descriptor; its name is gone afterwards."""
+def _written_beside(target: Path, chunks: Iterable[bytes]) -> Iterator[tuple[Path, int]]:
+    """A durable file of `chunks` in the folder of `target`, and its descriptor; its name is gone afterwards."""
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        for chunk in chunks:
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(descriptor, view) :]
         os.fsync(descriptor)
         yield temporary, descriptor
     finally:

@@ -21,7 +21,8 @@ from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from io import BytesIO
 from itertools import islice
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import boto3
 from boto3.s3.transfer import TransferConfig
@@ -119,8 +120,21 @@ class S3Commit:
             if len(content) < _MULTIPART_BYTES:
                 self._client.put_object(**self._at(path), Body=content)
             else:
-                parts = TransferConfig(multipart_chunksize=_PART_BYTES, max_concurrency=AT_ONCE)
-                self._client.upload_fileobj(BytesIO(content), self._bucket, self._prefix + path, Config=parts)
+                self._upload(path, BytesIO(content))
+
+    def put_stream(self, path: str, chunks: Iterable[bytes]) -> None:
+        """Gather the chunks in a temporary file, so that a stream that breaks off puts nothing, and put that."""
+        with TemporaryFile() as file:
+            file.writelines(chunks)
+            file.seek(0)
+            with _plain_errors():
+                self._upload(path, file)
+
+    def _upload(self, path: str, file: IO[bytes]) -> None:
+        parts = TransferConfig(
+            multipart_threshold=_MULTIPART_BYTES, multipart_chunksize=_PART_BYTES, max_concurrency=AT_ONCE
+        )
+        self._client.upload_fileobj(file, self._bucket, self._prefix + path, Config=parts)
 
     def create(self, path: str, content: bytes) -> bool:
         """Put with `If-None-Match: *`."""

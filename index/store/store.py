@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
 from pyarrow import fs
 
-from index.graph import InteractionGraph
+from index.graph import InteractionGraph, Observation
 from index.graph.recognition import NO_RECOGNITION
 from index.store import tables
 from index.store.blobs import BlobStore, blob_path
@@ -44,6 +44,7 @@ from waygraph.errors import InvalidInput, NoStore, NotFound, PublishConflict, St
 
 log = logging.getLogger(__name__)
 
+_CHUNK_BYTES = 2**20
 _RUN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _PUBLISH_ATTEMPTS = 100
 #: Sites that a message names when it says which there are.
@@ -207,6 +208,16 @@ class Store:
             raise damaged(folder, f"its tables cannot be read ({error})") from error
         return MapVersion(manifest, graph, observations, pages, recognition, lineage)
 
+    def observations(self, site: str, version: int | None = None) -> dict[str, Observation]:
+        """What the states of a version looked like, that of the start first; neither edges nor vectors are read."""
+        manifest = self.manifest(site, version)
+        try:
+            _, observations = tables.read_nodes(self._read_table(manifest, NODES))
+        except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            folder = f"{self.location}/{version_folder(site, manifest.version)}"
+            raise damaged(folder, f"its table of states cannot be read ({error})") from error
+        return observations
+
     def publish(self, draft: MapDraft, *, replaces: int | None = None) -> int:
         """Write `draft` as a new version of its site, make it the current one, and return its number.
 
@@ -331,6 +342,31 @@ class Store:
             self.commit.put(path, content)
             self.commit.persist([path])
         return f"{self.location}/{path}"
+
+    def write_run_stream(self, run_id: str, name: str, chunks: Iterable[bytes]) -> str:
+        """The same for a file that need not be in memory as a whole."""
+        path = _run_path(run_id, name)
+        with explained(f"write {self.location}/{path}"):
+            self.commit.put_stream(path, chunks)
+            self.commit.persist([path])
+        return f"{self.location}/{path}"
+
+    def runs(self) -> list[str]:
+        """Names of the folders in which runs left something, sorted; other folders beside them too."""
+        with explained(f"list the runs of {self.location}"):
+            entries = self.files.get_file_info(fs.FileSelector("runs", allow_not_found=True))
+        return sorted(entry.base_name for entry in entries if entry.type == fs.FileType.Directory)
+
+    def read_run_stream(self, run_id: str, name: str) -> Iterator[bytes]:
+        """What `write_run` stored, in chunks (NotFound)."""
+        path = _run_path(run_id, name)
+        with explained(f"read {self.location}/{path}"):
+            try:
+                with self.files.open_input_stream(path) as file:
+                    while chunk := bytes(file.read(_CHUNK_BYTES)):
+                        yield chunk
+            except (FileNotFoundError, NotADirectoryError) as error:
+                raise NotFound(f"There is no {self.location}/{path}.", hint="See: waygraph runs") from error
 
     def read_run(self, run_id: str, name: str) -> bytes:
         """What `write_run` stored (NotFound)."""

@@ -202,6 +202,23 @@ def test_the_layout_is_the_documented_one(store):
     assert list((root / "sites" / SITE / "claims").iterdir()) == []
 
 
+def test_a_file_of_a_run_is_written_as_a_stream_whole_or_not_at_all(store):
+    def chunks(fails=False):
+        yield b"first "
+        if fails:
+            raise ZeroDivisionError
+        yield b"second"
+
+    store.write_run_stream("run-1", "report.json", chunks())
+    with pytest.raises(ZeroDivisionError):
+        store.write_run_stream("run-1", "report.json", chunks(fails=True))
+    assert b"".join(store.read_run_stream("run-1", "report.json")) == b"first second"
+    assert [path.name for path in Path(store.location, "runs", "run-1").iterdir()] == ["report.json"]
+    assert store.runs() == ["run-1"]
+    with pytest.raises(NotFound):
+        list(store.read_run_stream("run-2", "report.json"))
+
+
 def test_a_map_without_observations_and_vectors_can_be_published(store):
     store.publish(draft(store, observations={}, pages={}))
     assert store.read(SITE).pages == {}

@@ -300,3 +300,17 @@ def test_other_schemes_are_refused() -> None:
         place_of("gs://bucket/x")
     assert bucket_and_prefix("s3://bucket/") == ("bucket", "")
     assert head_path(SITE).endswith("/HEAD")
+
+
+def test_a_file_of_a_run_is_written_as_a_stream_whole_or_not_at_all(store: Store) -> None:
+    def chunks(*, fails: bool) -> Iterator[bytes]:
+        yield b"first "
+        if fails:
+            raise ZeroDivisionError
+        yield b"second"
+
+    store.write_run_stream("run-1", "report.json", chunks(fails=False))
+    with pytest.raises(ZeroDivisionError):
+        store.write_run_stream("run-1", "report.json", chunks(fails=True))
+    assert b"".join(store.read_run_stream("run-1", "report.json")) == b"first second"
+    assert store.runs() == ["run-1"]
