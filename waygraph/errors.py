@@ -31,11 +31,13 @@ class WaygraphError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments do not survive the default pickling, which Ray uses between processes.
-        return (_rebuild, (type(self), self.message, self.hint))
+        return (_rebuild, (type(self), self.message, self.hint, self.after_s))
 
 
-def _rebuild(kind: type[WaygraphError], message: str, hint: str) -> WaygraphError:
-    return kind(message, hint=hint)
+def _rebuild(kind: type[WaygraphError], message: str, hint: str, after_s: float) -> WaygraphError:
+    error = kind(message, hint=hint)
+    error.after_s = after_s
+    return error
 
 
 class InvalidInput(WaygraphError):
@@ -94,6 +96,12 @@ class SomeSitesFailed(WaygraphError):
     """A bulk run finished, and at least one site, but not all, failed."""
 
     exit_code, slug, title = 5, "some-sites-failed", "Some sites failed"
+
+
+class RunUnfinished(WaygraphError):
+    """A bulk run ended in order before its end, since its budget was spent; the same command goes on with it."""
+
+    exit_code, slug, title = 11, "run-unfinished", "Run unfinished"
 
 
 class EnvironmentMissing(WaygraphError):

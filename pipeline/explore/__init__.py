@@ -25,9 +25,9 @@ from pipeline.explore.secrets import redacted_logs
 from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start, prepare
 from pipeline.explore.walls import walls
-from waygraph.settings import Settings
+from waygraph.settings import ExploreSettings, Settings
 
-__all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site"]
+__all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site", "shaping"]
 
 
 async def explore_site(
@@ -105,11 +105,16 @@ async def explore_site(
 _FREE = {"workers", "max_seconds", "max_bytes", "resume", "headers", "basic_auth", "proxy", "contact", "storage_state"}
 
 
+def shaping(explore: ExploreSettings) -> dict[str, Any]:
+    """The settings of an exploration that shape what it finds, as plain JSON without secrets."""
+    return explore.model_dump(mode="json", exclude=_FREE)
+
+
 def terms(start: Start, settings: Settings) -> dict[str, Any]:
     """What must be equal for one run to go on with another's journal."""
     return {
         "start": start.url,
-        "explore": settings.explore.model_dump(mode="json", exclude=_FREE),
+        "explore": shaping(settings.explore),
         "capture": settings.capture.model_dump(mode="json"),
         "script": page_script_hash(),
     }

@@ -53,8 +53,12 @@ class Lease:
         self._descriptor = descriptor
 
     @classmethod
-    def take(cls, path: Path) -> Lease:
+    def take(cls, path: Path, what: str = "This exploration") -> Lease:
         """Lock the side file `path`.
+
+        Parameters
+        ----------
+        what : what the file is of, at the beginning of a sentence.
 
         Raises
         ------
@@ -75,7 +79,7 @@ class Lease:
                     holder = os.pread(descriptor, 300, 0).decode(errors="replace").strip() or "another process"
                     os.close(descriptor)
                     raise StoreError(
-                        f"This exploration is under way already, in {holder} (lock file {path}).",
+                        f"{what} is under way already, in {holder} (lock file {path}).",
                         hint="Wait until it has ended, or stop it: what it found is kept.",
                     ) from None
                 except FileNotFoundError:
@@ -86,6 +90,21 @@ class Lease:
                 os.close(descriptor)
         except OSError as error:
             raise not_usable(path, error) from error
+
+    @staticmethod
+    def is_held(path: Path) -> bool:
+        """Whether somebody holds the lease at `path` right now."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def release(self) -> None:
         """Let others have it."""
@@ -245,7 +264,7 @@ class JournalFile:
 def not_usable(path: Path, error: Exception) -> StoreError:
     """What to tell the user when the machine does not let us write."""
     return StoreError(
-        f"The journal of this exploration cannot be used: {error} ({path}).",
+        f"The journal {path} cannot be used: {error}.",
         hint="Check space and permissions of that folder, then run the same command again: what was found is kept.",
     )
 

@@ -27,6 +27,8 @@ AGENT = "waygraph"
 MAX_BYTES = 512 * 1024
 #: A host that takes longer for its robots.txt gives no answer.
 TIMEOUT_S = 10.0
+#: Of a host that failed to answer, how much later it may do so, at least.
+_AFTER_S = 5.0
 #: What was read holds for a day (RFC 9309, 2.4), that it could not be read for a few minutes.
 FRESH_S, RETRY_S = 24 * 3_600.0, 300.0
 _MAX_REDIRECTS = 5
@@ -83,6 +85,7 @@ class Robots:
             raise SiteUnreachable(
                 f"{address} gave no answer for {timeout_s:g} s, and robots.txt must be readable first.",
                 hint="Try again later, or use --no-robots on a site of your own.",
+                after_s=_AFTER_S,
             ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             log.info("robots/not_loaded %s: %s", address, error or type(error).__name__)
@@ -91,6 +94,7 @@ class Robots:
             raise RobotsForbidden(
                 f"{address} answered {status}, and robots.txt must be readable first.",
                 hint="Try again later, or use --no-robots on a site of your own.",
+                after_s=_AFTER_S,
             )
         if status >= 300:
             return cls("")  # absent, or redirected for ever

@@ -46,6 +46,14 @@ _NET_ERRORS = {
     "Timeout": "it does not answer in time",
     "gave no answer": "its page hangs",
 }
+#: Of them, what is often over a little later; the rest is as the site wants it.
+_PASSING = (
+    "ERR_NAME_NOT_RESOLVED", "ERR_CONNECTION_REFUSED", "ERR_CONNECTION_TIMED_OUT", "ERR_TIMED_OUT",
+    "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_ADDRESS_UNREACHABLE", "ERR_INTERNET_DISCONNECTED",
+    "Timeout", "gave no answer",
+)  # fmt: skip
+#: How much later, at least.
+_AFTER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +203,16 @@ async def _load_start(page: GuardedPage, url: str, walls: Walls) -> Acted:
             next((text for code, text in _NET_ERRORS.items() if code in error.message), unknown),
         )
         raise SiteUnreachable(
-            f"{url} cannot be mapped: {reason}.", hint="Check the address, and that this machine reaches it."
+            f"{url} cannot be mapped: {reason}.",
+            hint="Check the address, and that this machine reaches it.",
+            after_s=_AFTER_S if any(code in error.message for code in _PASSING) else None,
         ) from error
     seen = acted.snapshot
     if seen.status >= 400:
         raise SiteUnreachable(
             f"{url} cannot be mapped: the server answers with HTTP status {seen.status}.",
             hint="Choose a start page that loads; for pages behind a login pass --storage-state.",
+            after_s=_AFTER_S if seen.status == 429 or seen.status >= 500 else None,
         )
     if not seen.is_page:
         raise SiteUnreachable(
