@@ -31,7 +31,7 @@ def observations_of(store: Store, site: str, shown: Sequence[Colour]) -> dict[st
     }
 
 
-def publish(store: Store, site: str, shown: Sequence[Colour]) -> int:
+def publish(store: Store, site: str, shown: Sequence[Colour], *, run_id: str = "") -> int:
     """Publish a map without vectors."""
     observations = observations_of(store, site, shown)
     graph = InteractionGraph(Node(o.node_id, o.url, o.title, (), 0, True) for o in observations.values())
@@ -45,7 +45,7 @@ def publish(store: Store, site: str, shown: Sequence[Colour]) -> int:
             observations=observations,
             pages={},
             encoder=EncoderInfo("none", 1, "none"),
-            report={"seconds": 1.5},
+            report={"seconds": 1.5, "run_id": run_id},
             settings={"explore": {"depth": 1}, "domain": "example"},
         )
     )

@@ -265,7 +265,13 @@ class JobSettings(_Section):
     site_depths: Mapping[str, int] = {}
     """Depths of single sites (by key), instead of `explore.depth`; `--preset webarena` sets them."""
     site_retries: int = Field(1, ge=0)
-    """Further tries for a site whose actor or browser died."""
+    """Further tries for a site that failed of something that may pass: its actor or browser died, it did not answer,
+    the store could not be written (docs/runs.md)."""
+    max_total_states: int = Field(0, ge=0)
+    """States that one call finds on all sites together, at about which it ends in order; the next call goes on. 0: any
+    number."""
+    max_total_seconds: float = Field(0.0, ge=0)
+    """Wall time of one call, after which it ends in order; the next call goes on. 0: any."""
 
 
 class RefreshSettings(_Section):

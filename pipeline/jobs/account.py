@@ -1,17 +1,24 @@
-"""What has happened so far in a run? Outcomes as they come, the report from them at any time."""
+"""What has happened so far in a run? Outcomes as they come, written down at once, and the report from them."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 import traceback
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from index.store import Store
-from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase
+from pipeline.explore.capture import ExploreProgress
+from pipeline.jobs.budget import Budget
+from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress
+from pipeline.jobs.findings import findings_of
+from pipeline.jobs.journals import drop_journal, journal_path
+from pipeline.jobs.ledger import Ledger, Row
+from pipeline.jobs.lineup import domain_of
 from pipeline.jobs.report import (
     EncodingReport,
     ErrorRecord,
@@ -20,60 +27,143 @@ from pipeline.jobs.report import (
     RunReport,
     SiteOutcome,
     SiteStatus,
+    StoppedBy,
 )
-from pipeline.jobs.sites import SitePlan, SiteTask
+from pipeline.jobs.report_file import stored_sites, write_report
+from pipeline.jobs.report_page import PAGE_NAME, report_page
+from pipeline.jobs.sites import SiteTask
 from waygraph.errors import WaygraphError
 
-REPORT_NAME = "report.json"
 
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SiteRun:
-    """A site of a run, and what is known of it so far."""
+    """A site of a run, and what this process must know of it. What it became in full is in the ledger."""
 
+    position: int
     task: SiteTask
+    status: SiteStatus | None = None
+    """None until it has an outcome."""
+    attempts: int = 0
+    """Tries that were begun."""
+    failures: int = 0
+    """Tries that failed, of those that count."""
+    resumed: bool = False
+    """An earlier call of the run had begun with it."""
+    alone: bool = False
+    """It may have killed an explorer: it is given one for itself."""
     started: float | None = None
     """When an explorer first took it up (monotonic clock)."""
-    attempts: int = 0
-    exploration: Exploration | None = None
+    exploration: Exploration | None = field(default=None, repr=False)
     outcome: SiteOutcome | None = field(default=None, repr=False)
+    """Until it is in the ledger; of a site that stays unfinished, until the end."""
 
     @property
     def key(self) -> str:
         """The site's key."""
         return self.task.site
 
+    @property
+    def domain(self) -> str:
+        """What it shares with sites that may be on the same server."""
+        return domain_of(self.task.site)
+
 
 class Account:
-    """Keeps the books of one run. Every site gets exactly one outcome; `completed` is set with the last one."""
+    """Keeps the books of one call of a run. Every site gets one outcome; `completed` is set with the last one."""
 
-    def __init__(self, plan: SitePlan, store: Store, location: str, on_event: Callable[[JobEvent], None]) -> None:
-        self.run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        self.sites = tuple(SiteRun(task) for task in plan.tasks)
-        self.interrupted = False
+    def __init__(
+        self,
+        ledger: Ledger,
+        store: Store,
+        *,
+        duplicates: tuple[str, ...] = (),
+        budget: Budget,
+        on_event: Callable[[JobEvent], None],
+    ) -> None:
+        self.run_id = ledger.manifest.run_id
+        self.sites = tuple(map(_site_of, ledger.rows()))
+        self.budget = budget
+        self.stopped_by: StoppedBy = ""
         self.encoding: EncodingReport | None = None
         self.emit = on_event
-        self._duplicates = plan.duplicates
+        self._ledger = ledger
+        self._duplicates = duplicates
         self._store = store
-        self._location = location
-        self._started = datetime.now(UTC)
         self._clock = time.monotonic()
         self._phases: dict[str, float] = {}
-        self._unfinished = len(self.sites)
+        self._counts: Counter[str] = Counter(site.status for site in self.sites if site.status is not None)
+        self._unfinished = len(self.sites) - self._counts.total()
         self.completed = asyncio.Event()
-        on_event(RunStarted(self.run_id, tuple(site.key for site in self.sites), plan.duplicates))
+        if not self._unfinished:
+            self.completed.set()
+        keys = tuple(site.key for site in self.sites)
+        on_event(RunStarted(self.run_id, keys, duplicates, dict(self._counts), resumed=ledger.resumed))
+        self._tell(now=True)
 
-    def begin(self, site: SiteRun) -> None:
-        """An explorer takes a site up, or takes it up again."""
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run is told to end before all sites have their outcome."""
+        return bool(self.stopped_by)
+
+    @property
+    def unfinished(self) -> list[SiteRun]:
+        """The sites that have no outcome yet."""
+        return [site for site in self.sites if site.status is None]
+
+    def recover(self) -> None:
+        """Find out what became of sites that were in work when the coordinator died.
+
+        A site may have been published in the moment before: then the store says so, and nothing is done again.
+        """
+        for row in self._ledger.rows():
+            site = self.sites[row.position]
+            if row.status != "begun" or site.status is not None:
+                continue
+            if self._store.read_head(site.key)[1].current is None:
+                continue
+            manifest = self._store.manifest(site.key)
+            if manifest.report.get("run_id") != self.run_id:
+                continue
+            site.exploration = self._ledger.exploration(site.position)
+            if not manifest.partial:
+                drop_journal(journal_path(self._ledger.manifest.store, site.key))
+            made = Publication(
+                version=manifest.version, encoded=0, reused=0, encode_seconds=0, publish_seconds=0,
+                states=manifest.counts.states,
+            )  # fmt: skip
+            self.finish(site, "published", publication=made)
+
+    # ---- what happens ----------------------------------------------------------------------------------------------
+
+    def begin(self, site: SiteRun) -> Future[None]:
+        """An explorer takes a site up, or takes it up again; wait for the future before anything is done."""
+        return self._begin(site, SitePhase(site.key, "exploring", site.attempts + 1))
+
+    def begin_encoding(self, site: SiteRun) -> Future[None]:
+        """A published site is taken up, to be encoded anew; wait for the future before anything is done."""
+        return self._begin(site, SitePhase(site.key, "encoding", site.attempts + 1))
+
+    def _begin(self, site: SiteRun, phase: SitePhase) -> Future[None]:
         site.attempts += 1
         site.started = site.started or time.monotonic()
-        self.emit(SitePhase(site.key, "exploring", site.attempts))
+        self.emit(phase)
+        return self._ledger.begin(site.position, site.attempts)
 
-    def begin_encoding(self, site: SiteRun) -> None:
-        """A published site is taken up, to be encoded anew."""
-        site.attempts += 1
-        site.started = site.started or time.monotonic()
-        self.emit(SitePhase(site.key, "encoding", site.attempts))
+    def progress(self, site: SiteRun, progress: ExploreProgress) -> None:
+        """An exploration goes on."""
+        if site.status is None:
+            self.budget.tell(site.key, progress.states, resumed=site.resumed or site.attempts > 1)
+            self.emit(SiteProgress(site.key, progress))
+
+    def explored(self, site: SiteRun, exploration: Exploration) -> None:
+        """A site is explored, and not published yet."""
+        site.exploration = exploration
+        self.budget.tell(site.key, exploration.states, resumed=site.resumed or site.attempts > 1)
+        self._ledger.explored(site.position, exploration)
+
+    def failed(self, site: SiteRun) -> None:
+        """A try failed, and there will be another one."""
+        self._ledger.failed(site.position, site.failures)
 
     def notice(self, text: str) -> None:
         """Tell people something."""
@@ -90,17 +180,40 @@ class Account:
         *,
         publication: Publication | None = None,
         error: WaygraphError | None = None,
+        settled: bool = True,
     ) -> None:
-        """Give a site its outcome; the first one counts."""
-        if site.outcome is not None:
+        """Give a site its outcome; the first one counts.
+
+        Parameters
+        ----------
+        settled : False: the next call of the run tries it again. So does it with interrupted sites.
+
+        """
+        if site.status is not None:
             return
+        site.status = status
+        self._counts[status] += 1
         self._unfinished -= 1
-        if not self._unfinished:
-            self.completed.set()
         if error is not None and error.__cause__ is not None:
             text = "".join(traceback.format_exception(error))
             self._store.write_run(self.run_id, f"error-{site.key.replace(':', '_')}.txt", text.encode())
-        site.outcome = SiteOutcome(
+        outcome = self._outcome(site, status, publication, error)
+        site.exploration = None
+        self.budget.forget(site.key)
+        site.outcome = outcome
+        if settled and status != "interrupted":
+            written = self._ledger.finish(site.position, outcome, failures=site.failures)
+            written.add_done_callback(lambda write: _let_go(site, write))
+        self._tell()
+        self.emit(SiteFinished(outcome))
+        if not self._unfinished:
+            self.completed.set()
+
+    @staticmethod
+    def _outcome(
+        site: SiteRun, status: SiteStatus, publication: Publication | None, error: WaygraphError | None
+    ) -> SiteOutcome:
+        return SiteOutcome(
             site=site.key,
             start_url=site.task.start_url,
             status=status,
@@ -110,32 +223,79 @@ class Account:
             publication=publication,
             error=None if error is None else ErrorRecord.of(error),
         )
-        self.emit(SiteFinished(site.outcome))
 
     def give_up(self, error: WaygraphError) -> None:
-        """Fail every site that is not finished, for a reason that concerns all of them."""
+        """Fail every site that is not finished, for a reason that concerns all of them; the next call tries them."""
+        self.stopped_by = self.stopped_by or "error"
         for site in self.sites:
-            self.finish(site, "failed", error=error)
+            self.finish(site, "failed", error=error, settled=False)
+
+    # ---- the end ---------------------------------------------------------------------------------------------------
 
     def close(self) -> RunReport:
         """Write the report and return it; sites without an outcome were interrupted."""
         for site in self.sites:
             self.finish(site, "interrupted")
-        report = RunReport(
+        self._tell(now=True)
+        finished = False
+        try:
+            self._ledger.flush()
+            unsettled = sum(site.outcome is not None for site in self.sites)
+            report = self._report(unsettled)
+            write_report(self._store, report, self._outcomes())
+            report = report.model_copy(update={"sites": stored_sites(self._store, report)})
+            self.keep(PAGE_NAME, report_page(self._store, report).encode(errors="replace"))
+            finished = not unsettled
+            return report
+        finally:
+            self._ledger.close(finished=finished)
+
+    def _report(self, unsettled: int) -> RunReport:
+        manifest, calls = self._ledger.manifest, self._ledger.calls()
+        return RunReport(
             run_id=self.run_id,
-            store=self._location,
-            started=self._started.isoformat(timespec="milliseconds"),
+            store=manifest.store,
+            work=manifest.work,
+            started=manifest.started,
             finished=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            seconds=round(time.monotonic() - self._clock, 3),
-            interrupted=self.interrupted,
+            seconds=round(sum(call.seconds for call in calls), 3),
+            calls=calls,
+            interrupted=self.stopped_by not in {"", "error"},
+            stopped_by=self.stopped_by,
+            unfinished=unsettled,
             phases=self._phases,
             duplicates=self._duplicates,
-            sites=tuple(site.outcome for site in self.sites if site.outcome),
             encoding=self.encoding,
+            findings=findings_of(self._outcomes()),
+            sites=(),
         )
-        self._store.write_run(self.run_id, REPORT_NAME, report.model_dump_json(indent=2).encode())
-        return report
+
+    def _outcomes(self) -> Iterator[SiteOutcome]:
+        """All outcomes in order: those of the ledger, and between them those that it has not."""
+        settled = self._ledger.outcomes()
+        position, known = next(settled, (len(self.sites), None))
+        for site in self.sites:
+            if site.outcome is not None:
+                yield site.outcome
+            if site.position == position and known is not None:
+                if site.outcome is None:
+                    yield known
+                position, known = next(settled, (len(self.sites), None))
+
+    def _tell(self, *, now: bool = False) -> None:
+        self._ledger.tell({**self._counts, "left": self._unfinished}, now=now)
 
     def keep(self, name: str, content: bytes) -> None:
         """Put a file beside the report."""
         self._store.write_run(self.run_id, name, content)
+
+
+def _site_of(row: Row) -> SiteRun:
+    status: SiteStatus | None = row.status if row.status in {"published", "unchanged", "failed"} else None
+    return SiteRun(row.position, row.task, status, row.attempts, row.failures, resumed=row.attempts > 0)
+
+
+def _let_go(site: SiteRun, write: Future[None]) -> None:
+    """An outcome that is in the ledger need not be in memory; called by the thread that wrote it."""
+    if not write.cancelled() and write.exception() is None:
+        site.outcome = None

@@ -12,7 +12,10 @@ from types import FrameType
 from index.store import Store
 from pipeline.encode.registry import check_name
 from pipeline.jobs.account import Account
+from pipeline.jobs.budget import Budget
 from pipeline.jobs.events import JobEvent
+from pipeline.jobs.ledger import Ledger
+from pipeline.jobs.manifest import MANIFEST_NAME, ledgers, new_manifest
 from pipeline.jobs.report import RunReport
 from pipeline.jobs.sites import SitePlan, SiteTask, plan_sites
 from waygraph.cluster import Cluster, PrivateRay, ray_cluster
@@ -22,6 +25,8 @@ from waygraph.settings import Settings
 #: Works until the event is set, or until there is nothing left to do.
 Execute = Callable[[asyncio.Event], Awaitable[None]]
 
+#: What a run is called, by the function that explores.
+_WORK = {"pipeline.explore:explore_site": "index", "pipeline.jobs.refresh:refresh_site": "refresh"}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Of a private Ray: captures and vectors of the sites in flight; the rest is spilled to disk.
 _OBJECT_STORE_BYTES = 256 * 2**20
@@ -32,7 +37,9 @@ def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEven
     plan = plan_sites(sites)
     check_name(settings.encode.encoder)  # before anything slow starts
     store = Store.open(settings.store, create=True)
-    account = Account(plan, store, settings.store, on_event)
+    account = _account(
+        plan, store, settings, on_event, work=_WORK.get(explore, explore), resume=settings.explore.resume
+    )
 
     def work(cluster: Cluster) -> Execute:
         from pipeline.jobs.run import Run  # noqa: PLC0415 - imports Ray, before its environment is set
@@ -47,7 +54,8 @@ def rerun(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEv
     check_name(settings.encode.encoder)
     store = Store.open(settings.store)
     tasks = tuple(SiteTask(site, store.manifest(site).start_url) for site in dict.fromkeys(sites))
-    account = Account(SitePlan(tasks, ()), store, settings.store, on_event)
+    # What has its vectors already is found out from the store: there is nothing to go on with.
+    account = _account(SitePlan(tasks, ()), store, settings, on_event, work="reencode", resume=False)
 
     def work(cluster: Cluster) -> Execute:
         from pipeline.jobs.reencode import Reencoding  # noqa: PLC0415 - as above
@@ -55,6 +63,24 @@ def rerun(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEv
         return Reencoding(account, settings, cluster).execute
 
     return on_ray(account, work)
+
+
+def _account(
+    plan: SitePlan, store: Store, settings: Settings, on_event: Callable[[JobEvent], None], *, work: str, resume: bool
+) -> Account:
+    """The books of the run that is asked for: those of an unfinished one, or new ones."""
+    manifest = new_manifest(plan.tasks, settings, work)
+    ledger = Ledger.open(ledgers(settings.store), manifest, plan.tasks, resume=resume)
+    try:
+        if not ledger.resumed:
+            store.write_run(manifest.run_id, MANIFEST_NAME, manifest.model_dump_json(indent=2).encode())
+        budget = Budget(settings.jobs)
+        account = Account(ledger, store, duplicates=plan.duplicates, budget=budget, on_event=on_event)
+        account.recover()
+    except BaseException:
+        ledger.close(finished=False)
+        raise
+    return account
 
 
 def on_ray(account: Account, work: Callable[[Cluster], Execute]) -> RunReport:
@@ -66,12 +92,13 @@ def on_ray(account: Account, work: Callable[[Cluster], Execute]) -> RunReport:
 
     """
     try:
-        with _interruptible() as interrupted, ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
-            account.interrupted = interrupted.is_set()
-            if not account.interrupted:
-                asyncio.run(_until_stopped(account, cluster, work))
+        if not account.completed.is_set():  # else an earlier call had done everything but report on it
+            with _interruptible() as interrupted, ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
+                account.stopped_by = "signal" if interrupted.is_set() else ""
+                if not account.interrupted:
+                    asyncio.run(_until_stopped(account, cluster, work))
     except KeyboardInterrupt:
-        account.interrupted = True  # while Ray was starting or ending
+        account.stopped_by = "signal"  # while Ray was starting or ending
     except WaygraphError as error:
         account.give_up(error)
     finally:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.explore.capture import ExploreProgress
@@ -13,11 +14,14 @@ Phase = Literal["exploring", "encoding"]
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins; its report will be `runs/<run_id>/report.json` in the store."""
+    """A run begins or goes on; its report will be `runs/<run_id>/report.json` in the store."""
 
     run_id: str
     sites: tuple[str, ...]
     duplicates: tuple[str, ...]
+    done: Mapping[str, int] = field(default_factory=dict)
+    """How many sites have which outcome already, from earlier calls."""
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,14 @@
-"""What does an error that crossed process boundaries mean? Ray's wrappers off, waygraph's types back."""
+"""What does an error of a site mean? Which one it was, whether the site is tried again, and whether that settles it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
 from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayError, RayTaskError, WorkerCrashedError
 
-from waygraph.errors import BrowserFailure, WaygraphError
+from waygraph.errors import BrowserFailure, EnvironmentMissing, LoggedOut, NewerSchema, StoreError, WaygraphError
 
 
 class WorkerLost(WaygraphError):
@@ -19,8 +23,58 @@ class EncoderLost(WaygraphError):
     slug, title = "encoder-lost", "Encoder lost"
 
 
-#: Errors after which the same work may well succeed.
-RETRYABLE = (WorkerLost, BrowserFailure)
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What follows from an error of a site.
+
+    Attributes
+    ----------
+    again : when the site is tried again, as long as it has tries left: at once, later (when the other sites had their
+        turn, with a growing pause), or never in this call.
+    settled : the failure is the site's own, and its outcome. Else something around the site was in the way: it stays
+        unfinished, and the next call of the same run tries it again.
+
+    """
+
+    again: Literal["at once", "later", "never"]
+    settled: bool
+
+
+#: By kind of error; of a kind that is not named, its nearest base counts. Kinds that say after how long they may work
+#: (`after_s`: a host that does not answer, HTTP 429 and 5xx) are tried again later, whatever is said here.
+POLICIES: Mapping[type[WaygraphError], Policy] = {
+    WaygraphError: Policy("never", settled=True),  # defects, robots.txt, HTTP 4xx, no HTML, settings that make no sense
+    WorkerLost: Policy("at once", settled=True),
+    BrowserFailure: Policy("at once", settled=True),
+    StoreError: Policy("later", settled=False),  # full, refused, another writer was faster
+    NewerSchema: Policy("never", settled=False),
+    EnvironmentMissing: Policy("never", settled=False),  # no browser, no weights: the same for all sites
+    EncoderLost: Policy("never", settled=False),
+    LoggedOut: Policy("never", settled=False),  # after another `waygraph login` it works
+}
+
+#: A site that is tried again later waits so long at least, twice as long each time, and never longer than that.
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 600.0
+
+
+def policy_of(error: WaygraphError) -> Policy:
+    """What follows from `error`.
+
+    >>> policy_of(BrowserFailure("gone")).again, policy_of(WaygraphError("a bug")).again
+    ('at once', 'never')
+    """
+    found = next(POLICIES[kind] for kind in type(error).__mro__ if kind in POLICIES)
+    return Policy("later", settled=found.settled) if error.after_s and found.again == "never" else found
+
+
+def pause_before(error: WaygraphError, failures: int) -> float:
+    """Seconds until a site that has failed so often is tried again later.
+
+    >>> [pause_before(StoreError("full"), failures) for failures in (1, 2, 3, 30)]
+    [5.0, 10.0, 20.0, 600.0]
+    """
+    first = max(error.after_s, FIRST_PAUSE_SECONDS)
+    return min(LONGEST_PAUSE_SECONDS, first * 2.0 ** min(failures - 1, 20))
 
 
 def typed(error: BaseException, where: str) -> WaygraphError:

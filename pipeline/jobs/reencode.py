@@ -11,7 +11,7 @@ from ray.exceptions import RayError
 
 from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.events import SiteEncoding
-from pipeline.jobs.failures import typed
+from pipeline.jobs.failures import policy_of, typed
 from pipeline.jobs.publishing import Publisher, keep_logs
 from pipeline.jobs.report import Publication
 from waygraph.cluster import Cluster
@@ -41,7 +41,7 @@ class Reencoding:
         following = asyncio.create_task(self._follow())
         await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            account.interrupted = True
+            account.stopped_by = "signal"
             account.notice("Stopping. Sites that are published stay published; what is encoded is kept.")
         for task in (work, stopping, following):
             task.cancel()
@@ -70,13 +70,13 @@ class Reencoding:
             await self._reencode(self._queue.popleft())
 
     async def _reencode(self, site: SiteRun) -> None:
-        self._account.begin_encoding(site)
+        await asyncio.wrap_future(self._account.begin_encoding(site))
         try:
             publication: Publication | None = await self._publisher.call(
                 lambda publisher: publisher.reencode.remote(site.key), site.key
             )
         except WaygraphError as error:
-            self._account.finish(site, "failed", error=error)
+            self._account.finish(site, "failed", error=error, settled=policy_of(error).settled)
         else:
             self._account.finish(site, "unchanged" if publication is None else "published", publication=publication)
 

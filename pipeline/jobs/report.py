@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Literal, Self
+from collections.abc import Sequence
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, ConfigDict, SkipValidation, computed_field, field_serializer, model_validator
 
-from waygraph.errors import SiteUnreachable, SomeSitesFailed, WaygraphError
+from waygraph.errors import RunUnfinished, SiteUnreachable, SomeSitesFailed, WaygraphError
 
 INTERRUPTED = 130
 """Exit code of a run that was told to stop: 128 + SIGINT, as shells report it."""
@@ -151,32 +151,129 @@ class SiteOutcome(_Record):
 class Totals(_Record):
     """Sums over the sites of a run."""
 
+    sites: int = 0
+    published: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    interrupted: int = 0
+    states: int = 0
+    edges: int = 0
+
+
+class Quartiles(_Record):
+    """How numbers are spread: of all of them, none is left out."""
+
+    least: float
+    lower: float
+    median: float
+    upper: float
+    most: float
+    total: float
+    count: int
+
+
+class DepthFindings(_Record):
+    """Discovery at one depth, over all sites that came so deep (WebNavigator, figure 3)."""
+
+    depth: int
     sites: int
-    published: int
-    unchanged: int
-    failed: int
-    interrupted: int
     states: int
-    edges: int
+    activations: int
+    seconds: float
+    velocity: Quartiles
+    """New states per minute of exploring, of each site that spent time there."""
+
+
+class Reason(_Record):
+    """Why something did not happen, how often, and where the first time."""
+
+    reason: str
+    count: int
+    sites: int
+    example: str = ""
+
+
+class Findings(_Record):
+    """What the outcomes of all sites are together. Its size does not depend on the number of sites."""
+
+    totals: Totals = Totals()
+    error_codes: tuple[int, ...] = ()
+    """Exit codes of errors of sites, each once, sorted."""
+    depths: tuple[DepthFindings, ...] = ()
+    states_per_site: Quartiles | None = None
+    states_histogram: tuple[tuple[int, int], ...] = ()
+    """By power of two: sites with at least so many states, and less than twice as many; how many sites."""
+    seconds_per_site: Quartiles | None = None
+    seconds_histogram: tuple[tuple[int, int], ...] = ()
+    """The same for seconds from when a site was begun until its outcome."""
+    errors: tuple[Reason, ...] = ()
+    """Why sites failed, by kind of error, the most frequent first."""
+    stopped: tuple[Reason, ...] = ()
+    """Which limits made maps partial."""
+    skipped: tuple[Reason, ...] = ()
+    """Elements and URLs that were left alone."""
+    failed: tuple[Reason, ...] = ()
+    """Elements that were tried in vain."""
+    retried: int = 0
+    """Sites that were tried more than once."""
+    encoded: int = 0
+    reused: int = 0
+    without_vectors: int = 0
+
+
+class Call(_Record):
+    """One call of a run: when it began, and how long it worked, as far as is known of one that was killed."""
+
+    started: str
+    seconds: float
+
+
+StoppedBy = Literal["", "signal", "max_total_states", "max_total_seconds", "error"]
 
 
 class RunReport(_Record):
-    """What a bulk run did."""
+    """What a bulk run did, over all its calls."""
 
     run_id: str
     store: str
+    work: str = "index"
+    """`index`, `refresh`, `reencode`, or the function that explored instead."""
     started: str
     """ISO 8601, UTC."""
     finished: str
     seconds: float
+    """Of work, all calls together."""
+    calls: tuple[Call, ...] = ()
     interrupted: bool
+    stopped_by: StoppedBy = ""
+    """What ended this call before all sites had their outcome."""
+    unfinished: int = 0
+    """Sites that the next call of the same run goes on with."""
     phases: dict[str, float]
-    """Seconds: `ray_start`, `encoder_ready` (from the start of the run, beside exploring), `work`, `stop`."""
+    """Seconds of this call: `ray_start`, `encoder_ready` (from the start of the run, beside exploring), `work`,
+    `stop`."""
     duplicates: tuple[str, ...]
     """URLs that were left out because their site was already named."""
-    sites: tuple[SiteOutcome, ...]
     encoding: EncodingReport | None = None
-    """Nothing when the encoders' own account was lost with them."""
+    """Of this call. Nothing when the encoders' own account was lost with them."""
+    findings: Findings
+    """Counted from the sites when it is not given."""
+    sites: SkipValidation[Sequence[SiteOutcome]]
+    """In the order of the list. Those of a large run are read from the report's file when they are asked for."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count(cls, given: dict[str, Any]) -> dict[str, Any]:
+        from pipeline.jobs.findings import findings_of  # noqa: PLC0415 - it counts what is defined here
+
+        known = {name: value for name, value in given.items() if name not in {"totals", "exit_code"}}
+        if "findings" not in known:
+            known["findings"] = findings_of(known["sites"])
+        return known
+
+    @field_serializer("sites")
+    def _all_sites(self, sites: Sequence[SiteOutcome]) -> list[dict[str, Any]]:
+        return [site.model_dump(mode="json") for site in sites]
 
     @property
     def location(self) -> str:
@@ -187,28 +284,19 @@ class RunReport(_Record):
     @property
     def totals(self) -> Totals:
         """Sums over the sites."""
-        status = Counter(site.status for site in self.sites)
-        made = [site for site in self.sites if site.status == "published"]
-        found = [site.exploration for site in made if site.exploration]
-        return Totals(
-            sites=len(self.sites),
-            published=status["published"],
-            unchanged=status["unchanged"],
-            failed=status["failed"],
-            interrupted=status["interrupted"],
-            states=sum(site.publication.states for site in made if site.publication),
-            edges=sum(exploration.edges for exploration in found),
-        )
+        return self.findings.totals
 
     @computed_field  # type: ignore[prop-decorator]  # mypy: decorators on properties
     @property
     def exit_code(self) -> int:
-        """0: every site published; 5: some failed; all failed: their common exit code, else 4; 130: interrupted."""
-        if self.interrupted or any(s.status == "interrupted" for s in self.sites):
+        """0: all published; 5: some failed; all failed: their common code, else 4; 11: budget spent; 130: stopped."""
+        if self.stopped_by.startswith("max_total"):
+            return RunUnfinished.exit_code
+        totals, codes = self.findings.totals, self.findings.error_codes
+        if self.interrupted or totals.interrupted:
             return INTERRUPTED
-        codes = {s.error.exit_code for s in self.sites if s.error}
         if not codes:
             return 0
-        if any(s.status in {"published", "unchanged"} for s in self.sites):
+        if totals.published or totals.unchanged:
             return SomeSitesFailed.exit_code
-        return codes.pop() if len(codes) == 1 else SiteUnreachable.exit_code
+        return codes[0] if len(codes) == 1 else SiteUnreachable.exit_code

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from typing import Any
 
 import ray
@@ -16,12 +15,13 @@ from ray.exceptions import RayActorError, RayError
 
 from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.actors import Actor, Ref, share, start_actor
-from pipeline.jobs.events import SitePhase, SiteProgress
+from pipeline.jobs.events import SitePhase
 from pipeline.jobs.explorer import ExplorerActor
-from pipeline.jobs.failures import RETRYABLE, WorkerLost, typed
+from pipeline.jobs.failures import WorkerLost, pause_before, policy_of, typed
 from pipeline.jobs.journals import drop_journal, journal_path
+from pipeline.jobs.lineup import Lineup
 from pipeline.jobs.publishing import Publisher, keep_logs
-from pipeline.jobs.report import Publication
+from pipeline.jobs.report import Publication, StoppedBy
 from pipeline.jobs.seats import Explorer, Seats
 from pipeline.jobs.site_settings import settings_of
 from waygraph.cluster import Cluster
@@ -58,14 +58,16 @@ class Run:
         self._cluster = cluster
         self._explore_name = explore
         jobs, cpus = settings.jobs, sum(cluster.cpus)
-        self._sites_at_once = min(jobs.sites_at_once or _explorers(cluster), len(account.sites))
+        unfinished = account.unfinished
+        self._sites_at_once = min(jobs.sites_at_once or _explorers(cluster), len(unfinished))
         explorers = min(_explorers(cluster), self._sites_at_once)
         self._sites_each = -(-self._sites_at_once // explorers)
         self._seats = Seats(explorers, self._sites_each)
         self._machine_share = min(1.0, len(cluster.cpus) / explorers)
         self._explorer_cpus = share(_EXPLORER_SHARE * cpus / explorers, _MOST_CPUS_PER_EXPLORER)
         self._captures = asyncio.Semaphore(self._sites_at_once + _WAITING_CAPTURES)
-        self._queue = deque(account.sites)
+        self._lineup = Lineup(unfinished, lambda site: site.domain)
+        self._exploring: set[SiteRun] = set()
         self._actors: list[Actor] = []
         self._followers: set[asyncio.Task[None]] = set()
         self._sites = {site.task.start_url: site for site in account.sites}
@@ -80,15 +82,25 @@ class Run:
         phase, since = "work", time.monotonic()
         work = asyncio.create_task(self._work())
         stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        spending = asyncio.create_task(account.budget.until_spent())
+        await asyncio.wait({work, stopping, spending}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
             account.mark(phase, since=since)
             phase, since = "stop", time.monotonic()
-            self._begin_stop()
-            await asyncio.wait({work}, timeout=_STOP_SECONDS)
+            if not stopping.done():
+                # What is explored by now is still published, however long that takes.
+                self._begin_stop(spending.result())
+                await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED, timeout=_STOP_SECONDS)
+                for site in self._exploring:
+                    account.finish(site, "interrupted")
+                await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if stopping.done():
+                self._begin_stop("signal")
+                await asyncio.wait({work}, timeout=_STOP_SECONDS)
             work.cancel()
         stopping.cancel()
-        await asyncio.wait({work, stopping})
+        spending.cancel()
+        await asyncio.wait({work, stopping, spending})
         await self._publisher.report()
         if self._cluster.private is None:  # else they end with it
             for actor in (*self._actors, self._publisher.actor):
@@ -117,33 +129,38 @@ class Run:
                 task.cancel()
             await asyncio.gather(*left, return_exceptions=True)
 
-    def _begin_stop(self) -> None:
-        self._account.interrupted = True
-        self._account.notice("Stopping. Sites that are published stay published.")
+    def _begin_stop(self, reason: StoppedBy) -> None:
+        self._account.stopped_by = reason
+        why = "" if reason == "signal" else f" ({reason} is reached)"
+        self._account.notice(f"Stopping{why}. Sites that are published stay published.")
         for explorer in self._seats.explorers:
             if explorer.actor is not None:
                 explorer.actor.stop.remote()
-        while self._queue:
-            self._account.finish(self._queue.popleft(), "interrupted")
+        for site in self._lineup.drain():
+            self._account.finish(site, "interrupted")
 
     # -- exploring -----------------------------------------------------------------------------------------------
 
     async def _explore_sites(self) -> None:
-        """Explore one site after the other, as long as there are any."""
-        while self._queue:
-            await self._captures.acquire()
-            if not self._queue:
-                self._captures.release()
-                return
-            await self._map(self._queue.popleft())
-
-    async def _map(self, site: SiteRun) -> None:
-        """Explore a site and hand it to the publisher."""
-        tries, alone = 1 + self._settings.jobs.site_retries, False
+        """Explore one site after the other, until nobody wants to know any more."""
         while True:
-            async with self._seats.take(alone=alone) as explorer:
+            await self._captures.acquire()
+            site = await self._lineup.take()
+            self._exploring.add(site)
+            try:
+                explored = await self._map(site)
+            finally:
+                self._exploring.discard(site)
+                self._lineup.left(site)
+            if not explored:
+                self._captures.release()
+
+    async def _map(self, site: SiteRun) -> bool:
+        """Explore a site and hand it to the publisher; whether there was something to hand over."""
+        while True:
+            async with self._seats.take(alone=site.alone) as explorer:
                 actor = None
-                self._account.begin(site)
+                await asyncio.wrap_future(self._account.begin(site))
                 try:
                     actor = await self._started(explorer)
                     capture = await self._explore(site, actor)
@@ -153,27 +170,41 @@ class Run:
                     publishing = asyncio.create_task(self._publish(site, capture, actor))
                     self._publishing.add(publishing)
                     publishing.add_done_callback(self._publishing.discard)
-                    return
+                    return True
+                its_own = True
                 if isinstance(failure, WorkerLost):
-                    tries += not alone and self._sites_each > 1  # it may have been another site's doing
-                    self._lost_workers = alone = True
+                    its_own = site.alone or self._sites_each == 1  # else it may have been another site's doing
+                    self._lost_workers = site.alone = True
                     if explorer.actor is actor:
                         explorer.actor = None
-            if self._account.interrupted:
-                self._account.finish(site, "interrupted")
-                return
-            if not (isinstance(failure, RETRYABLE) and site.attempts < tries):
-                self._captures.release()
-                self._account.finish(site, "failed", error=failure)
-                return
+            if not self._is_tried_again_now(site, failure, counts=its_own):
+                return False
+
+    def _is_tried_again_now(self, site: SiteRun, failure: WaygraphError, *, counts: bool = True) -> bool:
+        """What follows from a failed try, which `counts` or not: another one, now or later, or the site's outcome."""
+        if self._account.interrupted:
+            self._account.finish(site, "interrupted")
+            return False
+        site.failures += counts
+        policy = policy_of(failure)
+        if policy.again == "never" or site.failures > self._settings.jobs.site_retries:
+            self._account.finish(site, "failed", error=failure, settled=policy.settled)
+            return False
+        self._account.failed(site)
+        if policy.again == "at once":
             self._account.notice(f"{site.key}: trying again. {failure.message}")
+            return True
+        pause = pause_before(failure, site.failures)
+        self._account.notice(f"{site.key}: trying again in {pause:.0f} s at the earliest. {failure.message}")
+        self._lineup.put(site, pause_seconds=pause)
+        return False
 
     async def _explore(self, site: SiteRun, explorer: Actor) -> Ref:
         """Run one exploration; returns the reference of its capture."""
         account, capture = explorer.explore.options(num_returns=2).remote(site.task.start_url, self._publisher.actor)
         limit = settings_of(self._settings, site.key).explore.max_seconds + _OVERTIME_SECONDS
         try:
-            site.exploration = await asyncio.wait_for(account, limit)
+            self._account.explored(site, await asyncio.wait_for(account, limit))
         except TimeoutError as error:
             ray.kill(explorer)
             raise WorkerLost(
@@ -190,8 +221,7 @@ class Run:
             except RayActorError:
                 return  # whoever waits for its explorations deals with it
             for start_url, progress in news.items():
-                if (site := self._sites[start_url]).outcome is None:
-                    self._account.emit(SiteProgress(site.key, progress))
+                self._account.progress(self._sites[start_url], progress)
 
     async def _started(self, explorer: Explorer) -> Actor:
         async with explorer.starting:
@@ -234,7 +264,8 @@ class Run:
         try:
             publication: Publication = await self._publisher.call(lambda p: p.publish.remote(capture), site.key)
         except WaygraphError as error:
-            self._account.finish(site, "failed", error=error)
+            if self._is_tried_again_now(site, error):
+                self._lineup.put(site)
         else:
             if site.exploration is not None and not site.exploration.partial:  # else the next run goes on with it
                 await self._drop_journal(site, explorer)

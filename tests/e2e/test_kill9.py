@@ -164,7 +164,8 @@ def test_kill_9_leaves_a_whole_store_and_no_process(shop, tmp_path):
     out, errors = last.process.communicate(timeout=PATIENCE)
     assert last.process.returncode == 0, errors
     outcome = json.loads(out)["sites"][0]
-    assert outcome["publication"]["version"] > head
+    # The last kill may have come when the map was published already: then it is not made twice.
+    assert outcome["publication"]["version"] >= head
     assert outcome["exploration"]["states"] == len(Store.open(str(store)).read(site, 1).graph)
 
 

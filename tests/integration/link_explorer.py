@@ -1,7 +1,8 @@
 """What explores a site when only the jobs around exploring are under test? A real one that follows links, no browser.
 
 Pages tell it how to misbehave: `<!-- die -->` kills its process, `<!-- bug -->` raises what nobody expects,
-`<!-- hang -->` waits to be told to stop, `<!-- browser -->` raises the failure of a browser. `<!-- shows 10 20 30 -->`
+`<!-- hang -->` waits to be told to stop, `<!-- browser -->` raises the failure of a browser, `<!-- busy -->` asks to
+come again later. `<!-- shows 10 20 30 -->`
 says which colour (red, green, blue) its screenshot has.
 """
 
@@ -106,6 +107,8 @@ async def _fetch(client: httpx.AsyncClient, url: str, stop: asyncio.Event) -> st
         raise ZeroDivisionError("a bug")
     if "<!-- browser -->" in html:
         raise BrowserFailure("The browser went away.")
+    if "<!-- busy -->" in html:
+        raise SiteUnreachable(f"{url} is busy.", after_s=0.01)
     if "<!-- hang -->" in html:
         await stop.wait()
     return html

@@ -6,6 +6,8 @@ The browser's part is in tests/e2e; here sites die, hang and lie without one.
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,13 +16,15 @@ import pytest
 
 from index.graph import site_key
 from index.store import Store
-from pipeline.jobs import run_index
+from pipeline.jobs import failures, run_index
 from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
 from pipeline.jobs.journals import journal_path
+from pipeline.jobs.ledger import unfinished_runs
+from pipeline.jobs.manifest import ledgers
 from tests.sites.server import FixtureServer, Page
 from waygraph.cluster import ray_cluster
 from waygraph.errors import InvalidInput, StoreError
-from waygraph.settings import Settings
+from waygraph.settings import JobSettings, Settings
 
 EXPLORE = "tests.integration.link_explorer:explore_links"
 
@@ -176,6 +180,90 @@ def test_sigint_ends_the_run_in_order_and_keeps_what_is_published(serve, setting
     assert journal_path(settings.store, report.sites[0].site).exists()
     assert not journal_path(settings.store, report.sites[1].site).exists()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+#: A coordinator of its own, which says what it is at.
+COORDINATOR = """
+import sys
+from pipeline.jobs import failures, run_index
+from pipeline.jobs.events import SiteFinished, SitePhase
+from waygraph.settings import JobSettings, Settings
+
+def tell(event):
+    if isinstance(event, SiteFinished):
+        print(event.outcome.status, event.outcome.site, flush=True)
+    elif isinstance(event, SitePhase):
+        print(event.phase, event.site, flush=True)
+
+settings = Settings.model_validate_json(sys.argv[1])
+run_index(sys.argv[3:], settings=settings, on_event=tell, explore=sys.argv[2])
+"""
+
+
+def test_a_run_whose_coordinator_is_killed_is_gone_on_with_and_nobody_else_may_meanwhile(serve, settings):
+    """Two sites are published, two are in work, two wait, when SIGKILL comes."""
+    published, waiting = [serve(dict(SHOP)) for _ in range(2)], [serve(dict(SHOP)) for _ in range(2)]
+    in_work = [serve({"/": "<title>Slow</title><!-- hang -->"}) for _ in range(2)]
+    urls = [site.url for site in (*published, *in_work, *waiting)]
+    keys = [site_key(url) for url in urls]
+    process = subprocess.Popen(
+        [sys.executable, "-c", COORDINATOR, settings.model_dump_json(), EXPLORE, *urls],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+    )
+    try:
+        expected = {f"published {key}" for key in keys[:2]} | {f"exploring {key}" for key in keys[2:4]}
+        while expected:
+            line = process.stdout.readline()
+            assert line, "it ended before it could be killed"
+            expected.discard(line.strip())
+        with pytest.raises(StoreError, match="under way already"):
+            index(urls, settings)
+        ((seen, is_held),) = unfinished_runs(ledgers(settings.store))
+        assert (seen.manifest.sites, is_held) == (6, True)
+    finally:
+        process.kill()
+        process.communicate()
+    asked = [len(site.requests) for site in published]
+    for site in in_work:
+        site.pages["/"] = "<title>Not slow any more</title>"
+
+    events = []
+    report = index(list(reversed(urls)), settings, events.append)
+    assert report.run_id == seen.manifest.run_id
+    assert [site.site for site in report.sites] == keys
+    assert {site.status for site in report.sites} == {"published"}
+    assert [site.attempts for site in report.sites] == [1, 1, 2, 2, 1, 1]
+    assert [len(site.requests) for site in published] == asked
+    assert [site.publication.version for site in report.sites] == [1] * 6
+    assert {event.site for event in events if isinstance(event, SitePhase)} == set(keys[2:])
+    assert Store.open(settings.store).sites() == sorted(keys)
+    assert list(ledgers(settings.store).iterdir()) == []
+    assert (len(report.calls), report.unfinished, report.exit_code) == (2, 0, 0)
+
+
+def test_a_budget_ends_a_call_in_order_and_the_next_one_goes_on(serve, settings):
+    sites = [serve(dict(SHOP)) for _ in range(4)]
+    one_by_one = settings.model_copy(update={"jobs": JobSettings(sites_at_once=1, max_total_states=4)})
+    reports = [index([site.url for site in sites], one_by_one) for _ in range(2)]
+    first, second = reports
+    assert (first.stopped_by, first.exit_code) == ("max_total_states", 11)
+    assert 1 <= first.totals.published < 4
+    assert first.unfinished == first.totals.interrupted == 4 - first.totals.published
+    assert second.run_id == first.run_id
+    assert second.totals.published > first.totals.published
+    last = index([site.url for site in sites], settings)  # other limits are the same run
+    assert (last.run_id, last.totals.published, last.exit_code) == (first.run_id, 4, 0)
+    assert len(last.calls) == 3
+
+
+def test_a_site_that_asks_to_come_again_later_comes_after_the_others(serve, settings, monkeypatch):
+    monkeypatch.setattr(failures, "FIRST_PAUSE_SECONDS", 0.01)
+    answers = iter(["<!-- busy -->"])
+    busy = serve({"/": lambda _: next(answers, "<title>Here now</title>")})
+    report = index([busy.url, serve(dict(SHOP)).url], settings)
+    assert [(site.status, site.attempts) for site in report.sites] == [("published", 2), ("published", 1)]
 
 
 def test_bad_urls_and_foreign_folders_are_refused_before_anything_starts(settings, tmp_path):

@@ -1,15 +1,23 @@
 """What do the outcomes of sites make of a run?"""
 
 import json
+import os
+from concurrent.futures import Future
 
 import pytest
 
 from index.store import Store
 from pipeline.jobs.account import Account
+from pipeline.jobs.budget import Budget
 from pipeline.jobs.events import RunStarted, SiteFinished, SitePhase
+from pipeline.jobs.ledger import Ledger, unfinished_runs
+from pipeline.jobs.manifest import ledgers, new_manifest
 from pipeline.jobs.report import Exploration, Publication
+from pipeline.jobs.report_file import IN_MEMORY, read_head, read_report
 from pipeline.jobs.sites import plan_sites
-from waygraph.errors import BrowserFailure, BrowserMissing, RobotsForbidden, SiteUnreachable
+from tests import picture_map
+from waygraph.errors import BrowserFailure, BrowserMissing, RobotsForbidden, SiteUnreachable, StoreError
+from waygraph.settings import Settings
 
 EXPLORATION = Exploration(
     states=3,
@@ -32,21 +40,26 @@ def store(tmp_path):
     return Store.open(str(tmp_path / "maps"), create=True)
 
 
-def account_of(store, number, events=None):
+def account_of(store, number, events=None, **settings):
+    """The account of a call of a run; of the next call, when that run was left unfinished."""
     plan = plan_sites([f"site{i}.example" for i in range(number)])
-    return Account(plan, store, "maps", events.append if events is not None else lambda _: None)
+    settings = Settings(store=store.location, **settings)
+    manifest = new_manifest(plan.tasks, settings, "index")
+    ledger = Ledger.open(ledgers(settings.store), manifest, plan.tasks)
+    on_event = events.append if events is not None else lambda _: None
+    return Account(ledger, store, budget=Budget(settings.jobs), on_event=on_event)
 
 
 def publish(account, site):
     account.begin(site)
-    site.exploration = EXPLORATION
+    account.explored(site, EXPLORATION)
     account.finish(site, "published", publication=PUBLICATION)
 
 
 def close(store, *errors, interrupted=False):
     """The report of a run in which each site fails with the given error, or is published for None."""
     account = account_of(store, len(errors))
-    account.interrupted = interrupted
+    account.stopped_by = "signal" if interrupted else ""
     for site, error in zip(account.sites, errors, strict=True):
         if error is None:
             publish(account, site)
@@ -105,7 +118,7 @@ def test_the_first_outcome_of_a_site_counts(store):
 def test_sites_without_an_outcome_were_interrupted(store):
     account = account_of(store, 2)
     publish(account, account.sites[0])
-    account.interrupted = True
+    account.stopped_by = "signal"
     assert [site.status for site in account.close().sites] == ["published", "interrupted"]
 
 
@@ -141,3 +154,152 @@ def test_what_nobody_foresaw_leaves_its_traceback_in_the_run_folder(store, tmp_p
     account.finish(account.sites[0], "failed", error=error)
     (written,) = (tmp_path / "maps" / "runs" / account.run_id).glob("error-*.txt")
     assert "the reason" in written.read_text()
+
+
+def test_what_one_call_left_unfinished_the_next_one_goes_on_with(store):
+    first = account_of(store, 4)
+    publish(first, first.sites[0])
+    first.finish(first.sites[1], "failed", error=UNREACHABLE)
+    first.begin(first.sites[2])
+    first.stopped_by = "signal"
+    report = first.close()
+    assert (report.exit_code, report.unfinished) == (130, 2)
+
+    events = []
+    second = account_of(store, 4, events)
+    assert second.run_id == report.run_id
+    assert [site.key for site in second.unfinished] == ["site2.example", "site3.example"]
+    assert (events[0].resumed, events[0].done) == (True, {"published": 1, "failed": 1})
+    publish(second, second.sites[2])
+    publish(second, second.sites[3])
+    last = second.close()
+    assert [site.status for site in last.sites] == ["published", "failed", "published", "published"]
+    assert [site.attempts for site in last.sites] == [1, 0, 2, 1]
+    assert (last.unfinished, len(last.calls), last.exit_code) == (0, 2, 5)
+    assert account_of(store, 4).run_id != report.run_id  # it is finished: the next one is another
+
+
+def test_failures_of_what_surrounds_a_site_are_tried_by_the_next_call(store):
+    first = account_of(store, 2)
+    publish(first, first.sites[0])
+    first.finish(first.sites[1], "failed", error=StoreError("full"), settled=False)
+    assert first.close().exit_code == 5
+    assert [site.key for site in account_of(store, 2).unfinished] == ["site1.example"]
+
+
+def test_tries_that_failed_are_remembered(store):
+    first = account_of(store, 1)
+    first.begin(first.sites[0])
+    first.sites[0].failures = 1
+    first.failed(first.sites[0])
+    first.close()
+    assert account_of(store, 1).sites[0].failures == 1
+
+
+def test_a_run_of_other_settings_is_another_run(store):
+    first = account_of(store, 2)
+    publish(first, first.sites[0])
+    first.close()
+    assert len(account_of(store, 2, explore={"depth": 1}).unfinished) == 2
+
+
+def test_settings_that_shape_no_map_do_not_make_another_run(store):
+    first = account_of(store, 2)
+    publish(first, first.sites[0])
+    first.close()
+    other = {"explore": {"workers": 9, "max_seconds": 5}, "jobs": {"sites_at_once": 3, "max_total_states": 7}}
+    assert len(account_of(store, 2, **other).unfinished) == 1
+
+
+def test_a_run_that_somebody_is_at_is_refused(store):
+    account = account_of(store, 2)
+    with pytest.raises(StoreError, match="under way already"):
+        account_of(store, 2)
+    account.close()
+
+
+def test_a_run_that_nobody_went_on_with_for_long_is_begun_anew(store):
+    account = account_of(store, 2)
+    publish(account, account.sites[0])
+    run = account.close().run_id
+    for file in ledgers(store.location).glob("*.sqlite*"):
+        os.utime(file, (0, 0))
+    assert account_of(store, 2).run_id != run
+
+
+def test_a_ledger_that_cannot_be_read_is_set_aside(store):
+    account = account_of(store, 2)
+    publish(account, account.sites[0])
+    run = account.close().run_id
+    (file,) = ledgers(store.location).glob("*.sqlite")
+    file.write_bytes(b"nonsense" * 1000)
+    assert account_of(store, 2).run_id != run
+    assert [path.read_bytes()[:8] for path in ledgers(store.location).glob("*.stale")] == [b"nonsense"]
+
+
+def test_a_finished_run_leaves_no_ledger(store):
+    close(store, None, UNREACHABLE)
+    assert list(ledgers(store.location).iterdir()) == []
+
+
+def test_a_run_is_seen_from_outside_while_it_goes_on_and_when_it_was_left(store):
+    account = account_of(store, 3)
+    ((status, is_held),) = unfinished_runs(ledgers(store.location))
+    assert (status.manifest.run_id, status.counts, is_held) == (account.run_id, {"left": 3}, True)
+    publish(account, account.sites[0])
+    account.close()
+    ((status, is_held),) = unfinished_runs(ledgers(store.location))
+    assert (status.counts, is_held) == ({"published": 1, "interrupted": 2, "left": 0}, False)
+
+
+def test_what_was_published_in_the_moment_before_a_kill_is_not_done_again(store):
+    """The ledger knows that the site was begun and explored, the store that it is published."""
+    first = account_of(store, 2)
+    first.begin(first.sites[0])
+    first.explored(first.sites[0], EXPLORATION)
+    picture_map.publish(store, "site0.example", picture_map.colours(1), run_id=first.run_id)
+    first.close()
+    second = account_of(store, 2)
+    second.recover()
+    assert [site.key for site in second.unfinished] == ["site1.example"]
+    outcome = second.close().sites[0]
+    assert (outcome.status, outcome.publication.version, outcome.exploration) == ("published", 1, EXPLORATION)
+
+
+@pytest.mark.parametrize("sites", [3, IN_MEMORY + 2])
+def test_the_sites_of_a_report_are_the_same_in_memory_and_in_its_file(store, sites):
+    account = account_of(store, sites)
+    for site in account.sites[1:]:
+        publish(account, site)
+    report = account.close()
+    read = read_report(store, report.run_id)
+    assert isinstance(report.sites, tuple) == (sites == 3)
+    assert len(report.sites) == sites
+    assert [site.site for site in read.sites] == [site.site for site in report.sites]
+    assert report.sites[-1] == read.sites[-1]
+    assert [site.status for site in report.sites[:2]] == ["interrupted", "published"]
+    assert read.model_dump(mode="json") == report.model_dump(mode="json")
+    assert read_head(store, report.run_id).totals == report.totals
+    with pytest.raises(IndexError):
+        report.sites[sites]
+
+
+def test_reports_of_earlier_versions_can_be_read(store):
+    report = close(store, None, UNREACHABLE)
+    known = report.model_dump(mode="json")
+    for name in ("findings", "calls", "work", "stopped_by", "unfinished"):
+        del known[name]
+    store.write_run(report.run_id, "report.json", json.dumps(known, indent=2).encode())
+    read = read_report(store, report.run_id)
+    assert (read.totals, read.exit_code, read.sites) == (report.totals, report.exit_code, report.sites)
+
+
+def test_outcomes_that_the_ledger_did_not_take_are_in_the_report_all_the_same(store, monkeypatch):
+    account = account_of(store, 2)
+    full = Future()
+    full.set_exception(StoreError("full"))
+    monkeypatch.setattr(account._ledger, "finish", lambda *_, **__: full)
+    publish(account, account.sites[0])
+    report = account.close()
+    assert [site.status for site in report.sites] == ["published", "interrupted"]
+    assert report.unfinished == 2

@@ -19,7 +19,7 @@ app = typer.Typer(
 
 #: Modules of `waygraph.cli` in the order in which help lists their commands.
 COMMAND_MODULES = (
-    "index", "login", "ask", "teleport", "sites", "store", "refresh", "history", "store_care", "gc", "reencode",
+    "index", "runs", "login", "ask", "teleport", "sites", "store", "refresh", "history", "store_care", "gc", "reencode",
     "serve", "mcp", "keys", "doctor", "demo",
 )  # fmt: skip
 

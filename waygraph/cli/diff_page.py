@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pipeline.jobs.html_page import inlined, page, table
 
 if TYPE_CHECKING:
     from index.graph.diff import MapDiff, StateChange
@@ -22,11 +23,9 @@ _TITLES = {
     "moved": "States with another id",
 }
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; } td, th { padding: .2rem .8rem .2rem 0; text-align: left; vertical-align: top; }
 section.state { border-top: 1px solid #ddd; padding: .8rem 0; } .pair { display: flex; gap: 1rem; }
-figure { margin: 0; flex: 1; min-width: 0; } img { width: 100%; border: 1px solid #ccc; } figcaption { color: #666; }
-ins { background: #d9f2d9; text-decoration: none; } del { background: #f7d9d9; } code { color: #666; }
+figure { flex: 1; } img { width: 100%; border: 1px solid #ccc; }
+ins { background: #d9f2d9; text-decoration: none; } del { background: #f7d9d9; }
 """
 
 
@@ -38,20 +37,14 @@ def diff_page(diff: MapDiff, old: MapVersion, new: MapVersion, picture: Callable
     picture : gives a screenshot (JPEG) by content hash, or nothing when it is lost.
     """
     title = f"{old.manifest.site}: version {old.manifest.version} to {new.manifest.version}"
-    body = "".join(_body(diff, old, new, picture))
-    policy = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{_STYLE}</style>'
-        f"<h1>{escape(title)}</h1>{body}</html>\n"
-    )
+    return page(title, "".join(_body(diff, old, new, picture)), style=_STYLE)
 
 
 def _body(diff: MapDiff, old: MapVersion, new: MapVersion, picture: Callable[[str], bytes | None]) -> Iterator[str]:
     yield f"<p>Published {escape(old.manifest.created)} and {escape(new.manifest.created)}.</p>"
     counts = diff.counts()
     verdicts = sorted({*counts["states"], *counts["edges"]})
-    yield _table(
+    yield table(
         ["", "states", "edges"],
         [[verdict, counts["states"].get(verdict, 0), counts["edges"].get(verdict, 0)] for verdict in verdicts],
     )
@@ -75,12 +68,12 @@ def _body(diff: MapDiff, old: MapVersion, new: MapVersion, picture: Callable[[st
                 _url(old, was.target) if was else "",
                 _url(new, now.target) if now else "",
             ])  # fmt: skip
-        yield _table(["", "action", "on", "led to", "leads to"], rows)
+        yield table(["", "action", "on", "led to", "leads to"], rows)
         yield _more(len(edges))
     if diff.broken:
         yield f"<h2>Paths that do not lead to their states any more ({len(diff.broken)})</h2>"
         rows = [[_url(old, node_id), str(edge.action)] for node_id, edge in diff.broken[:_LISTED]]
-        yield _table(["state", "broken at"], rows) + _more(len(diff.broken))
+        yield table(["state", "broken at"], rows) + _more(len(diff.broken))
 
 
 def _state(change: StateChange, old: MapVersion, new: MapVersion, picture: Callable[[str], bytes | None]) -> str:
@@ -106,20 +99,13 @@ def _figure(caption: str, version: MapVersion, node_id: str, picture: Callable[[
     content = picture(seen.screenshot) if seen is not None and seen.screenshot else None
     if content is None:
         return f"<figure><figcaption>{caption}: no picture</figcaption></figure>"
-    kind = "png" if content.startswith(b"\x89PNG") else "jpeg"
-    source = f"data:image/{kind};base64,{b64encode(content).decode()}"
-    return f'<figure><img src="{source}" alt="{caption}" loading="lazy"><figcaption>{caption}</figcaption></figure>'
+    image = f'<img src="{inlined(content)}" alt="{caption}" loading="lazy">'
+    return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
 def _url(version: MapVersion, node_id: str) -> str:
     node = version.graph.nodes.get(node_id)
     return node.url if node is not None else node_id
-
-
-def _table(headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    head = "".join(f"<th>{escape(header)}</th>" for header in headers)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
 
 
 def _more(count: int) -> str:

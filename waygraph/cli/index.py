@@ -22,6 +22,8 @@ from waygraph.cli.index_options import (
     HeaderOption,
     IdentityOption,
     MaxBytesOption,
+    MaxTotalSecondsOption,
+    MaxTotalStatesOption,
     ModeOption,
     PlaceholderOption,
     Preset,
@@ -123,6 +125,8 @@ def index_command(
     cookie_banners: BannersOption = None,
     submit_search: SearchOption = None,
     max_bytes: MaxBytesOption = None,
+    max_total_states: MaxTotalStatesOption = None,
+    max_total_seconds: MaxTotalSecondsOption = None,
     resume: ResumeOption = None,
     user_agent: Annotated[
         str | None, typer.Option("--user-agent", metavar="TEXT", help="Who to say we are.", show_default="the browser")
@@ -142,6 +146,7 @@ def index_command(
     """Explore websites and publish a map of each as soon as it is finished.
 
     A site that fails does not stop the others. Ctrl-C ends a run in order: what is published stays.
+    The same command goes on with a run that was stopped or killed (docs/runs.md); --fresh begins anew.
     A site that is mapped already gets a new version; readers see the old one until then.
 
     \b
@@ -155,7 +160,8 @@ def index_command(
     Passwords: others on this machine can see --basic-auth, --header and --proxy while it runs. Files
     and the environment are better: --basic-auth-file FILE, --header @FILE, and the variables
     WAYGRAPH_EXPLORE__BASIC_AUTH, WAYGRAPH_EXPLORE__HEADERS (JSON), WAYGRAPH_EXPLORE__PROXY.
-    Exit codes: 0 all published, 5 some failed, 130 interrupted; if all failed, what they failed of
+    Exit codes: 0 all published, 5 some failed, 11 the time or the states for this call are used up,
+    130 interrupted; if all failed, what they failed of
     (4 unreachable or forbidden, 6 no browser or weights, 7 store).
     """  # noqa: D301 - \b keeps the lines of an example together
     known = parse_placeholders(placeholder, existing(rules, "--rules"))
@@ -192,7 +198,12 @@ def index_command(
             },
             "capture": {"user_agent": user_agent, **_viewport(viewport)},
             "encode": {"encoder": encoder},
-            "jobs": {"sites_at_once": sites_at_once, "site_depths": site_depths},
+            "jobs": {
+                "sites_at_once": sites_at_once,
+                "site_depths": site_depths,
+                "max_total_states": max_total_states,
+                "max_total_seconds": max_total_seconds,
+            },
         }
     )
     wanted = named_sites(urls or [], sites, known)

@@ -127,6 +127,16 @@ ResumeOption = Annotated[
     bool | None,
     typer.Option("--resume/--fresh", help="Go on with an unfinished run, or begin anew.", show_default="resume"),
 ]
+MaxTotalStatesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-total-states", metavar="N", min=1, help="States of all sites together; then this call ends in order."
+    ),
+]
+MaxTotalSecondsOption = Annotated[
+    float | None,
+    typer.Option("--max-total-seconds", metavar="S", min=0.001, help="Time for this call; the next one goes on."),
+]
 BannersOption = Annotated[
     bool | None,
     typer.Option("--cookie-banners/--no-cookie-banners", help="Close cookie banners first.", show_default="yes"),

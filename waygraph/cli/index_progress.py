@@ -1,4 +1,4 @@
-"""How does a person follow a bulk run? One live table on a terminal, plain lines anywhere else."""
+"""How does a person follow a run? One live table on a terminal, plain lines elsewhere; many sites are one line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteEncoding, SiteFinished, SitePhase, SiteProgress
 from waygraph.cli.output import clean
+from waygraph.cli.run_tally import RunTally
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 #: Without a terminal, a line about a running site is written at most this often.
 _LINE_SECONDS = 5.0
+#: The same for the line about a run of many sites.
+_DASHBOARD_SECONDS = 10.0
+#: Of many sites, so many are named between two of those lines because they failed or are tried again.
+_NAMED = 10
 #: Finished sites that the live table still shows.
 _RECENT_SITES = 5
 
@@ -62,18 +67,44 @@ class _Row:
 
 
 class PlainLines:
-    """Writes a line when a site changes its phase, and now and then in between."""
+    """Writes a line when a site changes its phase, and now and then in between; of many sites, how far all are."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._rows: dict[str, _Row] = {}
+        self._tally = RunTally()
+        self._shown = time.monotonic()
+        self._named = 0
 
     def __call__(self, event: JobEvent) -> None:
         """Show an event."""
+        self._tally.take(event)
+        if isinstance(event, RunStarted):
+            self._line(_started_text(event))
+        elif self._tally.is_bulk:
+            self._count(event)
+        else:
+            self._tell(event)
+
+    def _count(self, event: JobEvent) -> None:
         match event:
-            case RunStarted(run_id=run, sites=sites, duplicates=duplicates):
-                left_out = f", {len(duplicates)} URL(s) left out as duplicates" if duplicates else ""
-                self._line(f"run {run}: {len(sites)} site(s){left_out}")
+            case Notice(text=text):
+                self._name(text)
+            case SiteFinished(outcome=outcome) if outcome.error:
+                self._name(f"{outcome.site}: {outcome_text(outcome)}")
+        if time.monotonic() - self._shown >= _DASHBOARD_SECONDS:
+            if self._named > _NAMED:
+                self._line(f"and {self._named - _NAMED:,} more such lines (the report names all failures)")
+            self._shown, self._named = time.monotonic(), 0
+            self._line(self._tally.line())
+
+    def _name(self, text: str) -> None:
+        self._named += 1
+        if self._named <= _NAMED:
+            self._line(text)
+
+    def _tell(self, event: JobEvent) -> None:
+        match event:
             case SitePhase(site=site, phase=phase, attempt=attempt):
                 if phase == "exploring":
                     self._rows[site] = _Row(site, phase)
@@ -106,18 +137,17 @@ class LiveTable:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._rows: dict[str, _Row] = {}
-        self._total = 0
         self._finished: list[_Row] = []
-        self._counts = {"published": 0, "unchanged": 0, "failed": 0, "interrupted": 0}
-        self._started = time.monotonic()
+        self._tally = RunTally()
+        self._named = 0
 
     def __call__(self, event: JobEvent) -> None:
         """Take in an event; the table is redrawn in its own time."""
+        self._tally.take(event)
         match event:
-            case RunStarted(sites=sites, duplicates=duplicates):
-                self._total = len(sites)
-                if duplicates:  # which they are is said at the end
-                    self._say(f"{len(duplicates)} URL(s) left out, their sites are already named")
+            case RunStarted(duplicates=duplicates):
+                if event.resumed or duplicates:  # which they are is said at the end
+                    self._say(_started_text(event))
             case SitePhase(site=site, phase="exploring"):
                 self._rows[site] = _Row(site, "exploring")
             case SitePhase(site=site, phase=phase):
@@ -133,12 +163,15 @@ class LiveTable:
                 self._say(text)
 
     def _close(self, outcome: SiteOutcome) -> None:
-        self._counts[outcome.status] += 1
         row = self._rows.pop(outcome.site, None) or _Row(outcome.site, outcome.status)
         row.phase = outcome.status
         self._finished = [*self._finished, row][-_RECENT_SITES:]
         if outcome.error:
-            self._say(f"{outcome.site}: {outcome_text(outcome)}")
+            self._named += 1
+            if self._named <= _NAMED or not self._tally.is_bulk:
+                self._say(f"{outcome.site}: {outcome_text(outcome)}")
+            elif self._named == _NAMED + 1:
+                self._say("Further sites that fail are counted, and named in the report.")
 
     def _say(self, text: str) -> None:
         self._console.print(clean(text, one_line=True))
@@ -148,13 +181,9 @@ class LiveTable:
         from rich.table import Table
         from rich.text import Text
 
-        done = sum(self._counts.values())
-        title = f"{done}/{self._total} sites, {time.monotonic() - self._started:.0f} s"
-        if not done and not self._rows:
+        title = self._tally.line()
+        if not self._tally.done and not self._rows:
             title += ", starting"
-        for status in ("failed", "interrupted"):
-            if self._counts[status]:
-                title += f", {self._counts[status]} {status}"
         table = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
         for name in ("site", "phase", "depth", "states", "edges", "states/s", "pending", "skipped", "failed"):
             table.add_column(name, justify="left" if name in {"site", "phase"} else "right", no_wrap=True)
@@ -165,6 +194,13 @@ class LiveTable:
             numbers = (p.depth, p.states, p.edges, f"{row.rate:.1f}", p.pending, p.skipped, p.failed) if p else ()
             table.add_row(Text(clean(row.site, one_line=True)), row.phase, *map(str, numbers))
         return table
+
+
+def _started_text(event: RunStarted) -> str:
+    left_out = f", {len(event.duplicates)} URL(s) left out as duplicates" if event.duplicates else ""
+    done = sum(event.done.values())
+    goes_on = f", goes on: {done:,} done, {len(event.sites) - done:,} left" if event.resumed else ""
+    return f"run {event.run_id}: {len(event.sites):,} site(s){left_out}{goes_on}"
 
 
 def _progress_text(row: _Row) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from waygraph.cli.index_progress import outcome_text
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A run of more sites is shown as one table; the details are in its report.
 _SITES_IN_DETAIL = 5
+#: And one of more sites by its failures, of which so many are shown.
+_SITES_IN_A_TABLE, _SHOWN_SITES = 200, 30
 #: So many failures of a site are shown.
 _SHOWN_FAILURES = 3
 _SHOWN_DUPLICATES = 10
@@ -38,8 +41,14 @@ def print_summary(
     if len(report.sites) <= _SITES_IN_DETAIL:
         for outcome in report.sites:
             _print_site(outcome)
+    elif len(report.sites) <= _SITES_IN_A_TABLE:
+        _print_table(report.sites)
     else:
-        _print_table(report)
+        _print_failures(report)
+    _print_end(report)
+
+
+def _print_end(report: RunReport) -> None:
     for url in report.duplicates[:_SHOWN_DUPLICATES]:
         say(f"left out, its site is already named: {url}")
     if len(report.duplicates) > _SHOWN_DUPLICATES:
@@ -49,7 +58,9 @@ def print_summary(
         f"{totals.published} of {totals.sites} site(s) published, {totals.states} states and {totals.edges} edges "
         f"in {report.seconds:.1f} s{', interrupted' if report.interrupted else ''}."
     )
-    say(f"Report: {report.location}")
+    if report.unfinished:
+        say(f"The same command goes on with the {report.unfinished} site(s) that are left.")
+    say(f"Report: {report.location}, for people: report.html beside it")
     if published := next((s for s in report.sites if s.status == "published"), None):
         option = "" if report.store == "maps" else f" --store {report.store}"
         say("Try next:")
@@ -57,7 +68,18 @@ def print_summary(
         say(f"  waygraph show{option} {published.site}")
 
 
-def _print_table(report: RunReport) -> None:
+def _print_failures(report: RunReport) -> None:
+    """Of many sites, why some failed, and the first of them."""
+    for reason in report.findings.errors:
+        say(f"{reason.count:,} failed: {reason.reason}, such as: {reason.example}")
+    failed = list(islice((outcome for outcome in report.sites if outcome.error), _SHOWN_SITES))
+    if failed:
+        _print_table(failed)
+    if (more := report.totals.failed - len(failed)) > 0:
+        say(f"and {more:,} more that failed (the report names all)")
+
+
+def _print_table(sites: Iterable[SiteOutcome]) -> None:
     rows = [
         (
             outcome.site,
@@ -67,7 +89,7 @@ def _print_table(report: RunReport) -> None:
             f"{outcome.seconds:.1f}",
             outcome.error.message if outcome.error else "partial" if found and found.partial else "",
         )
-        for outcome in report.sites
+        for outcome in sites
     ]
     print_table(("site", "outcome", "states", "edges", "seconds", ""), rows, right=("states", "edges", "seconds"))
 

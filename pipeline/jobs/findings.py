@@ -1,0 +1,185 @@
+"""What are the outcomes of many sites together? One pass over them, in memory that grows by a few numbers a site."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pipeline.jobs.report import (
+    DepthFindings,
+    Exploration,
+    Findings,
+    Publication,
+    Quartiles,
+    Reason,
+    SiteOutcome,
+    Totals,
+)
+
+#: So many reasons of a kind are named, the most frequent; the rest is one line.
+_NAMED = 40
+#: Different reasons that are told apart at most: pages may make up any number of them.
+_KNOWN = 5_000
+_LONGEST = 300
+OTHERS = "others"
+
+
+@dataclass(slots=True)
+class _Reasons:
+    counts: Counter[str] = field(default_factory=Counter)
+    sites: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, reason: str, count: int, example: str) -> None:
+        if not count:
+            return
+        name = reason[:_LONGEST]
+        if name not in self.counts and len(self.counts) >= _KNOWN:
+            name = OTHERS
+        self.counts[name] += count
+        self.sites[name] += 1
+        self.examples.setdefault(name, example[:_LONGEST])
+
+    def most_common(self) -> tuple[Reason, ...]:
+        ranked = sorted(self.counts.items(), key=lambda item: (item[0] == OTHERS, -item[1], item[0]))
+        named = [
+            Reason(reason=name, count=count, sites=self.sites[name], example=self.examples[name])
+            for name, count in ranked[:_NAMED]
+        ]
+        if rest := ranked[_NAMED:]:
+            sites = sum(self.sites[name] for name, _ in rest)
+            named.append(Reason(reason=OTHERS, count=sum(count for _, count in rest), sites=sites))
+        return tuple(named)
+
+
+@dataclass(slots=True)
+class _Depth:
+    states: int = 0
+    activations: int = 0
+    seconds: float = 0.0
+    sites: int = 0
+    velocities: array[float] = field(default_factory=lambda: array("d"))
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.statuses: Counter[str] = Counter()
+        self.edges = self.states = self.retried = self.encoded = self.reused = self.without_vectors = 0
+        self.codes: set[int] = set()
+        self.depths: dict[int, _Depth] = {}
+        self.states_each, self.seconds_each = array("d"), array("d")
+        self.errors, self.stopped, self.skipped, self.failed = _Reasons(), _Reasons(), _Reasons(), _Reasons()
+
+    def add(self, site: SiteOutcome) -> None:
+        self.statuses[site.status] += 1
+        self.retried += site.attempts > 1
+        if site.seconds:
+            self.seconds_each.append(site.seconds)
+        if site.error is not None:
+            self.codes.add(site.error.exit_code)
+            self.errors.add(site.error.type, 1, site.error.message)
+        if site.exploration is not None:
+            self._explored(site.site, site.exploration)
+            self.edges += site.exploration.edges if site.status == "published" else 0
+        if site.publication is not None:
+            self._published(site.publication)
+
+    def _explored(self, site: str, found: Exploration) -> None:
+        for row in found.depths:
+            depth = self.depths.setdefault(row.depth, _Depth())
+            depth.states += row.states
+            depth.activations += row.activations
+            depth.seconds += row.seconds
+            depth.sites += 1
+            if row.seconds > 0:
+                depth.velocities.append(row.states_per_minute)
+        if found.partial:
+            self.stopped.add(found.stopped_by or "unknown", 1, site)
+        for reason, count in found.skipped.items():
+            self.skipped.add(reason, count, site)
+        for reason, count in found.failed.items():
+            self.failed.add(reason, count, site)
+
+    def _published(self, made: Publication) -> None:
+        self.states += made.states
+        self.states_each.append(made.states)
+        self.encoded += made.encoded
+        self.reused += made.reused
+        self.without_vectors += made.without_vectors
+
+    def findings(self) -> Findings:
+        return Findings(
+            totals=Totals(sites=self.statuses.total(), states=self.states, edges=self.edges, **self.statuses),
+            error_codes=tuple(sorted(self.codes)),
+            depths=tuple(
+                DepthFindings(
+                    depth=number,
+                    sites=depth.sites,
+                    states=depth.states,
+                    activations=depth.activations,
+                    seconds=round(depth.seconds, 3),
+                    velocity=quartiles(depth.velocities) or _NOTHING,
+                )
+                for number, depth in sorted(self.depths.items())
+            ),
+            states_per_site=quartiles(self.states_each),
+            states_histogram=histogram(self.states_each),
+            seconds_per_site=quartiles(self.seconds_each),
+            seconds_histogram=histogram(self.seconds_each),
+            errors=self.errors.most_common(),
+            stopped=self.stopped.most_common(),
+            skipped=self.skipped.most_common(),
+            failed=self.failed.most_common(),
+            retried=self.retried,
+            encoded=self.encoded,
+            reused=self.reused,
+            without_vectors=self.without_vectors,
+        )
+
+
+_NOTHING = Quartiles(least=0, lower=0, median=0, upper=0, most=0, total=0, count=0)
+
+
+def findings_of(sites: Iterable[SiteOutcome]) -> Findings:
+    """Count the outcomes of sites."""
+    count = _Count()
+    for site in sites:
+        count.add(site)
+    return count.findings()
+
+
+def quartiles(numbers: Iterable[float]) -> Quartiles | None:
+    """How numbers are spread, by linear interpolation between them; nothing when there are none.
+
+    >>> found = quartiles([4, 1, 2, 3, 5])
+    >>> found.least, found.lower, found.median, found.upper, found.most, found.total
+    (1.0, 2.0, 3.0, 4.0, 5.0, 15.0)
+    """
+    ranked = sorted(numbers)
+    if not ranked:
+        return None
+
+    def at(share: float) -> float:
+        place = share * (len(ranked) - 1)
+        below = int(place)
+        above = min(below + 1, len(ranked) - 1)
+        return round(ranked[below] + (place - below) * (ranked[above] - ranked[below]), 3)
+
+    return Quartiles(
+        least=at(0), lower=at(0.25), median=at(0.5), upper=at(0.75), most=at(1), total=round(sum(ranked), 3),
+        count=len(ranked),
+    )  # fmt: skip
+
+
+def histogram(numbers: Iterable[float]) -> tuple[tuple[int, int], ...]:
+    """By power of two, without gaps: how many numbers are at least that and less than twice that. Below 1 counts as 0.
+
+    >>> histogram([0.2, 1, 2, 3, 9])
+    ((0, 1), (1, 1), (2, 2), (4, 0), (8, 1))
+    """
+    bins = Counter(int(number).bit_length() for number in numbers)
+    if not bins:
+        return ()
+    return tuple((2**bits // 2, bins[bits]) for bits in range(min(bins), max(bins) + 1))
