@@ -91,6 +91,7 @@ class Account:
         self._store = store
         self._clock = time.monotonic()
         self._phases: dict[str, float] = {}
+        self._last_error: tuple[WaygraphError, ErrorRecord] | None = None
         self._counts: Counter[str] = Counter(site.status for site in self.sites if site.status is not None)
         self._unfinished = len(self.sites) - self._counts.total()
         self.completed = asyncio.Event()
@@ -194,24 +195,21 @@ class Account:
         site.status = status
         self._counts[status] += 1
         self._unfinished -= 1
-        if error is not None and error.__cause__ is not None:
-            text = "".join(traceback.format_exception(error))
-            self._store.write_run(self.run_id, f"error-{site.key.replace(':', '_')}.txt", text.encode())
-        outcome = self._outcome(site, status, publication, error)
+        outcome = self._outcome(site, status, publication, None if error is None else self._recorded(error, site))
         site.exploration = None
         self.budget.forget(site.key)
-        site.outcome = outcome
+        site.outcome = outcome if site.attempts or error is not None else None  # else there is nothing to remember
         if settled and status != "interrupted":
             written = self._ledger.finish(site.position, outcome, failures=site.failures)
             written.add_done_callback(lambda write: _let_go(site, write))
-        self._tell()
-        self.emit(SiteFinished(outcome))
         if not self._unfinished:
             self.completed.set()
+        self._tell()
+        self.emit(SiteFinished(outcome))
 
     @staticmethod
     def _outcome(
-        site: SiteRun, status: SiteStatus, publication: Publication | None, error: WaygraphError | None
+        site: SiteRun, status: SiteStatus, publication: Publication | None, error: ErrorRecord | None
     ) -> SiteOutcome:
         return SiteOutcome(
             site=site.key,
@@ -221,8 +219,18 @@ class Account:
             seconds=round(time.monotonic() - site.started, 3) if site.started else 0.0,
             exploration=site.exploration,
             publication=publication,
-            error=None if error is None else ErrorRecord.of(error),
+            error=error,
         )
+
+    def _recorded(self, error: WaygraphError, site: SiteRun) -> ErrorRecord:
+        """What reports say of an error; what nobody foresaw leaves its traceback. One that fails all is told once."""
+        if self._last_error is not None and self._last_error[0] is error:
+            return self._last_error[1]
+        if error.__cause__ is not None:
+            text = "".join(traceback.format_exception(error))
+            self._store.write_run(self.run_id, f"error-{site.key.replace(':', '_')}.txt", text.encode())
+        self._last_error = error, ErrorRecord.of(error)
+        return self._last_error[1]
 
     def give_up(self, error: WaygraphError) -> None:
         """Fail every site that is not finished, for a reason that concerns all of them; the next call tries them."""
@@ -240,7 +248,7 @@ class Account:
         finished = False
         try:
             self._ledger.flush()
-            unsettled = sum(site.outcome is not None for site in self.sites)
+            unsettled = len(self.sites) - self._ledger.settled()
             report = self._report(unsettled)
             write_report(self._store, report, self._outcomes())
             report = report.model_copy(update={"sites": stored_sites(self._store, report)})
@@ -275,12 +283,11 @@ class Account:
         settled = self._ledger.outcomes()
         position, known = next(settled, (len(self.sites), None))
         for site in self.sites:
-            if site.outcome is not None:
-                yield site.outcome
             if site.position == position and known is not None:
-                if site.outcome is None:
-                    yield known
+                yield known
                 position, known = next(settled, (len(self.sites), None))
+            else:
+                yield site.outcome or self._outcome(site, "interrupted", None, None)
 
     def _tell(self, *, now: bool = False) -> None:
         self._ledger.tell({**self._counts, "left": self._unfinished}, now=now)

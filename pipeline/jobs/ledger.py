@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from pipeline.explore.journal_file import Damaged, JournalFile, Lease, Statement
 from pipeline.jobs.manifest import FORMAT, RunManifest
 from pipeline.jobs.report import Call, Exploration, SiteOutcome, SiteStatus
 from pipeline.jobs.sites import SiteTask
+from waygraph.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +106,7 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise not_usable(path, error) from error
+        _prune(folder, path)
         lease = Lease.take(path.with_name(f"{path.name}.lock"), "A run of these sites with these settings")
         try:
             if path.exists():
@@ -157,6 +158,11 @@ class Ledger:
             "SELECT position, outcome FROM sites WHERE outcome NOT NULL AND position > ? ORDER BY 1 LIMIT ?"
         ):
             yield position, SiteOutcome.model_validate_json(zlib.decompress(outcome))
+
+    def settled(self) -> int:
+        """How many sites have an outcome, for good."""
+        ((count,),) = self._file.read("SELECT count(*) FROM sites WHERE outcome NOT NULL")
+        return int(count)
 
     def exploration(self, position: int) -> Exploration | None:
         """The account of exploring a site that has no outcome yet, once it was explored."""
@@ -259,6 +265,28 @@ def unfinished_runs(folder: Path) -> list[tuple[RunStatus, bool]]:
     return sorted(found, key=lambda each: each[0].manifest.run_id, reverse=True)
 
 
+def _prune(folder: Path, ours: Path) -> None:
+    """Remove what nobody can go on with any more."""
+    for path in folder.glob("*.sqlite"):
+        if path == ours or _age_seconds(path) <= RESUMABLE_SECONDS:
+            continue
+        try:
+            lease = Lease.take(path.with_name(f"{path.name}.lock"), "This run")
+            try:
+                remove(path)
+                _status_path(path).unlink(missing_ok=True)
+            finally:
+                lease.release()
+        except StoreError as error:
+            log.warning("ledger/not_removed %s: %s", path, error.message)
+
+
+def _age_seconds(path: Path) -> float:
+    """Since something was written to a database, to its log as well."""
+    files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
+    return time.time() - max((file.stat().st_mtime for file in files), default=0.0)
+
+
 def _status_path(ledger: Path) -> Path:
     return ledger.with_name(f"{ledger.stem}.status.json")
 
@@ -278,7 +306,7 @@ def _reopen(path: Path) -> tuple[JournalFile, RunManifest] | str:
     """An existing file and its manifest, or why it is of no use."""
     file = None
     try:
-        age = time.time() - max(os.stat(each).st_mtime for each in (path, *path.parent.glob(f"{path.name}-wal")))  # noqa: PTH116
+        age = _age_seconds(path)
         if age > RESUMABLE_SECONDS:
             return f"nobody went on with it for {age / 86_400:.0f} days"
         file = JournalFile(path, _SCHEMA)

@@ -227,6 +227,14 @@ def test_a_run_that_nobody_went_on_with_for_long_is_begun_anew(store):
     assert account_of(store, 2).run_id != run
 
 
+def test_a_run_that_nobody_can_go_on_with_any_more_leaves_nothing_behind(store):
+    account_of(store, 2).close()
+    for file in ledgers(store.location).glob("*.sqlite*"):
+        os.utime(file, (0, 0))
+    other = account_of(store, 3)
+    assert {file.name.partition(".")[0] for file in ledgers(store.location).iterdir()} == {other._ledger.manifest.key}
+
+
 def test_a_ledger_that_cannot_be_read_is_set_aside(store):
     account = account_of(store, 2)
     publish(account, account.sites[0])

@@ -181,7 +181,9 @@ def _print(report: RunReport, found: dict[str, Any]) -> None:
     for outcome in report.sites:
         if outcome.error and outcome.error.hint:
             say(f"{outcome.site}: hint: {outcome.error.hint}")
-    say(f"Report: {Path(report.store) / 'runs' / report.run_id / 'report.json'}")
+    if report.unfinished:
+        say(f"The same command goes on with the {report.unfinished} site(s) that are left.")
+    say(f"Report: {report.location}, for people: report.html beside it")
 
 
 def _counted(counts: dict[str, int]) -> str:
