@@ -70,16 +70,19 @@ def _account(
 ) -> Account:
     """The books of the run that is asked for: those of an unfinished one, or new ones."""
     manifest = new_manifest(plan.tasks, settings, work)
-    ledger = Ledger.open(ledgers(settings.store), manifest, plan.tasks, resume=resume)
-    try:
-        if not ledger.resumed:
-            store.write_run(manifest.run_id, MANIFEST_NAME, manifest.model_dump_json(indent=2).encode())
-        budget = Budget(settings.jobs)
-        account = Account(ledger, store, duplicates=plan.duplicates, budget=budget, on_event=on_event)
-        account.recover()
-    except BaseException:
-        ledger.close(finished=False)
-        raise
+    with _interruptible(raises=False) as interrupted:  # who interrupts this gets a report as well
+        ledger = Ledger.open(ledgers(settings.store), manifest, plan.tasks, resume=resume)
+        try:
+            if not ledger.resumed:
+                store.write_run(manifest.run_id, MANIFEST_NAME, manifest.model_dump_json(indent=2).encode())
+            budget = Budget(settings.jobs)
+            account = Account(ledger, store, duplicates=plan.duplicates, budget=budget, on_event=on_event)
+            account.recover()
+        except BaseException:
+            ledger.close(finished=False)
+            raise
+        if interrupted.is_set():
+            account.stopped_by = "signal"
     return account
 
 
@@ -92,10 +95,12 @@ def on_ray(account: Account, work: Callable[[Cluster], Execute]) -> RunReport:
 
     """
     try:
-        if not account.completed.is_set():  # else an earlier call had done everything but report on it
+        # Everything may be done, but for the report: by an earlier call.
+        if not (account.completed.is_set() or account.interrupted):
             with _interruptible() as interrupted, ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
-                account.stopped_by = "signal" if interrupted.is_set() else ""
-                if not account.interrupted:
+                if interrupted.is_set():
+                    account.stopped_by = "signal"
+                else:
                     asyncio.run(_until_stopped(account, cluster, work))
     except KeyboardInterrupt:
         account.stopped_by = "signal"  # while Ray was starting or ending
@@ -128,8 +133,8 @@ def _ray_ended(account: Account, loop: asyncio.AbstractEventLoop, private: Priva
 
 
 @contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """Outside the event loop SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt.
+def _interruptible(*, raises: bool = True) -> Iterator[threading.Event]:
+    """Outside the event loop SIGTERM does what Ctrl-C does: it raises KeyboardInterrupt, unless it is only to be noted.
 
     Extension modules swallow that when it comes in the middle of their import, so the event that is given says it too.
     """
@@ -140,7 +145,8 @@ def _interruptible() -> Iterator[threading.Event]:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         interrupted.set()
-        raise KeyboardInterrupt
+        if raises:
+            raise KeyboardInterrupt
 
     before = {number: signal.signal(number, interrupt) for number in _SIGNALS}
     try:

@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 from concurrent.futures import Future
 
 import pytest
 
 from index.store import Store
+from pipeline.jobs import run_index
 from pipeline.jobs.account import Account
 from pipeline.jobs.budget import Budget
 from pipeline.jobs.events import RunStarted, SiteFinished, SitePhase
@@ -311,3 +313,15 @@ def test_outcomes_that_the_ledger_did_not_take_are_in_the_report_all_the_same(st
     report = account.close()
     assert [site.status for site in report.sites] == ["published", "interrupted"]
     assert report.unfinished == 2
+
+
+def test_who_interrupts_a_run_before_anything_is_started_gets_a_report_and_can_go_on(store):
+    def interrupt(event):
+        if isinstance(event, RunStarted):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    settings = Settings(store=store.location)
+    reports = [run_index(["http://a.example/"], settings=settings, on_event=interrupt) for _ in range(2)]
+    assert [(report.exit_code, report.stopped_by, report.unfinished) for report in reports] == [(130, "signal", 1)] * 2
+    assert reports[0].run_id == reports[1].run_id
+    assert b"left unfinished" in store.read_run(reports[0].run_id, "report.html")
