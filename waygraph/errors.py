@@ -158,6 +158,12 @@ class PublishConflict(StoreError):
     http_status, slug, title = 409, "publish-conflict", "Publish conflict"
 
 
+class InUse(StoreError):
+    """Another process is at this very exploration or run."""
+
+    http_status, slug, title = 409, "in-use", "In use"
+
+
 class EncoderMismatch(WaygraphError):
     """The index was made by another encoder (or other settings of it) than the one that encodes the query."""
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from waygraph.errors import StoreError
+from waygraph.errors import InUse, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +62,10 @@ class Lease:
 
         Raises
         ------
+        InUse
+            When another process holds it; the message says which.
         StoreError
-            When another process holds it (the message says which), or it cannot be written.
+            When it cannot be written.
         """
         try:
             while True:
@@ -78,7 +80,7 @@ class Lease:
                 except BlockingIOError:
                     holder = os.pread(descriptor, 300, 0).decode(errors="replace").strip() or "another process"
                     os.close(descriptor)
-                    raise StoreError(
+                    raise InUse(
                         f"{what} is under way already, in {holder} (lock file {path}).",
                         hint="Wait until it has ended, or stop it: what it found is kept.",
                     ) from None

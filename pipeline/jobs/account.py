@@ -166,9 +166,9 @@ class Account:
         """A try failed, and there will be another one."""
         self._ledger.failed(site.position, site.failures)
 
-    def notice(self, text: str) -> None:
-        """Tell people something."""
-        self.emit(Notice(text))
+    def notice(self, text: str, *, site: str = "") -> None:
+        """Tell people something, of one site or of the run."""
+        self.emit(Notice(text, site))
 
     def mark(self, phase: str, *, since: float | None = None) -> None:
         """Note how long a phase took, from `since` (monotonic clock) or from the start of the run until now."""

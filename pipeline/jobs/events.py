@@ -62,6 +62,8 @@ class Notice:
     """Something a person would want to know: a retry, a lack of CPUs, a slow stop."""
 
     text: str
+    site: str = ""
+    """The one that it is about, if it is about one: of many sites, not everything is shown."""
 
 
 JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteFinished | Notice

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayError, RayTaskError, WorkerCrashedError
 
-from waygraph.errors import BrowserFailure, EnvironmentMissing, LoggedOut, NewerSchema, StoreError, WaygraphError
+from waygraph.errors import BrowserFailure, EnvironmentMissing, InUse, LoggedOut, NewerSchema, StoreError, WaygraphError
 
 
 class WorkerLost(WaygraphError):
@@ -47,6 +47,7 @@ POLICIES: Mapping[type[WaygraphError], Policy] = {
     WorkerLost: Policy("at once", settled=True),
     BrowserFailure: Policy("at once", settled=True),
     StoreError: Policy("later", settled=False),  # full, refused, another writer was faster
+    InUse: Policy("never", settled=False),
     NewerSchema: Policy("never", settled=False),
     EnvironmentMissing: Policy("never", settled=False),  # no browser, no weights: the same for all sites
     EncoderLost: Policy("never", settled=False),

@@ -97,8 +97,10 @@ class Ledger:
 
         Raises
         ------
+        InUse
+            When another process is at this run.
         StoreError
-            When another process is at this run, or the folder cannot be used.
+            When the folder cannot be used.
 
         """
         path = folder / f"{manifest.key}.sqlite"

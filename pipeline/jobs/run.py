@@ -192,10 +192,11 @@ class Run:
             return False
         self._account.failed(site)
         if policy.again == "at once":
-            self._account.notice(f"{site.key}: trying again. {failure.message}")
+            self._account.notice(f"{site.key}: trying again. {failure.message}", site=site.key)
             return True
         pause = pause_before(failure, site.failures)
-        self._account.notice(f"{site.key}: trying again in {pause:.0f} s at the earliest. {failure.message}")
+        later = f"{site.key}: trying again in {pause:.0f} s at the earliest. {failure.message}"
+        self._account.notice(later, site=site.key)
         self._lineup.put(site, pause_seconds=pause)
         return False
 

@@ -18,7 +18,7 @@ from pipeline.jobs.report import Exploration, Publication
 from pipeline.jobs.report_file import IN_MEMORY, read_head, read_report
 from pipeline.jobs.sites import plan_sites
 from tests import picture_map
-from waygraph.errors import BrowserFailure, BrowserMissing, RobotsForbidden, SiteUnreachable, StoreError
+from waygraph.errors import BrowserFailure, BrowserMissing, InUse, RobotsForbidden, SiteUnreachable, StoreError
 from waygraph.settings import Settings
 
 EXPLORATION = Exploration(
@@ -215,7 +215,7 @@ def test_settings_that_shape_no_map_do_not_make_another_run(store):
 
 def test_a_run_that_somebody_is_at_is_refused(store):
     account = account_of(store, 2)
-    with pytest.raises(StoreError, match="under way already"):
+    with pytest.raises(InUse, match="under way already"):
         account_of(store, 2)
     account.close()
 

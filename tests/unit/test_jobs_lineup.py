@@ -12,6 +12,7 @@ from pipeline.jobs.failures import POLICIES, EncoderLost, Policy, WorkerLost, pa
 from pipeline.jobs.lineup import Lineup, domain_of
 from waygraph.errors import (
     BrowserFailure,
+    InUse,
     NewerSchema,
     PublishConflict,
     RobotsForbidden,
@@ -135,6 +136,7 @@ def test_no_site_is_lost_or_doubled_and_the_least_busy_domain_is_next(given_name
         (RobotsForbidden("robots.txt"), Policy("never", settled=True)),
         (StoreError("full"), Policy("later", settled=False)),
         (PublishConflict("another was first"), Policy("later", settled=False)),
+        (InUse("somebody is at it"), Policy("never", settled=False)),
         (NewerSchema("newer"), Policy("never", settled=False)),
         (WeightsMissing("none"), Policy("never", settled=False)),
         (EncoderLost("out of memory"), Policy("never", settled=False)),

@@ -235,9 +235,11 @@ def test_many_sites_are_a_few_lines(monkeypatch):
     for number in range(2_000):
         clock.now += 0.1
         lines(SitePhase(f"site{number}.example", "exploring", 1))
-        lines(Notice("trying again"))
+        lines(Notice("trying again", f"site{number}.example"))
         lines(SiteFinished(failed(number) if number % 2 else published(number)))
+    lines(Notice("Stopping."))
     written = stream.getvalue().splitlines()
+    assert written[-1] == "Stopping."
     assert len(written) < 300
     assert any(line.startswith("1,00") and "of 2,000 sites" in line for line in written)
     assert any("more such lines" in line for line in written)

@@ -88,8 +88,8 @@ class PlainLines:
 
     def _count(self, event: JobEvent) -> None:
         match event:
-            case Notice(text=text):
-                self._name(text)
+            case Notice(text=text, site=site):
+                self._name(text) if site else self._line(text)
             case SiteFinished(outcome=outcome) if outcome.error:
                 self._name(f"{outcome.site}: {outcome_text(outcome)}")
         if time.monotonic() - self._shown >= _DASHBOARD_SECONDS:
@@ -159,19 +159,23 @@ class LiveTable:
                     row.update(progress)
             case SiteFinished(outcome=outcome):
                 self._close(outcome)
-            case Notice(text=text):
-                self._say(text)
+            case Notice(text=text, site=site):
+                self._name(text) if site else self._say(text)
 
     def _close(self, outcome: SiteOutcome) -> None:
         row = self._rows.pop(outcome.site, None) or _Row(outcome.site, outcome.status)
         row.phase = outcome.status
         self._finished = [*self._finished, row][-_RECENT_SITES:]
         if outcome.error:
-            self._named += 1
-            if self._named <= _NAMED or not self._tally.is_bulk:
-                self._say(f"{outcome.site}: {outcome_text(outcome)}")
-            elif self._named == _NAMED + 1:
-                self._say("Further sites that fail are counted, and named in the report.")
+            self._name(f"{outcome.site}: {outcome_text(outcome)}")
+
+    def _name(self, text: str) -> None:
+        """Say something about one site; of many sites, of the first ones only."""
+        self._named += 1
+        if self._named <= _NAMED or not self._tally.is_bulk:
+            self._say(text)
+        elif self._named == _NAMED + 1:
+            self._say("What goes wrong with further sites is counted, and told in the report.")
 
     def _say(self, text: str) -> None:
         self._console.print(clean(text, one_line=True))
