@@ -278,7 +278,7 @@ class Journal:
         return unpack(rows[0][0], tuple[int, int]) if rows else (0, 0)
 
     def _damaged(self, error: Exception) -> StoreError:
-        return StoreError(f"The journal {self._path} is damaged: {error}.", hint="Begin anew with --no-resume.")
+        return StoreError(f"The journal {self._path} is damaged: {error}.", hint="Begin anew with --fresh.")
 
 
 def _begin(path: Path, terms: Mapping[str, str]) -> JournalFile:

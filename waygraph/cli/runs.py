@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pipeline.jobs.ledger import RunStatus
 
 _DEFAULT_LIMIT = 20
+_COLUMNS = ("run", "work", "state", "sites", "published", "failed", "left", "states")
 
 
 def runs_command(
@@ -70,8 +71,7 @@ def _list(store: Store, location: str, limit: int, *, as_json: bool) -> None:
     if not rows:
         say("There was no run yet. Start one: waygraph index https://example.org")
         return
-    columns = ("run", "work", "state", "sites", "published", "failed", "left", "states")
-    print_table(columns, [[row[name] for name in columns] for row in rows], right=columns[3:])
+    print_table(_COLUMNS, [[row[name] for name in _COLUMNS] for row in rows], right=_COLUMNS[3:])
     if len(names) > limit:
         say(f"and {len(names) - limit} older ones (--limit)")
 
@@ -100,14 +100,13 @@ def _ended(store: Store, run: str) -> dict[str, Any]:
     try:
         report = read_head(store, run)
     except NotFound:
-        row = {"run": run, "work": "", "state": "no report", "started": "", "updated": "", "sites": ""}
+        row: dict[str, Any] = dict.fromkeys((*_COLUMNS, "started", "updated"), "")
+        row |= {"run": run, "state": "no report"}
         try:
             manifest = RunManifest.model_validate_json(store.read_run(run, MANIFEST_NAME))
-        except (NotFound, ValueError):
-            manifest = None
-        if manifest is not None:
-            row |= {"work": manifest.work, "started": manifest.started, "sites": manifest.sites}
-        return row | dict.fromkeys(("published", "failed", "left", "states"), "")
+        except (NotFound, ValueError):  # a run of an earlier version, or one whose manifest is damaged
+            return row
+        return row | {"work": manifest.work, "started": manifest.started, "sites": manifest.sites}
     totals = report.totals
     return {
         "run": run,
