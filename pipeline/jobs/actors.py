@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
+import threading
+from collections.abc import Collection
 from typing import Any, Literal
 
 import ray
@@ -19,6 +24,7 @@ def start_actor(
     concurrency: int,
     gpus: float = 0,
     placement: Literal["DEFAULT", "SPREAD"] = "DEFAULT",
+    avoided: Collection[str] = (),
 ) -> Actor:
     """Start an actor of class `kind`. When it dies it stays dead: whoever started it knows what was lost.
 
@@ -30,6 +36,7 @@ def start_actor(
     gpus : GPUs it reserves, whole ones or a share of one; it sees no others.
     concurrency : calls that run at once, in threads or (when it has async methods) in one event loop.
     placement : `SPREAD` to use all machines alike.
+    avoided : ids of machines that it must not run on.
 
     """
     return (
@@ -39,14 +46,25 @@ def start_actor(
             num_gpus=gpus,
             max_concurrency=concurrency,
             scheduling_strategy=placement,
+            label_selector={"ray.io/node-id": f"!in({','.join(avoided)})"} if avoided else None,
         )
         .remote(*arguments)
     )
 
 
-def cluster_gpus() -> float:
-    """GPUs of the connected cluster, whoever uses them."""
-    return float(ray.cluster_resources().get("GPU", 0.0))  # type: ignore[no-untyped-call]
+def end_with_ray() -> None:
+    """End this process as soon as Ray's daemon on its machine, which is its parent, has ended.
+
+    Ray itself lets an actor go on as long as one of its methods runs. Meanwhile its work is done again on another
+    machine, and both would explore and publish the same site.
+    """
+    parent = os.pidfd_open(os.getppid())
+
+    def wait() -> None:
+        select.select([parent], [], [])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, name="end-with-ray", daemon=True).start()
 
 
 def share(cpus: float, most: float) -> float:

@@ -19,6 +19,7 @@ from index.store.concurrency import concurrently
 from index.vectors.multivector import EncodedPage
 from pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
 from pipeline.encode.registry import create_encoder
+from pipeline.jobs.actors import end_with_ray
 from waygraph.errors import EncodingFailed, WaygraphError
 from waygraph.settings import Settings
 
@@ -99,6 +100,7 @@ class EncoderActor:
         self._store = settings.store
         self._parts: tuple[Encoder, ReadAhead] | None = None
         self._loading, self._turn = threading.Lock(), threading.Lock()
+        end_with_ray()
 
     def _loaded(self) -> tuple[Encoder, ReadAhead]:
         # Not in `__init__`: an error there reaches nobody but Ray.

@@ -24,7 +24,7 @@ from pipeline.browser.supervise import BrowserPool, Limits
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.pacing import Pacer, Slots
 from pipeline.explore.slots import LEAST, PAGES_PER_CPU
-from pipeline.jobs.actors import Actor
+from pipeline.jobs.actors import Actor, end_with_ray
 from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.report import DepthRecord, Exploration, FailedItem
 from pipeline.jobs.site_settings import settings_of
@@ -33,8 +33,6 @@ from waygraph.settings import Settings
 
 #: Failures of a site that its report shows in full; the map's manifest holds all of them.
 _SHOWN_FAILURES = 20
-#: Progress is told at most this often.
-_PROGRESS_SECONDS = 0.2
 #: A question for progress is answered after this long even when there is none.
 _PROGRESS_PATIENCE_SECONDS = 10.0
 #: Of the machine's memory, what all its browsers together may take before they are recycled.
@@ -149,6 +147,7 @@ class ExplorerActor:
         self._count = 0
         self._told = 0.0
         adopt_orphans()
+        end_with_ray()
 
     def ready(self) -> int:
         """Check that this machine can reach the store and has the explorer; returns the process id.
@@ -203,15 +202,20 @@ class ExplorerActor:
             self._progress[start_url] = self._count, progress
             self._changed.notify_all()
 
-    def progress(self, seen: int) -> tuple[int, Mapping[str, ExploreProgress]]:
+    def progress(self, seen: int, pause_seconds: float) -> tuple[int, Mapping[str, ExploreProgress]]:
         """The newest progress of each site (by start URL) since the number `seen`, and the number to ask with next.
 
         For one listener: what it has seen is forgotten, else every answer would go through all sites of the run.
+
+        Parameters
+        ----------
+        pause_seconds : between two answers, at least.
+
         """
         with self._changed:
             self._progress = {url: entry for url, entry in self._progress.items() if entry[0] > seen}
             # Whatever comes within the time is told together.
-            self._changed.wait_for(lambda: False, max(0.0, self._told + _PROGRESS_SECONDS - time.monotonic()))
+            self._changed.wait_for(lambda: False, max(0.0, self._told + pause_seconds - time.monotonic()))
             self._changed.wait_for(lambda: self._count != seen, _PROGRESS_PATIENCE_SECONDS)
             self._told = time.monotonic()
             return self._count, {url: told for url, (_, told) in self._progress.items()}

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayError, RayTaskError, WorkerCrashedError
+from ray.exceptions import (
+    ActorUnavailableError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 
 from waygraph.errors import BrowserFailure, EnvironmentMissing, InUse, LoggedOut, NewerSchema, StoreError, WaygraphError
 
@@ -17,10 +26,31 @@ class WorkerLost(WaygraphError):
     slug, title = "worker-lost", "Worker lost"
 
 
+class MachineLost(WorkerLost):
+    """A machine of the cluster went away with what ran on it: no doing of any site, so it costs none of its tries."""
+
+    slug, title = "machine-lost", "Machine lost"
+
+
+class CaptureLost(WorkerLost):
+    """What was explored was lost with the machine that held it, before it was published; the site is explored again."""
+
+    slug, title = "capture-lost", "Capture lost"
+
+
 class EncoderLost(WaygraphError):
     """Encoders die one after the other, whatever they are given; what was encoded is kept for the next run."""
 
     slug, title = "encoder-lost", "Encoder lost"
+
+
+#: How Ray says that an actor died with its machine; there is no type for it.
+_NODE_DIED = "its node has died"
+
+#: Ray takes a machine for dead after 15 seconds of silence, if nobody told it otherwise.
+_VERDICT_SECONDS = 60.0
+#: Machines that may be lost under one piece of work, besides the tries that it has.
+MOST_MACHINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +108,28 @@ def pause_before(error: WaygraphError, failures: int) -> float:
     return min(LONGEST_PAUSE_SECONDS, first * 2.0 ** min(failures - 1, 20))
 
 
+async def verdict(error: Exception, ask: Callable[[], Awaitable[object]]) -> Exception:
+    """Why a call failed, when Ray knows more of the actor than that it cannot be reached.
+
+    When only a process died Ray says so at once. When its machine is gone that takes until Ray takes the machine for
+    dead, and whatever is asked of the actor waits for that.
+
+    Parameters
+    ----------
+    ask : calls the same actor for something that takes no time.
+
+    """
+    if not isinstance(error, ActorUnavailableError):
+        return error
+    try:
+        await asyncio.wait_for(ask(), _VERDICT_SECONDS)
+    except RayActorError as later:
+        return later
+    except TimeoutError:
+        pass
+    return error
+
+
 def typed(error: BaseException, where: str) -> WaygraphError:
     """Return the `WaygraphError` behind `error`, or one that names what was unexpected and `where`."""
     cause = error
@@ -90,8 +142,18 @@ def typed(error: BaseException, where: str) -> WaygraphError:
             break
     if isinstance(cause, WaygraphError):
         return cause
-    if isinstance(cause, RayActorError | WorkerCrashedError | ObjectLostError | OutOfMemoryError):
-        result: WaygraphError = WorkerLost(
+    if isinstance(cause, ObjectLostError):
+        result: WaygraphError = CaptureLost(
+            f"{where}: what was explored is lost, with the machine that held it.",
+            hint="Did a machine of the cluster go away? Run the command again.",
+        )
+    elif isinstance(cause, RayActorError) and _NODE_DIED in str(cause):
+        result = MachineLost(
+            f"{where}: the machine that worked on it is gone.",
+            hint="It is tried again elsewhere, as long as machines are left.",
+        )
+    elif isinstance(cause, RayActorError | WorkerCrashedError | OutOfMemoryError):
+        result = WorkerLost(
             f"{where}: the worker process died. {_first_line(cause)}",
             hint="Its logs are in the run's folder. Often memory ran out: try fewer --sites-at-once or --workers.",
         )

@@ -17,7 +17,7 @@ from index.graph import InteractionGraph, Observation
 from index.store import MapDraft, MapVersion, Store
 from pipeline.encode.called import by_node
 from pipeline.explore.capture import SiteCapture
-from pipeline.jobs.actors import Actor, start_actor
+from pipeline.jobs.actors import Actor, end_with_ray, start_actor
 from pipeline.jobs.changes import changes, refreshed
 from pipeline.jobs.draft import draft_of, reencoded_draft
 from pipeline.jobs.encoder import EncoderActor, EncoderIdentity
@@ -60,6 +60,7 @@ class PublisherActor:
         self._progress: dict[str, tuple[int, int]] = {}
         self._moved = asyncio.Event()
         self._early: deque[tuple[str, Observation]] = deque()
+        end_with_ray()
 
     def _start_encoder(self) -> Actor:
         return start_actor(

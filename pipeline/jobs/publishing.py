@@ -7,11 +7,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import ray
 from ray.exceptions import RayError
 
 from pipeline.jobs.account import Account
-from pipeline.jobs.actors import Actor, cluster_gpus, start_actor
-from pipeline.jobs.failures import WorkerLost, typed
+from pipeline.jobs.actors import Actor, start_actor
+from pipeline.jobs.failures import MOST_MACHINES, CaptureLost, MachineLost, WorkerLost, typed, verdict
 from pipeline.jobs.publisher import PUBLISHER_CALLS, PublisherActor
 from pipeline.jobs.scaling import EncoderRoom
 from waygraph.cluster import Cluster
@@ -34,6 +35,7 @@ class Publisher:
     Attributes
     ----------
     lost_workers : whether it, or an encoder, died.
+    uses_gpus : whether its encoders reserve GPUs.
 
     """
 
@@ -41,8 +43,9 @@ class Publisher:
         self._account = account
         self._settings = settings
         self._private = cluster.private
-        self._room = EncoderRoom.of(settings, cpus=sum(cluster.cpus), gpus=cluster_gpus())
+        self._room = EncoderRoom.of(settings, cpus=cluster.cpus, gpus=cluster.gpus)
         self.lost_workers = False
+        self.uses_gpus = self._room.gpus > 0
         self.actor = self._start()
 
     def _start(self) -> Actor:
@@ -69,20 +72,32 @@ class Publisher:
         self._account.mark("encoder_ready")
 
     async def call(self, call: Callable[[Actor], Awaitable[_Result]], what: str) -> _Result:
-        """Call the publisher; when it dies, start another one and call again."""
-        left = self._settings.jobs.site_retries
+        """Call the publisher; when it dies, start another one and call again.
+
+        Raises
+        ------
+        CaptureLost
+            When what it was called with was lost with its machine: another call cannot help.
+        WaygraphError
+            When it failed otherwise.
+
+        """
+        left, machines = self._settings.jobs.site_retries, MOST_MACHINES
         while True:
             actor = self.actor
             try:
                 return await call(actor)
             except Exception as error:
-                failure = typed(error, f"Publishing {what}")
-                if not (left and isinstance(failure, WorkerLost)):
+                failure = typed(await verdict(error, actor.report.remote), f"Publishing {what}")
+                with_machine = isinstance(failure, MachineLost)
+                again = machines if with_machine else left
+                if not (again and isinstance(failure, WorkerLost)) or isinstance(failure, CaptureLost):
                     raise failure from error
-            left -= 1
+            left, machines = left - (not with_machine), machines - with_machine
             self.lost_workers = True
             self._account.notice(f"{what}: trying again. {failure.message}")
             if actor is self.actor:
+                ray.kill(actor)  # it may live, and cannot be reached
                 self.actor = self._start()
 
     async def report(self) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import ray
@@ -17,14 +19,24 @@ from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.actors import Actor, Ref, share, start_actor
 from pipeline.jobs.events import SitePhase
 from pipeline.jobs.explorer import ExplorerActor
-from pipeline.jobs.failures import WorkerLost, pause_before, policy_of, typed
+from pipeline.jobs.failures import (
+    MOST_MACHINES,
+    CaptureLost,
+    MachineLost,
+    WorkerLost,
+    pause_before,
+    policy_of,
+    typed,
+    verdict,
+)
 from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.lineup import Lineup
 from pipeline.jobs.publishing import Publisher, keep_logs
 from pipeline.jobs.report import Publication, StoppedBy
+from pipeline.jobs.scaling import without_gpus
 from pipeline.jobs.seats import Explorer, Seats
 from pipeline.jobs.site_settings import settings_of
-from waygraph.cluster import Cluster
+from waygraph.cluster import Cluster, Machine, machines
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
 
@@ -40,13 +52,15 @@ _WAITING_CAPTURES = 2
 _OVERTIME_SECONDS = 120.0
 #: After this long without a free CPU the user is told why nothing happens.
 _PATIENCE_SECONDS = 30.0
+#: Progress of an explorer is told at most this often, and of all of them together so many times a second.
+_PROGRESS_SECONDS, _ANSWERS_PER_SECOND = 0.2, 50
 #: Running explorations and publications get this long to end when the run is told to stop.
 _STOP_SECONDS = 5.0
 
 
-def _explorers(cluster: Cluster) -> int:
+def _explorers(machines: Sequence[Machine]) -> int:
     """One per CPU, at most four per machine, at least one."""
-    return max(1, sum(min(_EXPLORERS_PER_MACHINE, int(cpus)) for cpus in cluster.cpus))
+    return max(1, sum(min(_EXPLORERS_PER_MACHINE, int(machine.cpus)) for machine in machines))
 
 
 class Run:
@@ -57,13 +71,15 @@ class Run:
         self._settings = settings
         self._cluster = cluster
         self._explore_name = explore
-        jobs, cpus = settings.jobs, sum(cluster.cpus)
+        self._publisher = Publisher(account, settings, cluster)
+        jobs, places = settings.jobs, self._places(cluster.machines)
+        cpus = sum(machine.cpus for machine in places)
         unfinished = account.unfinished
-        self._sites_at_once = min(jobs.sites_at_once or _explorers(cluster), len(unfinished))
-        explorers = min(_explorers(cluster), self._sites_at_once)
+        self._sites_at_once = min(jobs.sites_at_once or _explorers(places), len(unfinished))
+        explorers = min(_explorers(places), self._sites_at_once)
         self._sites_each = -(-self._sites_at_once // explorers)
         self._seats = Seats(explorers, self._sites_each)
-        self._machine_share = min(1.0, len(cluster.cpus) / explorers)
+        self._machine_share = min(1.0, len(places) / explorers)
         self._explorer_cpus = share(_EXPLORER_SHARE * cpus / explorers, _MOST_CPUS_PER_EXPLORER)
         self._captures = asyncio.Semaphore(self._sites_at_once + _WAITING_CAPTURES)
         self._lineup = Lineup(unfinished, lambda site: site.domain)
@@ -71,9 +87,14 @@ class Run:
         self._actors: list[Actor] = []
         self._followers: set[asyncio.Task[None]] = set()
         self._sites = {site.task.start_url: site for site in account.sites}
-        self._publisher = Publisher(account, settings, cluster)
         self._publishing: set[asyncio.Task[None]] = set()
         self._lost_workers = False
+        self._machines_lost: Counter[str] = Counter()
+        """By site: machines that were lost with it."""
+
+    def _places(self, machines: Sequence[Machine]) -> Sequence[Machine]:
+        """Of some machines, those that explorers may run on."""
+        return without_gpus(machines) if self._publisher.uses_gpus else machines
 
     async def execute(self, stop: asyncio.Event) -> None:
         """Map every site, or as many as there are before `stop` is set."""
@@ -165,7 +186,8 @@ class Run:
                     actor = await self._started(explorer)
                     capture = await self._explore(site, actor)
                 except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
-                    failure = typed(error, f"Exploring {site.key}")
+                    why = error if actor is None else await verdict(error, actor.ready.remote)
+                    failure = typed(why, f"Exploring {site.key}")
                 else:
                     publishing = asyncio.create_task(self._publish(site, capture, actor))
                     self._publishing.add(publishing)
@@ -173,19 +195,26 @@ class Run:
                     return True
                 its_own = True
                 if isinstance(failure, WorkerLost):
-                    its_own = site.alone or self._sites_each == 1  # else it may have been another site's doing
-                    self._lost_workers = site.alone = True
+                    if not isinstance(failure, MachineLost):
+                        its_own = site.alone or self._sites_each == 1  # else it may have been another site's doing
+                        site.alone = True
+                    self._lost_workers = True
                     if explorer.actor is actor:
                         explorer.actor = None
-            if not self._is_tried_again_now(site, failure, counts=its_own):
+                        if actor is not None:
+                            ray.kill(actor)  # it may live, and cannot be reached
+            if not self._is_tried_again_now(site, failure, its_own=its_own):
                 return False
 
-    def _is_tried_again_now(self, site: SiteRun, failure: WaygraphError, *, counts: bool = True) -> bool:
-        """What follows from a failed try, which `counts` or not: another one, now or later, or the site's outcome."""
+    def _is_tried_again_now(self, site: SiteRun, failure: WaygraphError, *, its_own: bool = True) -> bool:
+        """What follows from a failed try, the site's own doing or not: another one, now or later, or its outcome."""
         if self._account.interrupted:
             self._account.finish(site, "interrupted")
             return False
-        site.failures += counts
+        if isinstance(failure, MachineLost | CaptureLost):
+            self._machines_lost[site.key] += 1
+            its_own = self._machines_lost[site.key] > MOST_MACHINES
+        site.failures += its_own
         policy = policy_of(failure)
         if policy.again == "never" or site.failures > self._settings.jobs.site_retries:
             self._account.finish(site, "failed", error=failure, settled=policy.settled)
@@ -215,10 +244,10 @@ class Run:
 
     async def _follow(self, explorer: Actor) -> None:
         """Tell of the progress of an explorer's sites, for as long as it lives."""
-        seen = 0
+        seen, pause = 0, max(_PROGRESS_SECONDS, len(self._seats.explorers) / _ANSWERS_PER_SECOND)
         while True:
             try:
-                seen, news = await explorer.progress.remote(seen)
+                seen, news = await explorer.progress.remote(seen, pause)
             except RayActorError:
                 return  # whoever waits for its explorations deals with it
             for start_url, progress in news.items():
@@ -234,6 +263,8 @@ class Run:
             return explorer.actor
 
     async def _start_explorer(self) -> Actor:
+        now = await asyncio.to_thread(machines)  # some may be gone, and others have come
+        allowed = {machine.id for machine in self._places(now)}
         explorer = start_actor(
             ExplorerActor,
             self._settings,
@@ -242,6 +273,7 @@ class Run:
             cpus=self._explorer_cpus,
             concurrency=self._sites_each + _EXPLORER_CALLS,
             placement="SPREAD",
+            avoided=[machine.id for machine in now if machine.id not in allowed],
         )
         self._actors.append(explorer)
         ready = asyncio.ensure_future(explorer.ready.remote())
@@ -259,6 +291,7 @@ class Run:
     async def _publish(self, site: SiteRun, capture: Ref, explorer: Actor) -> None:
         """Have a capture encoded and published; never raises, since what goes wrong is the site's outcome."""
         if self._account.interrupted:
+            self._captures.release()
             self._account.finish(site, "interrupted")
             return
         self._account.emit(SitePhase(site.key, "encoding", site.attempts))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from pipeline.encode.registry import wants_gpu
 from pipeline.jobs.actors import share
+from waygraph.cluster import Machine
 from waygraph.settings import Settings
 
 #: Of all CPUs, what encoders ask for together, and one of them at most. They work in bursts, and may use more.
@@ -83,3 +85,14 @@ class EncoderRoom:
         fitting = int(gpus / each) if each else 0
         most = max(jobs.encoders_min, jobs.encoders_max or fitting)
         return cls(jobs.encoders_min, most, share(_CPU_SHARE * cpus / most, _MOST_CPUS), each)
+
+
+def without_gpus(machines: Sequence[Machine]) -> Sequence[Machine]:
+    """Machines for browsers where encoders use GPUs: a browser takes the CPUs that feed a GPU. All, if all have GPUs.
+
+    >>> [machine.id for machine in without_gpus([Machine("a", 4.0), Machine("b", 8.0, 1.0)])]
+    ['a']
+    >>> [machine.id for machine in without_gpus([Machine("b", 8.0, 1.0)])]
+    ['b']
+    """
+    return [machine for machine in machines if not machine.gpus] or machines

@@ -1,10 +1,17 @@
 """What does an error mean that comes out of Ray?"""
 
 import pytest
-from ray.exceptions import ActorDiedError, RayTaskError, WorkerCrashedError
+from ray.exceptions import (
+    ActorDiedError,
+    ActorUnavailableError,
+    ObjectLostError,
+    RayActorError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 
 from pipeline.jobs.actors import share
-from pipeline.jobs.failures import WorkerLost, typed
+from pipeline.jobs.failures import CaptureLost, MachineLost, WorkerLost, typed, verdict
 from waygraph.errors import SiteUnreachable, WaygraphError, WeightsMissing
 
 
@@ -41,6 +48,36 @@ def test_a_dead_process_is_a_lost_worker(died):
     found = typed(died, "Exploring a.example")
     assert isinstance(found, WorkerLost)
     assert found.message.startswith("Exploring a.example: the worker process died.")
+
+
+def test_what_died_with_its_machine_is_a_lost_machine():
+    lost = RayActorError(error_msg="The actor died because its node has died. Node Id: ab12")
+    assert type(typed(lost, "Exploring a.example")) is MachineLost
+
+
+async def test_of_an_actor_that_cannot_be_reached_ray_is_asked_what_became_of_it():
+    died, unavailable = ActorDiedError(), ActorUnavailableError("RpcError", None)
+    asked = []
+
+    async def ask():
+        asked.append(1)
+        raise died
+
+    async def answers():
+        asked.append(1)
+
+    assert await verdict(unavailable, ask) is died
+    assert await verdict(unavailable, answers) is unavailable
+    assert len(asked) == 2
+    assert await verdict(died, ask) is died
+    assert len(asked) == 2
+    assert type(typed(unavailable, "x")) is WorkerLost
+
+
+def test_an_object_that_died_with_its_machine_is_a_lost_capture_whoever_wanted_to_read_it():
+    lost = ObjectLostError("00" * 28, None, "")
+    assert type(typed(lost, "Publishing a.example")) is CaptureLost
+    assert type(typed(as_raised_by_ray(lost), "Publishing a.example")) is CaptureLost
 
 
 def test_actors_ask_for_hundredths_of_a_cpu_never_for_none():

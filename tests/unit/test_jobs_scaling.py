@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.jobs.scaling import IDLE_SECONDS, Demand, EncoderRoom, wanted
+from pipeline.jobs.scaling import IDLE_SECONDS, Demand, EncoderRoom, wanted, without_gpus
+from waygraph.cluster import Machine
 from waygraph.settings import Settings
 
 
@@ -65,3 +66,10 @@ def test_an_encoder_that_gains_nothing_from_a_gpu_reserves_none():
 
 def test_all_encoders_together_leave_most_cpus_to_others():
     assert room(cpus=4.0, encoders_max=8).cpus * 8 <= 0.15 * 4
+
+
+def test_browsers_leave_machines_with_gpus_alone_unless_there_are_no_others():
+    plain, other, gpu = Machine("a", 4.0), Machine("b", 4.0), Machine("c", 16.0, 1.0)
+    assert without_gpus([plain, gpu, other]) == [plain, other]
+    assert without_gpus([gpu]) == [gpu]
+    assert list(without_gpus([])) == []

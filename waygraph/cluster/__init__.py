@@ -16,10 +16,19 @@ from dataclasses import dataclass
 from waygraph.cluster.private import PrivateRay, private_ray
 from waygraph.errors import EnvironmentMissing
 
-__all__ = ["Cluster", "PrivateRay", "ray_cluster"]
+__all__ = ["Cluster", "Machine", "PrivateRay", "machines", "ray_cluster"]
 
 #: Longest wait for a cluster's address to answer; Ray itself would try for minutes.
 _CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine of a Ray, and how many CPUs and GPUs it shares out."""
+
+    id: str
+    cpus: float
+    gpus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +37,23 @@ class Cluster:
 
     Attributes
     ----------
-    cpus : of each machine.
+    machines : those with CPUs, when it was connected.
     private : the Ray that was started for this process; None when it is shared with others.
 
     """
 
-    cpus: tuple[float, ...]
+    machines: tuple[Machine, ...]
     private: PrivateRay | None
+
+    @property
+    def cpus(self) -> float:
+        """CPUs of all machines."""
+        return sum(machine.cpus for machine in self.machines)
+
+    @property
+    def gpus(self) -> float:
+        """GPUs of all machines, whoever uses them."""
+        return sum(machine.gpus for machine in self.machines)
 
 
 @contextmanager
@@ -58,14 +77,14 @@ def ray_cluster(
     """
     address = os.environ.get("RAY_ADDRESS", "")
     if address or _connected():
-        with _driver(address) as cpus:
-            yield Cluster(cpus, private=None)
+        with _driver(address) as found:
+            yield Cluster(found, private=None)
         return
     with (
         private_ray(object_store_bytes=object_store_bytes, num_cpus=num_cpus, environment=environment or {}) as private,
-        _driver(private.address) as cpus,
+        _driver(private.address) as found,
     ):
-        yield Cluster(cpus, private)
+        yield Cluster(found, private)
 
 
 def _connected() -> bool:
@@ -74,8 +93,8 @@ def _connected() -> bool:
 
 
 @contextmanager
-def _driver(address: str) -> Iterator[tuple[float, ...]]:
-    """Be a driver of the Ray at `address`; gives the CPUs of its machines."""
+def _driver(address: str) -> Iterator[tuple[Machine, ...]]:
+    """Be a driver of the Ray at `address`; gives its machines."""
     import ray  # noqa: PLC0415 - slow to import, and it reads its environment then
 
     ours = not ray.is_initialized()
@@ -91,11 +110,19 @@ def _driver(address: str) -> Iterator[tuple[float, ...]]:
                 hint="Check RAY_ADDRESS, or unset it to run on this machine alone.",
             ) from error
     try:
-        nodes = ray.nodes()  # type: ignore[no-untyped-call]
-        yield tuple(c for node in nodes if node["Alive"] and (c := node["Resources"].get("CPU", 0.0)) > 0)
+        yield machines()
     finally:
         if ours:
             ray.shutdown()
+
+
+def machines() -> tuple[Machine, ...]:
+    """Machines of the connected Ray that are there now and have CPUs."""
+    import ray  # noqa: PLC0415 - as above
+
+    nodes = [(node["NodeID"], node["Resources"]) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    found = (Machine(name, has.get("CPU", 0.0), has.get("GPU", 0.0)) for name, has in nodes)
+    return tuple(machine for machine in found if machine.cpus > 0)
 
 
 def _check_reachable(address: str) -> None:
