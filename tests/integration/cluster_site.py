@@ -1,0 +1,92 @@
+"""What explores a site when only the cluster is under test? A stand-in that finds as many states as its address says.
+
+`http://a.example/?states=3&kilobytes=500&hold=/folder/file`: so many states, each with so much text; after the first
+one it waits until the file is there. One process at a time explores a site.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import ray
+
+from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id, site_key
+from pipeline.browser.supervise import BrowserPool
+from pipeline.encode.protocol import Screenshots
+from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, SiteCapture
+from pipeline.explore.journal_file import Lease
+from pipeline.explore.pacing import Pacer, Slots
+from tests.patch_encoder import PatchEncoder, create
+from waygraph.settings import EncodeSettings, Settings
+
+
+def address(name: str, *, states: int = 3, kilobytes: int = 1, hold: Path | None = None) -> str:
+    """The start URL of a site."""
+    how = {"states": states, "kilobytes": kilobytes, **({"hold": str(hold)} if hold else {})}
+    return f"http://{name}.example/?{urlencode(how)}"
+
+
+async def explore_site(
+    start_url: str,
+    *,
+    settings: Settings,
+    blobs: BlobSink,
+    on_progress: Callable[[ExploreProgress], None],
+    stop: asyncio.Event,
+    pool: BrowserPool,
+    pacer: Pacer,
+    slots: Slots,
+    journal: Path,
+    on_state: Callable[[Observation], Awaitable[None]],
+) -> SiteCapture:
+    how = dict(parse_qsl(urlsplit(start_url).query))
+    site, states, held = site_key(start_url), int(how["states"]), how.get("hold")
+    observations: dict[str, Observation] = {}
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    lease = Lease.take(journal.with_name(f"{journal.name}.lock"))  # as the journal of a real exploration does
+    for number in range(states):
+        url = f"http://{site}/{number}"
+        # A text of its own, so that it is as long when it travels as it is here.
+        segment = Segment(f"{site} {number} ".ljust(1024 * int(how["kilobytes"]), "x"), "text", Box(0, 0, 10, 10))
+        dom = blobs.put(url.encode())
+        seen = Observation(node_id([], url), url, f"Page {number}", (segment,), dom=dom)
+        observations[seen.node_id] = seen
+        await on_state(seen)
+        on_progress(ExploreProgress(site, 0, number + 1, number, number, states - number - 1, 0, 0))
+        while held and not Path(held).exists() and not stop.is_set():  # noqa: ASYNC110, ASYNC240 - another process makes it
+            await asyncio.sleep(0.02)
+    lease.release()
+    ids = list(observations)
+    return SiteCapture(
+        site,
+        start_url,
+        InteractionGraph(
+            (
+                Node(o.node_id, o.url, o.title, (), min(i, 1), addressable=True)
+                for i, o in enumerate(observations.values())
+            ),
+            (Edge(ids[0], other, Action("click", role="link", name=other[:6]), 10.0) for other in ids[1:]),
+        ),
+        observations,
+        ExploreReport(
+            start_url,
+            seconds=1.0,
+            partial=stop.is_set(),
+            stopped_by="",
+            depths=(DepthRow(0, states, states, 1.0),),
+            counters={"cluster/machine": int(ray.get_runtime_context().get_node_id()[:12], 16)},
+        ),
+        settings.capture.model_dump(),
+    )
+
+
+def create_encoder(settings: EncodeSettings, screenshots: Screenshots | None) -> PatchEncoder:
+    """An encoder whose weights come late: it loads when the file is there that `WAYGRAPH_TEST_WEIGHTS` names."""
+    while not Path(os.environ["WAYGRAPH_TEST_WEIGHTS"]).exists():
+        time.sleep(0.02)
+    return create(settings, screenshots)
