@@ -140,9 +140,7 @@ def _show(store: Store, location: str, run: str, html: Path | None, *, as_json: 
             print_json(row)
         else:
             say(f"Run {run} is {row['state']}, and has no report yet.")
-            print_table(
-                ("sites", "published", "failed", "left"), [[row[n] for n in ("sites", "published", "failed", "left")]]
-            )
+            print_table(_COLUMNS[3:7], [[row[name] for name in _COLUMNS[3:7]]])
         return
     if html is not None:
         try:
