@@ -143,7 +143,7 @@ def commands():
 
 def test_the_commands_of_the_design_are_there():
     expected = (
-        "index login search path navigate teleport sites show export rm refresh history diff rollback gc reencode serve"
+        "index runs login search path navigate teleport sites show export rm refresh history diff rollback gc reencode serve"
         " mcp doctor demo store keys"
     )
     assert commands() == expected.split()
