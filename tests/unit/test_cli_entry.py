@@ -143,8 +143,8 @@ def commands():
 
 def test_the_commands_of_the_design_are_there():
     expected = (
-        "index runs login search path navigate teleport sites show export rm refresh history diff rollback gc reencode serve"
-        " mcp doctor demo store keys"
+        "index runs login search path navigate teleport sites show export rm refresh history diff rollback gc reencode"
+        " serve mcp doctor demo store keys"
     )
     assert commands() == expected.split()
 
