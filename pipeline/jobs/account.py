@@ -32,7 +32,7 @@ from pipeline.jobs.report import (
 from pipeline.jobs.report_file import stored_sites, write_report
 from pipeline.jobs.report_page import PAGE_NAME, report_page
 from pipeline.jobs.sites import SiteTask
-from waygraph.errors import WaygraphError
+from waygraph.errors import StoreError, WaygraphError
 
 
 @dataclass(slots=True, eq=False)
@@ -187,7 +187,7 @@ class Account:
 
         Parameters
         ----------
-        settled : False: the next call of the run tries it again. So does it with interrupted sites.
+        settled : False: when the call is stopped later, the next one tries it again, as it does with interrupted sites.
 
         """
         if site.status is not None:
@@ -228,13 +228,17 @@ class Account:
             return self._last_error[1]
         if error.__cause__ is not None:
             text = "".join(traceback.format_exception(error))
-            self._store.write_run(self.run_id, f"error-{site.key.replace(':', '_')}.txt", text.encode())
+            try:
+                self.keep(f"error-{site.key.replace(':', '_')}.txt", text.encode(errors="replace"))
+            except StoreError as refused:  # often the very error that is to be told of
+                self.notice(f"{site.key}: the traceback is not in the run's folder. {refused.message}", site=site.key)
         self._last_error = error, ErrorRecord.of(error)
         return self._last_error[1]
 
     def give_up(self, error: WaygraphError) -> None:
         """Fail every site that is not finished, for a reason that concerns all of them; the next call tries them."""
-        self.stopped_by = self.stopped_by or "error"
+        if self.stopped_by != "signal":
+            self.stopped_by = "error"
         for site in self.sites:
             self.finish(site, "failed", error=error, settled=False)
 
@@ -248,7 +252,8 @@ class Account:
         finished = False
         try:
             self._ledger.flush()
-            unsettled = len(self.sites) - self._ledger.settled()
+            # A call that came to its end is the end of the run: whoever repeats it wants all sites to be mapped again.
+            unsettled = len(self.sites) - self._ledger.settled() if self.stopped_by else 0
             report = self._report(unsettled)
             write_report(self._store, report, self._outcomes())
             report = report.model_copy(update={"sites": stored_sites(self._store, report)})

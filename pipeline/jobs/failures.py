@@ -125,7 +125,7 @@ async def verdict(error: Exception, ask: Callable[[], Awaitable[object]]) -> Exc
         await asyncio.wait_for(ask(), _VERDICT_SECONDS)
     except RayActorError as later:
         return later
-    except TimeoutError:
+    except (RayError, TimeoutError):
         pass
     return error
 

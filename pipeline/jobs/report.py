@@ -127,6 +127,11 @@ class EncodingReport(_Record):
     busy_seconds: float
     """Of that, the time in which an encoder computed."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_computed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in given.items() if name != "idle_share"}
+
     @computed_field  # type: ignore[prop-decorator]  # mypy: decorators on properties
     @property
     def idle_share(self) -> float:
@@ -290,7 +295,7 @@ class RunReport(_Record):
     @property
     def exit_code(self) -> int:
         """0: all published; 5: some failed; all failed: their common code, else 4; 11: budget spent; 130: stopped."""
-        if self.stopped_by.startswith("max_total"):
+        if self.stopped_by.startswith("max_total") and self.unfinished:
             return RunUnfinished.exit_code
         totals, codes = self.findings.totals, self.findings.error_codes
         if self.interrupted or totals.interrupted:

@@ -45,7 +45,7 @@ def _chunks(report: RunReport, outcomes: Iterable[SiteOutcome]) -> Iterator[byte
 
 
 def read_head(store: Store, run_id: str) -> RunReport:
-    """A report without its sites (NotFound when there is none)."""
+    """A report without its sites (NotFound when there is none, StoreError when it cannot be read)."""
     with closing(_lines(store, run_id)) as lines:
         head = "\n".join(takewhile(lambda line: line != _SITES, lines))
     try:
@@ -54,7 +54,10 @@ def read_head(store: Store, run_id: str) -> RunReport:
         return _whole(store, run_id, f"it is no JSON document: {error}")
     if "findings" not in known:
         return _whole(store, run_id, "it has no findings")
-    return RunReport.model_validate({**known, "sites": ()})
+    try:
+        return RunReport.model_validate({**known, "sites": ()})
+    except ValidationError as error:
+        raise _unreadable(run_id, "its numbers are not those of a report", error) from error
 
 
 def _whole(store: Store, run_id: str, reason: str) -> RunReport:
@@ -64,10 +67,14 @@ def _whole(store: Store, run_id: str, reason: str) -> RunReport:
         document["sites"] = tuple(SiteOutcome.model_validate(site) for site in document["sites"])
         return RunReport.model_validate(document)
     except (ValueError, KeyError, TypeError, ValidationError) as error:
-        raise StoreError(
-            f"The report of run {run_id} cannot be read: {reason}; {str(error).splitlines()[0]}.",
-            hint="It is damaged, or another version wrote it.",
-        ) from error
+        raise _unreadable(run_id, reason, error) from error
+
+
+def _unreadable(run_id: str, reason: str, error: Exception) -> StoreError:
+    return StoreError(
+        f"The report of run {run_id} cannot be read: {reason}; {str(error).splitlines()[0]}.",
+        hint="It is damaged, or another version wrote it.",
+    )
 
 
 def read_report(store: Store, run_id: str) -> RunReport:

@@ -52,6 +52,8 @@ _WAITING_CAPTURES = 2
 _OVERTIME_SECONDS = 120.0
 #: After this long without a free CPU the user is told why nothing happens.
 _PATIENCE_SECONDS = 30.0
+#: An explorer that no machine has room for is not asked for again for so long, when there are others.
+_WITHOUT_ROOM_SECONDS = 60.0
 #: Progress of an explorer is told at most this often, and of all of them together so many times a second.
 _PROGRESS_SECONDS, _ANSWERS_PER_SECOND = 0.2, 50
 #: Running explorations and publications get this long to end when the run is told to stop.
@@ -89,8 +91,8 @@ class Run:
         self._sites = {site.task.start_url: site for site in account.sites}
         self._publishing: set[asyncio.Task[None]] = set()
         self._lost_workers = False
-        self._machines_lost: Counter[str] = Counter()
-        """By site: machines that were lost with it."""
+        self._excused: Counter[str] = Counter()
+        """By site: tries that failed of something else, a machine that was lost or another site."""
 
     def _places(self, machines: Sequence[Machine]) -> Sequence[Machine]:
         """Of some machines, those that explorers may run on."""
@@ -195,7 +197,7 @@ class Run:
                     return True
                 its_own = True
                 if isinstance(failure, WorkerLost):
-                    if not isinstance(failure, MachineLost):
+                    if not isinstance(failure, MachineLost | CaptureLost):
                         its_own = site.alone or self._sites_each == 1  # else it may have been another site's doing
                         site.alone = True
                     self._lost_workers = True
@@ -211,9 +213,9 @@ class Run:
         if self._account.interrupted:
             self._account.finish(site, "interrupted")
             return False
-        if isinstance(failure, MachineLost | CaptureLost):
-            self._machines_lost[site.key] += 1
-            its_own = self._machines_lost[site.key] > MOST_MACHINES
+        if isinstance(failure, MachineLost | CaptureLost) or not its_own:
+            self._excused[site.key] += 1
+            its_own = self._excused[site.key] > MOST_MACHINES
         site.failures += its_own
         policy = policy_of(failure)
         if policy.again == "never" or site.failures > self._settings.jobs.site_retries:
@@ -256,13 +258,13 @@ class Run:
     async def _started(self, explorer: Explorer) -> Actor:
         async with explorer.starting:
             if explorer.actor is None:
-                explorer.actor = await self._start_explorer()
+                explorer.actor = await self._start_explorer(explorer)
                 follower = asyncio.create_task(self._follow(explorer.actor))
                 self._followers.add(follower)
                 follower.add_done_callback(self._followers.discard)
             return explorer.actor
 
-    async def _start_explorer(self) -> Actor:
+    async def _start_explorer(self, place: Explorer) -> Actor:
         now = await asyncio.to_thread(machines)  # some may be gone, and others have come
         allowed = {machine.id for machine in self._places(now)}
         explorer = start_actor(
@@ -280,30 +282,40 @@ class Run:
         finished, _ = await asyncio.wait({ready}, timeout=_PATIENCE_SECONDS)
         if not finished:
             self._account.notice(f"Waiting for {self._explorer_cpus:g} free CPUs in the Ray cluster.")
+        while not finished and not self._seats.others_work(place):
+            finished, _ = await asyncio.wait({ready}, timeout=_PATIENCE_SECONDS)
+        if not finished:
+            # Machines may have gone: then there is room for fewer explorers than there were.
+            ray.kill(explorer)
+            ready.cancel()
+            self._seats.avoid(place, _WITHOUT_ROOM_SECONDS)
+            raise MachineLost("No machine has room for another explorer.", hint="The others go on with its sites.")
         try:
             await ready
         except Exception as error:
-            raise typed(error, "Starting an explorer") from error
+            ray.kill(explorer)  # else it keeps its CPUs
+            raise typed(await verdict(error, explorer.ready.remote), "Starting an explorer") from error
         return explorer
 
     # -- encoding and publishing ---------------------------------------------------------------------------------
 
     async def _publish(self, site: SiteRun, capture: Ref, explorer: Actor) -> None:
         """Have a capture encoded and published; never raises, since what goes wrong is the site's outcome."""
-        if self._account.interrupted:
-            self._captures.release()
-            self._account.finish(site, "interrupted")
-            return
-        self._account.emit(SitePhase(site.key, "encoding", site.attempts))
         try:
+            if self._account.interrupted:
+                self._account.finish(site, "interrupted")
+                return
+            self._account.emit(SitePhase(site.key, "encoding", site.attempts))
             publication: Publication = await self._publisher.call(lambda p: p.publish.remote(capture), site.key)
-        except WaygraphError as error:
-            if self._is_tried_again_now(site, error):
-                self._lineup.put(site)
-        else:
             if site.exploration is not None and not site.exploration.partial:  # else the next run goes on with it
                 await self._drop_journal(site, explorer)
             self._account.finish(site, "published", publication=publication)
+        except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
+            failure = typed(error, f"Publishing {site.key}")
+            # The publisher may have died of another capture.
+            its_own = not isinstance(failure, WorkerLost) or len(self._publishing) == 1
+            if self._is_tried_again_now(site, failure, its_own=its_own):
+                self._lineup.put(site)
         finally:
             self._captures.release()
 
@@ -313,4 +325,7 @@ class Run:
             await asyncio.wait_for(explorer.published.remote(site.task.start_url), _PATIENCE_SECONDS)
         except (RayError, TimeoutError):
             # It died since then. On another machine the file stays: the next run finds nothing left to do in it.
-            await asyncio.to_thread(drop_journal, journal_path(self._settings.store, site.key))
+            try:
+                await asyncio.to_thread(drop_journal, journal_path(self._settings.store, site.key))
+            except OSError as error:
+                self._account.notice(f"{site.key}: what its exploration was kept in stays. {error}", site=site.key)

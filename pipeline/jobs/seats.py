@@ -23,6 +23,8 @@ class Explorer:
     sites: int = 0
     reserved: bool = False
     """For one site alone."""
+    without_room: bool = False
+    """No machine had room for it: nobody joins it for a while, as long as there are others."""
     starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -40,6 +42,7 @@ class Seats:
         self.explorers = tuple(Explorer() for _ in range(explorers))
         self._each = each
         self._changed = asyncio.Condition()
+        self._reopening: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def take(self, *, alone: bool = False) -> AsyncIterator[Explorer]:
@@ -55,7 +58,26 @@ class Seats:
                 self._changed.notify_all()
 
     def _open(self) -> list[Explorer]:
-        return [explorer for explorer in self.explorers if not explorer.reserved]
+        placed = [explorer for explorer in self.explorers if not explorer.without_room]
+        return [explorer for explorer in placed or self.explorers if not explorer.reserved]
+
+    def others_work(self, explorer: Explorer) -> bool:
+        """Whether another explorer has been started, so that nobody needs to wait for this one."""
+        return any(other.actor is not None for other in self.explorers if other is not explorer)
+
+    def avoid(self, explorer: Explorer, seconds: float) -> None:
+        """Let nobody join an explorer that no machine has room for; for so long, then it may be tried again."""
+
+        async def reopen() -> None:
+            await asyncio.sleep(seconds)
+            async with self._changed:
+                explorer.without_room = False
+                self._changed.notify_all()
+
+        explorer.without_room = True
+        reopening = asyncio.create_task(reopen())
+        self._reopening.add(reopening)
+        reopening.add_done_callback(self._reopening.discard)
 
     async def _join(self) -> Explorer:
         async with self._changed:

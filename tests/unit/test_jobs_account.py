@@ -11,14 +11,22 @@ from index.store import Store
 from pipeline.jobs import run_index
 from pipeline.jobs.account import Account
 from pipeline.jobs.budget import Budget
-from pipeline.jobs.events import RunStarted, SiteFinished, SitePhase
+from pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase
 from pipeline.jobs.ledger import Ledger, unfinished_runs
 from pipeline.jobs.manifest import ledgers, new_manifest
 from pipeline.jobs.report import Exploration, Publication
 from pipeline.jobs.report_file import IN_MEMORY, read_head, read_report
 from pipeline.jobs.sites import plan_sites
 from tests import picture_map
-from waygraph.errors import BrowserFailure, BrowserMissing, InUse, RobotsForbidden, SiteUnreachable, StoreError
+from waygraph.errors import (
+    BrowserFailure,
+    BrowserMissing,
+    InUse,
+    RobotsForbidden,
+    SiteUnreachable,
+    StoreError,
+    WaygraphError,
+)
 from waygraph.settings import Settings
 
 EXPLORATION = Exploration(
@@ -181,12 +189,48 @@ def test_what_one_call_left_unfinished_the_next_one_goes_on_with(store):
     assert account_of(store, 4).run_id != report.run_id  # it is finished: the next one is another
 
 
-def test_failures_of_what_surrounds_a_site_are_tried_by_the_next_call(store):
+def test_after_a_stop_failures_of_what_surrounds_a_site_are_tried_by_the_next_call(store):
+    first = account_of(store, 3)
+    publish(first, first.sites[0])
+    first.finish(first.sites[1], "failed", error=StoreError("full"), settled=False)
+    first.stopped_by = "signal"
+    assert first.close().unfinished == 2
+    assert [site.key for site in account_of(store, 3).unfinished] == ["site1.example", "site2.example"]
+
+
+def test_a_call_that_came_to_its_end_is_the_end_of_the_run_whatever_failed(store):
+    """Else one session that has ended would keep all other sites from ever being mapped again by the same command."""
     first = account_of(store, 2)
     publish(first, first.sites[0])
     first.finish(first.sites[1], "failed", error=StoreError("full"), settled=False)
-    assert first.close().exit_code == 5
-    assert [site.key for site in account_of(store, 2).unfinished] == ["site1.example"]
+    report = first.close()
+    assert (report.exit_code, report.unfinished) == (5, 0)
+    second = account_of(store, 2)
+    assert second.run_id != report.run_id
+    assert len(second.unfinished) == 2
+
+
+def test_a_budget_that_was_spent_while_the_last_site_was_published_leaves_nothing_to_go_on_with(store):
+    account = account_of(store, 1)
+    account.stopped_by = "max_total_seconds"
+    publish(account, account.sites[0])
+    report = account.close()
+    assert (report.exit_code, report.unfinished) == (0, 0)
+
+
+def test_a_store_that_takes_no_traceback_does_not_keep_a_site_from_its_outcome(store, monkeypatch):
+    events = []
+    account = account_of(store, 1, events)
+    error = WaygraphError("refused")
+    error.__cause__ = ZeroDivisionError()
+
+    def refuse(*_):
+        raise StoreError("full")
+
+    monkeypatch.setattr(Store, "write_run", refuse)
+    account.finish(account.sites[0], "failed", error=error)
+    assert account.completed.is_set()
+    assert any(isinstance(event, Notice) and "full" in event.text for event in events)
 
 
 def test_tries_that_failed_are_remembered(store):

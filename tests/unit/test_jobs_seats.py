@@ -32,6 +32,25 @@ def test_the_explorer_with_the_fewest_sites_takes_the_next_one_and_a_full_house_
     assert run_virtually(scenario()) == ([1, 2], True, [0, 0])
 
 
+def test_nobody_joins_an_explorer_that_has_no_room_until_it_is_tried_again_or_there_is_no_other():
+    async def scenario() -> tuple[bool, bool, bool]:
+        seats = Seats(2, 2)
+        first, second = seats.explorers
+        seats.avoid(second, 60)
+        async with seats.take() as one, seats.take() as other, AsyncExitStack() as taken:
+            full = asyncio.ensure_future(taken.enter_async_context(seats.take()))
+            await asyncio.sleep(59)
+            waited = not full.done()
+            later = await full
+        for explorer in seats.explorers:
+            seats.avoid(explorer, 60)
+        async with seats.take(alone=True) as only:
+            pass
+        return one is other is first, waited and later is second, only in seats.explorers
+
+    assert run_virtually(scenario()) == (True, True, True)
+
+
 tasks = st.tuples(st.booleans(), st.floats(0, 5), st.floats(0, 5), st.booleans())
 
 

@@ -21,14 +21,23 @@ from pipeline.jobs.findings import findings_of, histogram, quartiles
 from pipeline.jobs.ledger import Ledger
 from pipeline.jobs.manifest import ledgers, new_manifest
 from pipeline.jobs.plots import bars, columns, velocity
-from pipeline.jobs.report import DepthRecord, ErrorRecord, Exploration, Publication, RunReport, SiteOutcome
+from pipeline.jobs.report import (
+    DepthRecord,
+    EncodingReport,
+    ErrorRecord,
+    Exploration,
+    Publication,
+    RunReport,
+    SiteOutcome,
+)
+from pipeline.jobs.report_file import REPORT_NAME, read_head, read_report, write_report
 from pipeline.jobs.report_page import report_page
 from pipeline.jobs.sites import plan_sites
 from tests import picture_map
 from waygraph.cli import main
 from waygraph.cli.index_progress import PlainLines
 from waygraph.cli.run_tally import RunTally
-from waygraph.errors import SiteUnreachable
+from waygraph.errors import SiteUnreachable, StoreError
 from waygraph.settings import Settings
 
 HOSTILE = '<script src="http://evil.example/x.js">alert(1)</script><img src=x onerror=alert(1)>&"\''
@@ -316,3 +325,24 @@ def test_a_run_is_shown_and_written_as_a_page(store, runs, tmp_path):
 @pytest.mark.parametrize(("words", "code"), [(["20200101-000000-ffffff"], 3), (["--html", "x.html"], 2), (["../x"], 2)])
 def test_what_cannot_be_shown_is_an_error(runs, words, code):
     assert runs(*words)[0] == code
+
+
+def test_a_report_with_the_account_of_encoders_is_read_as_it_was_written(tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    encoding = EncodingReport(
+        encoder="text", actors_started=1, actors_lost=0, actors_at_once=1, batches=2, splits=0, states=9,
+        unencodable=0, fed_seconds=4, busy_seconds=3,
+    )  # fmt: skip
+    report = report_of(published(1, 4), encoding=encoding)
+    write_report(store, report, report.sites)
+    assert read_report(store, report.run_id) == report
+
+
+def test_a_report_whose_numbers_mean_nothing_is_a_damaged_one(tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    report = report_of(published(1, 4))
+    write_report(store, report, report.sites)
+    written = store.read_run(report.run_id, REPORT_NAME)
+    store.write_run(report.run_id, REPORT_NAME, written.replace(b'"seconds": 60', b'"seconds": "long"', 1))
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_head(store, report.run_id)

@@ -9,7 +9,7 @@ import typer
 
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, print_table, say
-from waygraph.errors import InvalidInput, NotFound
+from waygraph.errors import InvalidInput, NotFound, StoreError
 
 if TYPE_CHECKING:
     from index.store import Store
@@ -99,9 +99,9 @@ def _ended(store: Store, run: str) -> dict[str, Any]:
 
     try:
         report = read_head(store, run)
-    except NotFound:
+    except (NotFound, StoreError) as problem:
         row: dict[str, Any] = dict.fromkeys((*_COLUMNS, "started", "updated"), "")
-        row |= {"run": run, "state": "no report"}
+        row |= {"run": run, "state": "no report" if isinstance(problem, NotFound) else "unreadable"}
         try:
             manifest = RunManifest.model_validate_json(store.read_run(run, MANIFEST_NAME))
         except (NotFound, ValueError):  # a run of an earlier version, or one whose manifest is damaged
