@@ -253,7 +253,10 @@ class Account:
         try:
             self._ledger.flush()
             # A call that came to its end is the end of the run: whoever repeats it wants all sites to be mapped again.
-            unsettled = len(self.sites) - self._ledger.settled() if self.stopped_by else 0
+            by_itself = not (self.stopped_by or self._counts["interrupted"])
+            unsettled = 0 if by_itself else len(self.sites) - self._ledger.settled()
+            if self.stopped_by.startswith("max_total") and not unsettled:
+                self.stopped_by = ""  # the budget was spent while the last site was published
             report = self._report(unsettled)
             write_report(self._store, report, self._outcomes())
             report = report.model_copy(update={"sites": stored_sites(self._store, report)})

@@ -295,7 +295,7 @@ class RunReport(_Record):
     @property
     def exit_code(self) -> int:
         """0: all published; 5: some failed; all failed: their common code, else 4; 11: budget spent; 130: stopped."""
-        if self.stopped_by.startswith("max_total") and self.unfinished:
+        if self.stopped_by.startswith("max_total"):
             return RunUnfinished.exit_code
         totals, codes = self.findings.totals, self.findings.error_codes
         if self.interrupted or totals.interrupted:
