@@ -241,7 +241,7 @@ def test_all_machines_but_the_coordinators_go_away_with_what_was_explored_and_no
     os.environ["WAYGRAPH_TEST_WEIGHTS"] = str(weights)
     report = index(urls, tmp_path, events, encoder="tests.integration.cluster_site:create_encoder")
     check_whole(tmp_path, report, events)
-    assert any("exploring it again" in text for text in events.notices)
+    assert any("what was explored is lost" in text for text in events.notices)
 
 
 def test_captures_that_are_larger_than_the_object_store_wait_their_turn(machines, tmp_path):
@@ -312,7 +312,7 @@ def test_of_two_jobs_on_one_site_the_second_is_refused_and_the_first_publishes(m
         hold.touch()
         heard(first, "held.example published")
     (refused,) = second.sites
-    assert (refused.status, refused.error.type, second.exit_code) == ("failed", "store", 7)
+    assert (refused.status, refused.error.type, second.exit_code) == ("failed", "in-use", 7)
     assert "under way already, in process" in refused.error.message
     assert Store.open(str(tmp_path / "maps")).versions("held.example") == [1]
 

@@ -109,12 +109,20 @@ def test_a_closed_or_different_menu_is_not_the_open_menu(noisy, script):
 @pytest.mark.parametrize(
     "script",
     [
-        "document.querySelector('ul').hidden = false; document.body.append('and an advertisement')",
+        "const menu = document.querySelector('ul'); menu.hidden = false; menu.toggleAttribute = () => {};"
+        "document.body.append('and an advertisement')",
         "document.body.innerHTML = '<h1>Log in</h1><input type=password><button>Log in</button>'",
     ],
-    ids=["its menu is open", "it asks for a password"],
+    ids=["its menu stays open", "it asks for a password"],
 )
 def test_a_page_that_shows_another_state_is_not_reached(noisy, script):
     closed, _ = calm_states(noisy[1])
     ((result, _),) = walk(noisy, closed, script=script)
     assert not result.arrived
+
+
+def test_a_menu_that_is_open_from_the_start_is_closed_on_the_way(noisy):
+    closed, _ = calm_states(noisy[1])
+    ((result, _),) = walk(noisy, closed, script="document.querySelector('ul').hidden = false")
+    assert (result.outcome, result.node_id) == ("arrived", closed)
+    assert [step.action for step in result.steps][-1] == 'click button "Menu"'

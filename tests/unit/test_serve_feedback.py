@@ -1,6 +1,7 @@
 """What agents report is routed around while it is fresh, kept for maintenance, and cannot grow without end."""
 
 import errno
+import logging
 import json
 import os
 from types import SimpleNamespace
@@ -128,6 +129,7 @@ def test_a_store_that_cannot_be_written_loses_no_request(clock, notes, monkeypat
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    caplog.set_level(logging.WARNING, logger="serve.feedback")  # whatever level a library gave to all loggers
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(StoreError, match="No space"):
         notes.add(SITE, 1, [{}])
