@@ -109,8 +109,7 @@ def test_a_closed_or_different_menu_is_not_the_open_menu(noisy, script):
 @pytest.mark.parametrize(
     "script",
     [
-        "const menu = document.querySelector('ul'); menu.hidden = false; menu.toggleAttribute = () => {};"
-        "document.body.append('and an advertisement')",
+        "const menu = document.querySelector('ul'); menu.hidden = false; menu.toggleAttribute = () => {};",
         "document.body.innerHTML = '<h1>Log in</h1><input type=password><button>Log in</button>'",
     ],
     ids=["its menu stays open", "it asks for a password"],

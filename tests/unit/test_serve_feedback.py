@@ -1,8 +1,8 @@
 """What agents report is routed around while it is fresh, kept for maintenance, and cannot grow without end."""
 
 import errno
-import logging
 import json
+import logging
 import os
 from types import SimpleNamespace
 
