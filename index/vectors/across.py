@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.vectors.checks import checked_k, checked_query, ranked, ranked_from
-from index.vectors.options import CANDIDATES, POOLED_ROWS
+from index.vectors.options import POOLED_ROWS
 from index.vectors.pooling import pooled
 from index.vectors.protocol import ScoredNode, VectorIndex
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from index.vectors.packed import PackedRows
 
 #: Values (rows x dim) of all maps together up to which every state is scored; see docs/search.md.
-EXACT_UP_TO_VALUES = 50_000_000
+EXACT_UP_TO_VALUES = 20_000_000
+#: States of all maps together that get to the second stage, at least; see docs/search.md.
+CANDIDATES = 128
 
 Vectors = Mapping[str, NDArray[np.float16]]
 
