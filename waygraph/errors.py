@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from waygraph.spelling import spellable
+
 
 class WaygraphError(Exception):
     """Base of all expected errors: `message` says what happened and where, `hint` what to do about it."""
@@ -20,9 +22,10 @@ class WaygraphError(Exception):
     after_s: float = 0.0
 
     def __init__(self, message: str, *, hint: str = "", after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # Both may quote a page, and are written to terminals, reports and answers.
+        self.message = spellable(message)
+        self.hint = spellable(hint)
+        super().__init__(self.message)
         if after_s is not None:
             self.after_s = after_s
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from waygraph.spelling import spellable
+
 #: Most element hashes one `locate` may send: beyond this a page is looked up by its URL.
 MAX_STRUCTURE = 25_000
 
@@ -18,7 +20,7 @@ ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 def _spellable(value: object) -> object:
     """Replace what JSON escapes may carry but UTF-8 cannot spell (lone surrogates): pages contain such texts."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return spellable(value)
     if isinstance(value, dict):
         return {_spellable(key): _spellable(item) for key, item in value.items()}
     return [_spellable(item) for item in value] if isinstance(value, list | tuple) else value

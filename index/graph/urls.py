@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
 from waygraph.errors import InvalidInput
+from waygraph.spelling import spellable
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -56,9 +57,7 @@ def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     """
     if policy.raw:
         return url
-    if not url.isascii():
-        # Browsers read lone surrogates as U+FFFD (WHATWG URL, "UTF-8 percent-encode").
-        url = url.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    url = spellable(url)  # browsers read lone surrogates as U+FFFD (WHATWG URL, "UTF-8 percent-encode")
     try:
         parts = urlsplit(url)
         port = parts.port

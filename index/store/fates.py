@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from waygraph.spelling import spellable
+
 FATES = pa.schema(
     [
         pa.field(name, pa.string(), nullable=False)
@@ -25,7 +27,7 @@ def fates_table(rows: Iterable[Mapping[str, str]]) -> bytes:
     with pq.ParquetWriter(sink, FATES, compression="zstd") as writer:
         left = iter(rows)
         while batch := list(islice(left, _ROWS_AT_ONCE)):
-            clean = [{name: _text(row.get(name, "")) for name in FATES.names} for row in batch]
+            clean = [{name: spellable(row.get(name, "")) for name in FATES.names} for row in batch]
             writer.write_table(pa.Table.from_pylist(clean, schema=FATES))
     return sink.getvalue()
 
@@ -34,8 +36,3 @@ def read_fates(content: bytes) -> Iterator[dict[str, Any]]:
     """Inverse of `fates_table`."""
     for batch in pq.ParquetFile(io.BytesIO(content)).iter_batches():
         yield from batch.to_pylist()
-
-
-def _text(text: str) -> str:
-    # JavaScript strings may hold lone surrogates; Parquet's UTF-8 cannot.
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

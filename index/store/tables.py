@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from index.graph import Action, BlockedRequest, Box, Edge, InteractionGraph, Node, Observation, Segment
 from index.vectors.multivector import EncodedPage
+from waygraph.spelling import spellable
 
 _STRINGS = pa.list_(pa.string())
 _SEGMENT = pa.struct(
@@ -86,7 +87,7 @@ def nodes_table(graph: InteractionGraph, observations: Mapping[str, Observation]
         {
             "id": node.id,
             "url": node.url,
-            "title": _text(node.title),
+            "title": spellable(node.title),
             "structure": node.structure,
             "depth": node.depth,
             "addressable": node.addressable,
@@ -106,13 +107,13 @@ def _start_first(graph: InteractionGraph) -> Iterator[Node]:
 def _observation_row(seen: Observation) -> dict[str, Any]:
     return {
         "url": seen.url,
-        "title": _text(seen.title),
+        "title": spellable(seen.title),
         "screenshot": seen.screenshot,
         "dom": seen.dom,
         "aria": seen.aria,
         "segments": [
             {
-                "text": _text(segment.text),
+                "text": spellable(segment.text),
                 "role": segment.role,
                 "x": segment.box.x,
                 "y": segment.box.y,
@@ -130,12 +131,12 @@ def edges_table(graph: InteractionGraph) -> pa.Table:
         {
             "source": edge.source,
             "target": edge.target,
-            "action": {**edge.action.to_json(), "name": _text(edge.action.name)},
+            "action": {**edge.action.to_json(), "name": spellable(edge.action.name)},
             "cost_ms": edge.cost_ms,
             "inherited": edge.inherited,
             "opens_tab": edge.opens_tab,
             "blocked": [{"method": r.method, "url": r.url, "kind": r.kind} for r in edge.blocked],
-            "dialogs": [_text(dialog) for dialog in edge.dialogs],
+            "dialogs": [spellable(dialog) for dialog in edge.dialogs],
         }
         for edge in graph.edges
     ]
@@ -163,7 +164,7 @@ def _vector_batch(pages: list[tuple[str, EncodedPage]]) -> pa.RecordBatch:
         [
             pa.array([node_id for node_id, _ in pages], pa.string()),
             pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
-            pa.array([[_text(row) for row in page.rows] for _, page in pages], _STRINGS),
+            pa.array([[spellable(row) for row in page.rows] for _, page in pages], _STRINGS),
             pa.array([page.segments for _, page in pages], VECTORS.field("segments").type),
         ],
         schema=VECTORS,
@@ -269,10 +270,3 @@ def blobs_in(nodes: pa.Table) -> set[str]:
     for name in ("screenshot", "dom", "aria"):
         found.update(pc.unique(pc.struct_field(seen, name)).to_pylist())
     return {digest for digest in found if digest}
-
-
-def _text(text: str) -> str:
-    # JavaScript strings may hold lone surrogates; Parquet's UTF-8 cannot.
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -30,6 +30,7 @@ from pipeline.jobs.report import DepthRecord, Exploration, FailedItem
 from pipeline.jobs.site_settings import settings_of
 from pipeline.jobs.stream import Stream
 from waygraph.settings import Settings
+from waygraph.spelling import spellable
 
 #: Failures of a site that its report shows in full; the map's manifest holds all of them.
 _SHOWN_FAILURES = 20
@@ -246,10 +247,11 @@ def _account(capture: SiteCapture, seconds: float, waited: float) -> Exploration
         skipped={
             name.removeprefix("skip/"): count for name, count in report.counters.items() if name.startswith("skip/")
         },
-        failed=_by_reason(failure.reason for failure in report.failures),
-        advice=report.advice,
+        failed=_by_reason(spellable(failure.reason) for failure in report.failures),
+        advice=tuple(map(spellable, report.advice)),
         failures=tuple(
-            FailedItem(node_id=f.node_id, action=f.action, reason=f.reason) for f in report.failures[:_SHOWN_FAILURES]
+            FailedItem(node_id=f.node_id, action=spellable(f.action), reason=spellable(f.reason))
+            for f in report.failures[:_SHOWN_FAILURES]
         ),
     )
 

@@ -13,10 +13,11 @@ import time
 import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -112,13 +113,9 @@ class Ledger:
         lease = Lease.take(path.with_name(f"{path.name}.lock"), "A run of these sites with these settings")
         try:
             if path.exists():
-                found = _reopen(path) if resume else "a new run was asked for"
+                found = cls._reopen(path, lease) if resume else "a new run was asked for"
                 if not isinstance(found, str):
-                    file, known = found
-                    ((calls,),) = file.read("SELECT count(*) FROM calls")
-                    ledger = cls(path, lease, file, known, calls + 1)
-                    ledger._begin_call([])
-                    return ledger
+                    return found
                 log.warning("ledger/set_aside %s: %s", set_aside(path), found)
             ledger = cls(path, lease, _new_file(path), manifest, 1)
             rows = [(position, task.site, task.start_url) for position, task in enumerate(tasks)]
@@ -135,6 +132,49 @@ class Ledger:
             lease.release()
             raise
         return ledger
+
+    @classmethod
+    def _reopen(cls, path: Path, lease: Lease) -> Ledger | str:
+        """Go on with an existing file, or say why it is of no use."""
+        file = None
+        try:
+            age = _age_seconds(path)
+            if age > RESUMABLE_SECONDS:
+                return f"nobody went on with it for {age / 86_400:.0f} days"
+            file = JournalFile(path, _SCHEMA)
+            meta = dict(file.read("SELECT name, value FROM meta"))
+            if meta.get("format") != str(FORMAT):
+                return "it was begun by another version"
+            manifest = RunManifest.model_validate(json.loads(meta["manifest"]))
+            ((calls,),) = file.read("SELECT max(number) FROM calls")
+            ledger = cls(path, lease, file, manifest, calls + 1)
+            ledger._check()
+            ledger._begin_call([])
+            file = None
+        except (Damaged, KeyError, TypeError, ValueError, zlib.error) as error:
+            return f"it cannot be read: {error!r}"
+        finally:
+            if file is not None:
+                file.close()
+        return ledger
+
+    def _check(self) -> None:
+        """Read all of the file once: whoever goes on with it would read it hours later (Damaged, ValueError, ...)."""
+        problems = self._file.read("PRAGMA quick_check(1)")
+        if problems != [("ok",)]:
+            raise Damaged(problems[0][0])
+        sites = 0
+        for row in self.rows():
+            if row.position != sites or row.status not in get_args(RowStatus):
+                raise ValueError(f"site {sites} is {row}")
+            if row.status in {"begun", "open"}:
+                self.exploration(row.position)
+            sites += 1
+        if sites != self.manifest.sites:
+            raise ValueError(f"{sites} sites instead of {self.manifest.sites}")
+        for _ in self.outcomes():
+            pass
+        self.calls()
 
     def _begin_call(self, statements: list[Statement]) -> None:
         began = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -284,9 +324,12 @@ def _prune(folder: Path, ours: Path) -> None:
 
 
 def _age_seconds(path: Path) -> float:
-    """Since something was written to a database, to its log as well."""
-    files = (file for file in (path, path.with_name(f"{path.name}-wal")) if file.exists())
-    return time.time() - max((file.stat().st_mtime for file in files), default=0.0)
+    """Since something was written to a database, to its log as well; of one that is gone, no time."""
+    written = []
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(FileNotFoundError):  # whoever has it may end right now, and take it along
+            written.append(file.stat().st_mtime)
+    return time.time() - max(written) if written else 0.0
 
 
 def _status_path(ledger: Path) -> Path:
@@ -302,24 +345,3 @@ def _new_file(path: Path) -> JournalFile:
         return JournalFile(path, _SCHEMA)
     except Damaged as error:
         raise not_usable(path, error) from error
-
-
-def _reopen(path: Path) -> tuple[JournalFile, RunManifest] | str:
-    """An existing file and its manifest, or why it is of no use."""
-    file = None
-    try:
-        age = _age_seconds(path)
-        if age > RESUMABLE_SECONDS:
-            return f"nobody went on with it for {age / 86_400:.0f} days"
-        file = JournalFile(path, _SCHEMA)
-        meta = dict(file.read("SELECT name, value FROM meta"))
-        if meta.get("format") != str(FORMAT):
-            return "it was begun by another version"
-        found = file, RunManifest.model_validate(json.loads(meta["manifest"]))
-        file = None
-    except (Damaged, KeyError, ValueError) as error:
-        return f"it cannot be read: {error!r}"
-    finally:
-        if file is not None:
-            file.close()
-    return found

@@ -29,6 +29,7 @@ from pipeline.jobs.site_settings import settings_of
 from pipeline.jobs.vectors import SiteVectors, Vectors, is_current, keep_vectors
 from waygraph.errors import PublishConflict
 from waygraph.settings import Settings
+from waygraph.spelling import spellable
 
 #: Calls that may be in this actor at once: hardly more than explorers that wait for room in the line of encoders.
 PUBLISHER_CALLS = 1_000
@@ -191,7 +192,9 @@ def _publication(
         streamed=vectors.streamed,
         without_vectors=len(vectors.failures),
         failures=tuple(
-            StateWithoutVectors(node_id=node_id, url=draft.graph.nodes[node_id].url, reason=reason)
+            StateWithoutVectors(
+                node_id=node_id, url=spellable(draft.graph.nodes[node_id].url), reason=spellable(reason)
+            )
             for node_id, reason in list(vectors.failures.items())[:_SHOWN_FAILURES]
         ),
     )

@@ -13,7 +13,8 @@ from waygraph.cli.reference import reference
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("waygraph", "index", "pipeline", "serve")
 LEAVES = {
-    f"waygraph.{name}" for name in ("errors", "settings", "schemas", "cluster", "patterns", "rules_file", "key_file")
+    f"waygraph.{name}"
+    for name in ("errors", "settings", "schemas", "spelling", "cluster", "patterns", "rules_file", "key_file")
 }
 HEAVY = ("torch", "ray", "pyarrow", "numpy", "transformers", "qdrant_client", "qdrant_edge", "fastapi", "PIL")
 

@@ -105,7 +105,8 @@ const pointOf = (element) => {
     if (free) return inTop(view, ...free);
   }
   const over = points.length ? element.ownerDocument.elementFromPoint(...points[0]) : null;
-  return { covered: over ? over.outerHTML.slice(0, 120) : "it lies outside the page" };
+  // Half of a surrogate pair at the end could not be written down.
+  return { covered: over ? over.outerHTML.slice(0, 120).replace(/[\ud800-\udbff]$/, "") : "it lies outside the page" };
 };
 
 // A link of ours into a new tab is made to load in this one, for this click: so its document is guarded.
