@@ -12,6 +12,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ log = logging.getLogger(__name__)
 #: One SQL statement and the parameters of each of its executions.
 Statement = tuple[str, Iterable[Sequence[Any]]]
 
+#: To find out whether a lease is held one has to take it, for microseconds: so often and so long others wait for that.
+_LOOKS, _LOOK_SECONDS = 5, 0.01
 #: Writes that share a transaction at most, so that the first of them does not wait for ever.
 _GROUP = 256
 #: Primary result codes of SQLite that speak of the machine, not of the file's content.
@@ -67,6 +70,7 @@ class Lease:
         StoreError
             When it cannot be written.
         """
+        looks = _LOOKS
         try:
             while True:
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -80,6 +84,10 @@ class Lease:
                 except BlockingIOError:
                     holder = os.pread(descriptor, 300, 0).decode(errors="replace").strip() or "another process"
                     os.close(descriptor)
+                    if looks:  # most likely an owner; it may be somebody who looks whether there is one, too
+                        looks -= 1
+                        time.sleep(_LOOK_SECONDS)
+                        continue
                     raise InUse(
                         f"{what} is under way already, in {holder} (lock file {path}).",
                         hint="Wait until it has ended, or stop it: what it found is kept.",
@@ -95,11 +103,13 @@ class Lease:
 
     @staticmethod
     def is_held(path: Path) -> bool:
-        """Whether somebody holds the lease at `path` right now."""
+        """Whether somebody holds the lease at `path` right now. Who may not read it is told that somebody does."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
             return False
+        except PermissionError:
+            return True  # of another user, whose process removes it when it ends in order
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:

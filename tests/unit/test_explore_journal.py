@@ -1,6 +1,7 @@
 """The journal: everything that was acknowledged is there after any death, once, and a resume starts from it."""
 
 import asyncio
+import fcntl
 import os
 import random
 import resource
@@ -16,11 +17,13 @@ import pytest
 
 from index.graph import Action, BlockedRequest, Box, Edge, Segment
 from pipeline.browser.snapshot import Candidate, Snapshot
+from pipeline.explore import journal_file
 from pipeline.explore.journal import Journal
+from pipeline.explore.journal_file import Lease
 from pipeline.explore.journal_records import Checkpoint, Fate
 from pipeline.explore.state import Load, State
 from pipeline.explore.worker import Outcome
-from waygraph.errors import StoreError
+from waygraph.errors import InUse, StoreError
 
 TERMS = {"start_url": "http://shop.test/", "depth": 3}
 ROOT = Path(__file__).parents[2]
@@ -254,6 +257,38 @@ async def test_a_second_owner_is_told_who_is_at_it(tmp_path):
         Journal.open(tmp_path / "run.journal", TERMS)
     with opened(tmp_path):
         pass
+
+
+def test_who_looks_whether_a_lease_is_held_keeps_nobody_from_taking_it(tmp_path, monkeypatch):
+    """To look is to hold it shared for a moment. Here that moment ends when the other one has waited twice."""
+    path, waits = tmp_path / "run.lock", []
+    path.touch()
+    look = os.open(path, os.O_RDONLY)
+    fcntl.flock(look, fcntl.LOCK_SH)
+
+    def wait(seconds):
+        waits.append(seconds)
+        if len(waits) == 2:
+            os.close(look)
+
+    monkeypatch.setattr(journal_file.time, "sleep", wait)
+    lease = Lease.take(path)
+    assert len(waits) == 2
+    assert Lease.is_held(path)
+    with pytest.raises(InUse, match=f"process {os.getpid()} on"):
+        Lease.take(path)
+    lease.release()
+    assert not Lease.is_held(path)
+
+
+def test_a_lease_that_one_may_not_read_counts_as_held(tmp_path, monkeypatch):
+    """Another user's: tests may run as one who may read everything, so the answer of the system is made here."""
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(journal_file.os, "open", refuse)
+    assert Lease.is_held(tmp_path / "run.lock")
 
 
 async def test_nobody_else_reads_the_file_and_no_memory_is_shared_for_it(tmp_path):
