@@ -40,6 +40,7 @@ class Batch(Generic[Item]):
     joinable : may be encoded together with the next such batch.
     alone : is encoded by an encoder that has no other batch.
     losses : encoders that died of it while it was alone.
+    machines : machines that were lost while an encoder there had it.
     split : what it is a half of.
 
     """
@@ -49,6 +50,7 @@ class Batch(Generic[Item]):
     joinable: bool = False
     alone: bool = False
     losses: int = 0
+    machines: int = 0
     split: Split | None = field(default=None, repr=False)
 
     def __len__(self) -> int:

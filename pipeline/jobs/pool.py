@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
@@ -20,7 +20,7 @@ from pipeline.encode.protocol import SiteContext
 from pipeline.jobs.actors import Actor
 from pipeline.jobs.batches import Batch, after_loss, learned_size, most_losses, take
 from pipeline.jobs.encoder import Encoded, EncoderIdentity, Unencodable
-from pipeline.jobs.failures import EncoderLost, WorkerLost, typed
+from pipeline.jobs.failures import MOST_MACHINES, EncoderLost, MachineLost, WorkerLost, typed, verdict
 from pipeline.jobs.report import EncodingReport
 from pipeline.jobs.scaling import IDLE_SECONDS, IN_FLIGHT, Demand, wanted
 from pipeline.jobs.spool import Spool
@@ -118,7 +118,7 @@ class EncoderPool:
             try:
                 context: SiteContext = await member.actor.prepare_site.remote(counts)
             except Exception as error:
-                failure = typed(error, "Preparing a site")
+                failure = typed(await verdict(error, member.actor.process.remote), "Preparing a site")
                 if not isinstance(failure, WorkerLost):
                     raise failure from error
                 self._lose(member, failure)
@@ -199,7 +199,7 @@ class EncoderPool:
         try:
             encoded, seconds = await member.actor.encode.remote(observations, batch.context)
         except Exception as error:  # noqa: BLE001 - whatever it is, the batch is done again elsewhere
-            self._lose(member, typed(error, "Encoding"), batch)
+            self._lose(member, typed(await verdict(error, member.actor.process.remote), "Encoding"), batch)
             return
         if member.lost:
             return  # its batches were given to others already
@@ -261,7 +261,7 @@ class EncoderPool:
         try:
             identity: EncoderIdentity = await member.actor.load.remote()
         except Exception as error:  # noqa: BLE001 - the pool goes on without it, or ends
-            self._lose(member, typed(error, "Loading the encoder"))
+            self._lose(member, typed(await verdict(error, member.actor.process.remote), "Loading the encoder"))
             return
         if self.identity is not None and identity != self.identity:
             mismatch = EncoderMismatch(
@@ -279,18 +279,24 @@ class EncoderPool:
         """An encoder died or is not to be trusted any more: give its batches to others.
 
         `culprit` is the batch whose call failed. When the process died, those of all its other batches failed as well,
-        and which of them was computed is not known.
+        and which of them was computed is not known. When its machine went away, that was no batch's doing: all are done
+        again as they are, and no death in a row is counted. A batch that was there when too many machines went away is
+        treated like any other that was in an encoder that died.
         """
         if member.lost:
             return
         self._release(member)
-        self._losses += 1
+        with_machine = isinstance(failure, MachineLost)
+        self._losses += not with_machine
         self._counts["lost"] += 1
         log.warning("encode/lost %s", failure.message)
         if member.batches:
             self._fed += time.monotonic() - member.since
         died = isinstance(failure, WorkerLost)
         for batch in reversed(member.batches):
+            if with_machine and batch.machines < MOST_MACHINES:
+                self._line.insert(0, replace(batch, machines=batch.machines + 1))
+                continue
             if not died and batch is not culprit:
                 self._line.insert(0, batch)
                 continue
