@@ -309,15 +309,19 @@ def test_dialogs_downloads_and_new_tabs_have_defined_outcomes():
 
 
 def test_a_covered_element_is_not_clicked_through():
-    html = "<button>Under</button><div style='position:fixed;inset:0'>over</div>"
+    over = '<div style="position:fixed;inset:0">over'
+    # What is told of it ends within a character.
+    html = f"<meta charset='utf-8'><button>Under</button>{over.ljust(119, '.')}\N{SMILING FACE WITH OPEN MOUTH}</div>"
 
     async def run(site):
         async with guarded_page() as page:
             seen = (await page.view.goto(site.url)).snapshot
             await page.view.act(seen.candidates[0].action)
 
-    with FixtureServer({"/": html}) as site, pytest.raises(NotActionable, match="takes no pointer"):
+    with FixtureServer({"/": html}) as site, pytest.raises(NotActionable, match="takes no pointer") as covered:
         asyncio.run(run(site))
+    assert "over...." in str(covered.value)
+    assert "\N{REPLACEMENT CHARACTER}" not in str(covered.value)
 
 
 def count_round_trips(monkeypatch, elements):
