@@ -15,9 +15,7 @@ from serve.keys import ApiKeys
 from serve.metrics import Metrics
 from serve.problems import plain_problem, problem, unexpected
 from waygraph.errors import Overloaded, RateLimited, Unauthorized
-
-#: Largest request body. A structure of `schemas.MAX_STRUCTURE` hashes fits.
-MAX_BODY_BYTES = 1_000_000
+from waygraph.schemas import MAX_BODY_BYTES
 
 #: These and everything below them are for callers with a key; health and API description are for everybody.
 PROTECTED = ("/v1", "/mcp")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -77,11 +78,15 @@ def search_batch(site: str | None, queries: Sequence[str], k: int, where: Filter
 def locate(
     site: str, url: str, structure: list[str] | None, features: Mapping[str, int] | None = None
 ) -> Call[LocateAnswer]:
-    """Which state a page shows."""
+    """Which state a page shows. Of a very large page, what does not fit into a request is left out."""
     if max(len(structure or ()), len(features or ())) > schemas.MAX_STRUCTURE:
         structure = features = None
-    seen = {"url": url, "structure": structure, "features": features}
-    return _post(LocateAnswer, path_of("sites", site, "locate"), LocateRequest, **seen)
+    where, seen = path_of("sites", site, "locate"), {"url": url, "structure": structure}
+    call = _post(LocateAnswer, where, LocateRequest, **seen, features=features)
+    if features and len(json.dumps(call.body)) > schemas.MAX_BODY_BYTES:
+        # All or nothing: features that were left out would count as not there.
+        return _post(LocateAnswer, where, LocateRequest, **seen)
+    return call
 
 
 def path(

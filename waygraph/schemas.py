@@ -10,6 +10,8 @@ from waygraph.spelling import spellable
 
 #: Most element hashes one `locate` may send: beyond this a page is looked up by its URL.
 MAX_STRUCTURE = 25_000
+#: Largest body of a request. A structure of so many hashes fits; with the features of such a page it may not.
+MAX_BODY_BYTES = 1_000_000
 
 #: Hash of a text or an element without its place, see `pipeline.browser.features`.
 Feature = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]

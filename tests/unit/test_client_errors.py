@@ -23,7 +23,7 @@ from waygraph.errors import (
     WaygraphError,
     WeightsMissing,
 )
-from waygraph.schemas import MAX_STRUCTURE, Problem, problem_type
+from waygraph.schemas import MAX_BODY_BYTES, MAX_STRUCTURE, Problem, problem_type
 
 SITE = "shop.example:8080"
 PROBLEM = "application/problem+json"
@@ -179,3 +179,16 @@ def test_a_structure_that_is_too_large_to_send_is_left_out() -> None:
     with service(200, unknown) as server, asking(server) as maps:
         maps.locate(SITE, "http://shop.example/", ["0" * 32] * (MAX_STRUCTURE + 1))
     assert json.loads(server.asked[0][3]) == {"url": "http://shop.example/"}
+
+
+@pytest.mark.parametrize(("hashes", "fits"), [(10_000, True), (20_000, False), (MAX_STRUCTURE, False)])
+def test_features_are_sent_only_when_they_fit_into_a_request_with_the_structure(hashes: int, fits: bool) -> None:
+    unknown = b'{"node_id": null, "rule": "none", "confidence": 0, "version": 1}'
+    structure = [f"{i:032x}" for i in range(hashes)]
+    features = {f"{i:012x}": 1 for i in range(hashes)}
+    url = "http://shop.example/".ljust(8_192, "\N{SNOWMAN}")
+    with service(200, unknown) as server, asking(server) as maps:
+        maps.locate(SITE, url, structure, features)
+    body = server.asked[0][3]
+    assert len(body) <= MAX_BODY_BYTES
+    assert json.loads(body) == {"url": url, "structure": structure, **({"features": features} if fits else {})}

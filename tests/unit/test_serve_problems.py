@@ -10,11 +10,11 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from serve import problems
-from serve.gate import MAX_BODY_BYTES, Gate
+from serve.gate import Gate
 from serve.keys import ApiKeys
 from serve.metrics import Metrics
 from waygraph.errors import EncoderMismatch, NoPath, NotFound, StoreError, Unauthorized, WaygraphError, by_slug
-from waygraph.schemas import Problem, problem_slug
+from waygraph.schemas import MAX_BODY_BYTES, Problem, problem_slug
 from waygraph.settings import ServeSettings
 
 KEY = "a long secret"
