@@ -21,6 +21,7 @@ from serve import answers
 from serve.encoding import EncodedQuestion, QueryEncoder
 from serve.feedback import Avoided, Feedback, action_of, avoided, hidden
 from serve.navigate import Navigator
+from serve.waiting import about_to_wait
 from waygraph.errors import (
     EncoderMismatch,
     Gone,
@@ -366,6 +367,7 @@ class Maps:
         catalog = self._open_catalog()
         if (opened := catalog.open_now(site)) is not None:
             return opened
+        about_to_wait()
         with self._opening, self.stage("open"):
             return catalog.open(site)
 

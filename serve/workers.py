@@ -10,12 +10,14 @@ import asyncio
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from serve.lru import Lru
 from serve.metrics import Metrics
+from serve.waiting import WouldWait, without_waiting
 from waygraph.errors import Overloaded
 
 P = ParamSpec("P")
@@ -63,7 +65,8 @@ class Workers:
 
         Parameters
         ----------
-        kind : calls that take about equally long, and never wait; None: nothing is known of this one.
+        kind : calls that take about equally long, and never wait, unless they tell `serve.waiting` before; None:
+            nothing is known of this one.
 
         """
         work = partial(function, *args, **kwargs)
@@ -78,7 +81,11 @@ class Workers:
                 self._took.put(kind, time.thread_time() - began, 0)
 
         took = self._took.get(kind)
-        return timed() if took is not None and took < SHORT_SECONDS else await self._short.run(timed)
+        if took is not None and took < SHORT_SECONDS:
+            # Since `kind` was looked up, another thread may have let go of what made the call short.
+            with suppress(WouldWait), without_waiting():
+                return timed()
+        return await self._short.run(timed)
 
     async def run_long(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what may ask others for an answer (Overloaded)."""
