@@ -61,9 +61,12 @@ class Reencoding:
         except WaygraphError as error:
             self._account.give_up(error)
             return
-        async with asyncio.TaskGroup() as group:
-            for _ in range(_SITES_AT_ONCE):
-                group.create_task(self._reencode_sites())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_SITES_AT_ONCE):
+                    group.create_task(self._reencode_sites())
+        except Exception as error:  # noqa: BLE001 - becomes the outcome of every site that is not finished
+            self._account.give_up(typed(error, "The run"))
 
     async def _reencode_sites(self) -> None:
         while self._queue:
