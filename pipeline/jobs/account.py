@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from index.store import Store
 from pipeline.explore.capture import ExploreProgress
 from pipeline.jobs.budget import Budget
-from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress
+from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress, SiteWaits
 from pipeline.jobs.findings import findings_of
 from pipeline.jobs.journals import drop_journal, journal_path
 from pipeline.jobs.ledger import Ledger, Row
@@ -153,18 +153,19 @@ class Account:
     def progress(self, site: SiteRun, progress: ExploreProgress) -> None:
         """An exploration goes on."""
         if site.status is None:
-            self.budget.tell(site.key, progress.states, resumed=site.resumed or site.attempts > 1)
+            self.budget.tell(site.key, progress.states, resumed=site.resumed)
             self.emit(SiteProgress(site.key, progress))
 
     def explored(self, site: SiteRun, exploration: Exploration) -> None:
         """A site is explored, and not published yet."""
         site.exploration = exploration
-        self.budget.tell(site.key, exploration.states, resumed=site.resumed or site.attempts > 1)
+        self.budget.tell(site.key, exploration.states, resumed=site.resumed)
         self._ledger.explored(site.position, exploration)
 
     def failed(self, site: SiteRun) -> None:
         """A try failed, and there will be another one."""
         self._ledger.failed(site.position, site.failures)
+        self.emit(SiteWaits(site.key))
 
     def notice(self, text: str, *, site: str = "") -> None:
         """Tell people something, of one site or of the run."""

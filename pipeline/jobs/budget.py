@@ -27,7 +27,7 @@ class Budget:
 
         Parameters
         ----------
-        resumed : an earlier call, or an earlier try, had begun with it: what is told first is what it had.
+        resumed : an earlier call had begun with it: what is told first is what it had.
 
         """
         known = self._known.setdefault(site, states if resumed else 0)

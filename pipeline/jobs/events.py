@@ -51,6 +51,13 @@ class SiteEncoding:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteWaits:
+    """A try of a site failed; until another one begins, nothing is done about it."""
+
+    site: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiteFinished:
     """A site is published, needed nothing, has failed or was interrupted."""
 
@@ -66,4 +73,4 @@ class Notice:
     """The one that it is about, if it is about one: of many sites, not everything is shown."""
 
 
-JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteFinished | Notice
+JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteWaits | SiteFinished | Notice

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 import pytest
 
 from index.store import Store
+from pipeline.explore.capture import ExploreProgress
 from pipeline.jobs import run_index
 from pipeline.jobs.account import Account
 from pipeline.jobs.budget import Budget
@@ -240,6 +241,25 @@ def test_tries_that_failed_are_remembered(store):
     first.failed(first.sites[0])
     first.close()
     assert account_of(store, 1).sites[0].failures == 1
+
+
+def test_states_of_a_second_try_count_towards_the_budget_and_those_of_an_earlier_call_do_not(store):
+    def progress(account, states):
+        account.begin(account.sites[0])
+        account.progress(account.sites[0], ExploreProgress("site0.example", 1, states, 0, 0, 0, 0, 0))
+
+    first = account_of(store, 1)
+    first.begin(first.sites[0])  # its explorer dies before it tells anything
+    first.failed(first.sites[0])
+    progress(first, 7)
+    progress(first, 7)  # a third try goes on with what is in the journal
+    assert first.budget.states == 7
+    first.stopped_by = "signal"
+    first.close()
+    second = account_of(store, 1)
+    progress(second, 7)
+    progress(second, 9)
+    assert second.budget.states == 2
 
 
 def test_a_run_of_other_settings_is_another_run(store):

@@ -16,7 +16,7 @@ from pipeline.explore.capture import ExploreProgress
 from pipeline.jobs.account import Account
 from pipeline.jobs.budget import Budget
 from pipeline.jobs.contact_sheet import PICTURES, shrunk, spread
-from pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase, SiteProgress
+from pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase, SiteProgress, SiteWaits
 from pipeline.jobs.findings import findings_of, histogram, quartiles
 from pipeline.jobs.ledger import Ledger
 from pipeline.jobs.manifest import ledgers, new_manifest
@@ -233,6 +233,10 @@ def test_the_dashboard_line_says_how_far_and_how_long():
     assert line.startswith("500 of 1,000 sites, 10 failed, 500 left, 1 in work, ")
     assert tally.states_per_second == pytest.approx(9.5, rel=0.1)
     assert line.endswith("1 min 40 s so far, about 8 min 20 s to go")
+    tally.take(SiteWaits("last.example"))
+    assert "in work" not in tally.line()
+    tally.take(SitePhase("last.example", "exploring", 2))
+    assert "1 in work" in tally.line()
 
 
 def test_many_sites_are_a_few_lines(monkeypatch):

@@ -6,7 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from pipeline.jobs.events import JobEvent, RunStarted, SiteFinished, SitePhase, SiteProgress
+from pipeline.jobs.events import JobEvent, RunStarted, SiteFinished, SitePhase, SiteProgress, SiteWaits
 
 #: From so many sites on, a line for each of them tells nobody anything.
 BULK_SITES = 50
@@ -30,6 +30,7 @@ class RunTally:
         self._before: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
         self._states: dict[str, int] = {}
+        self._waiting: set[str] = set()
         self._found = 0
         self._window: deque[tuple[float, int]] = deque([(clock(), 0)])
 
@@ -52,12 +53,16 @@ class RunTally:
                 self._counts = Counter(done)
             case SitePhase(site=site):
                 self._states.setdefault(site, 0)
+                self._waiting.discard(site)
+            case SiteWaits(site=site):
+                self._waiting.add(site)
             case SiteProgress(site=site, progress=progress):
                 self._has(site, progress.states)
             case SiteFinished(outcome=outcome):
                 if outcome.exploration is not None:
                     self._has(outcome.site, outcome.exploration.states)
                 self._states.pop(outcome.site, None)
+                self._waiting.discard(outcome.site)
                 self._counts[outcome.status] += 1
 
     def _has(self, site: str, states: int) -> None:
@@ -95,8 +100,8 @@ class RunTally:
         parts = [f"{self.done:,} of {self._total:,} sites"]
         parts += [f"{self._counts[status]:,} {status}" for status in ("failed", "interrupted") if self._counts[status]]
         parts.append(f"{left:,} left")
-        if self._states:
-            parts.append(f"{len(self._states):,} in work")
+        if in_work := len(self._states.keys() - self._waiting):
+            parts.append(f"{in_work:,} in work")
         parts.append(f"{self.states_per_second:.1f} states/s")
         parts.append(f"{duration(self.seconds)} so far")
         if left and (seconds := self.seconds_left) is not None:
