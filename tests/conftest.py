@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,12 @@ LOOPBACK_ONLY = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOU
 #: A test with real browsers and processes on a busy machine gets a second try, which the summary lists as RERUN: one
 #: lost race among three thousand tests should be looked at, not stop everything. The pure core gets none.
 TRIED_TWICE = {"integration", "e2e"}
+
+
+@pytest.fixture(autouse=True)
+def _serve_is_heard() -> None:
+    """Once imported, Ray Serve keeps to itself what is logged below its name; `caplog` is to hear it."""
+    logging.getLogger("ray.serve").propagate = True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import logging
 import os
 from types import SimpleNamespace
 
@@ -129,7 +128,6 @@ def test_a_store_that_cannot_be_written_loses_no_request(clock, notes, monkeypat
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    caplog.set_level(logging.WARNING, logger="serve.feedback")  # whatever level a library gave to all loggers
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(StoreError, match="No space"):
         notes.add(SITE, 1, [{}])
