@@ -27,9 +27,9 @@ TRIED_TWICE = {"integration", "e2e"}
 
 
 @pytest.fixture(autouse=True)
-def _serve_is_heard() -> None:
-    """Once imported, Ray Serve keeps to itself what is logged below its name; `caplog` is to hear it."""
-    logging.getLogger("ray.serve").propagate = True
+def _service_is_heard() -> None:
+    """A Ray that was started in this process silences what is logged below its name, the service's warnings as well."""
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
