@@ -35,7 +35,7 @@ from pipeline.browser.launch import launch
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
 from pipeline.explore import SiteCapture, explore_site
-from pipeline.jobs.draft import draft_of
+from pipeline.jobs.publishing.draft import draft_of
 from tests.ground_truth.demo_shop import truth as shop_truth
 from tests.sites.profiles import MEMBER, WHOLE, club, rail
 from tests.sites.server import FixtureServer

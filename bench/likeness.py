@@ -31,7 +31,7 @@ from pipeline.browser.launch import launch
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import draft_of
+from pipeline.jobs.publishing.draft import draft_of
 from tests.sites.noise import noise_pages
 from tests.sites.server import FixtureServer
 from waygraph.cli.teleport import new_page

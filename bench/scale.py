@@ -2,9 +2,9 @@
 
     python -m bench.scale [--sites 1000,10000,100000] [--save]
 
-Each size is one `run_index` in a process and with a Ray of its own: the coordinator (`pipeline.jobs.run`), its
-account and report, Ray actors for exploring, encoding and publishing, and a store on this disk are real. Exploring is a
-stand-in (`bench.scale_site`): sites are drawn, seeded, from the measured runs in bench/results/sites.json, with fewer
+Each size is one `run_index` in a process and with a Ray of its own: the coordinator (`pipeline.jobs.run`), account and
+report, Ray actors for exploring, encoding and publishing, and a store on this disk are real. Exploring is a stand-in
+(`bench.scale_site`): sites are drawn, seeded, from the measured runs in bench/results/sites.json, with fewer
 states (`--shrink`) and in less time, so that sites come in at a rate (`--rate`) that leaves the machine some room.
 
 Beyond `--whole` (10,000) sites nothing is published: captures go through the coordinator, Ray's object store and the
@@ -42,9 +42,10 @@ from typing import Any
 from bench import scale_site
 from index.store import Store
 from pipeline.browser.processes import Process, descendants, memory_bytes, process
-from pipeline.jobs import publishing, run_index
+from pipeline.jobs import run_index
 from pipeline.jobs.events import JobEvent, SiteFinished, SitePhase
-from pipeline.jobs.report import SiteOutcome
+from pipeline.jobs.report.outcomes import SiteOutcome
+from pipeline.jobs.run import publisher
 from waygraph.demo_site import DemoSite
 from waygraph.settings import Settings
 
@@ -207,7 +208,7 @@ def measure(sites: int, *, whole: bool, shrink: float, rate: float, at_once: int
     how = {"seed": SEED, "shrink": shrink, "speed": speed, "blobs": float(whole)}
     urls = [scale_site.address(number, **how) for number in range(sites)]
     if not whole:
-        vars(publishing)["PublisherActor"] = scale_site.UnwrittenMaps
+        vars(publisher)["PublisherActor"] = scale_site.UnwrittenMaps
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(store=f"{folder}/maps", encode={"encoder": ENCODER}, jobs={"sites_at_once": at_once})
         watch, began = Watch(sites), time.monotonic()

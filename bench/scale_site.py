@@ -29,8 +29,8 @@ from pipeline.browser.supervise import BrowserPool
 from pipeline.encode.protocol import Reads, Screenshots, SiteContext
 from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, Failure, SiteCapture
 from pipeline.explore.pacing import Pacer, Slots
-from pipeline.jobs.publisher import PublisherActor
-from pipeline.jobs.report import Publication
+from pipeline.jobs.publishing.publisher_actor import PublisherActor
+from pipeline.jobs.report.outcomes import Publication
 from waygraph.settings import EncodeSettings, Settings
 
 SITES = Path(__file__).parent / "results" / "sites.json"
@@ -123,7 +123,7 @@ async def explore_site(
     blobs: BlobSink,
     on_progress: Callable[[ExploreProgress], None],
     stop: asyncio.Event,
-    pool: BrowserPool,  # noqa: ARG001 - the seam that `pipeline.jobs.explorer.Explore` describes
+    pool: BrowserPool,  # noqa: ARG001 - the seam that `pipeline.jobs.exploring.explorer_actor.Explore` describes
     pacer: Pacer,  # noqa: ARG001
     slots: Slots,  # noqa: ARG001
     journal: Path,

@@ -46,7 +46,7 @@ from pipeline.browser.launch import launch
 from pipeline.encode.protocol import Encoder
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
-from pipeline.jobs.draft import encoded_draft
+from pipeline.jobs.publishing.draft import encoded_draft
 from waygraph.errors import NoPath
 from waygraph.local import StoreMap
 from waygraph.settings import BrowserSettings, EncodeSettings, Settings

@@ -13,7 +13,7 @@ import pytest
 from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
-from pipeline.jobs.draft import encoded_draft
+from pipeline.jobs.publishing.draft import encoded_draft
 from waygraph.demo_site import DemoSite
 from waygraph.settings import BrowserSettings, EncodeSettings, Settings
 

@@ -22,7 +22,7 @@ from bench.real_sites import Served, gentelella, python_docs, wagtail
 from bench.retrieval.more_sites import fossil
 from index.store import MapVersion, Store
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import draft_of
+from pipeline.jobs.publishing.draft import draft_of
 from waygraph.demo_site import DemoSite
 from waygraph.settings import BrowserSettings, Settings
 

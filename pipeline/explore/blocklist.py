@@ -89,7 +89,7 @@ class _Site(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_settings(cls, entry: object) -> object:
-        """Leave out what is not a rule, and `pipeline.jobs.site_settings` checks."""
+        """Leave out what is not a rule, and `pipeline.jobs.sites.site_settings` checks."""
         return {k: v for k, v in entry.items() if k not in SITE_SETTINGS} if isinstance(entry, dict) else entry
 
 

@@ -9,7 +9,7 @@ from waygraph.settings import Settings
 
 if TYPE_CHECKING:
     from pipeline.jobs.events import JobEvent
-    from pipeline.jobs.report import RunReport
+    from pipeline.jobs.report.outcomes import RunReport
 
 __all__ = ["run_index", "run_reencode", "run_refresh"]
 
@@ -31,7 +31,7 @@ def run_index(
     sites : start URLs; of several URLs of one site the first counts.
     settings : all of it: store, capture profile, exploration, encoder, and how to use the machine.
     on_event : told what happens, in the calling thread.
-    explore : `module:function` that explores a site, see `pipeline.jobs.explorer.Explore`.
+    explore : `module:function` that explores a site, see `pipeline.jobs.exploring.explorer_actor.Explore`.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def run_index(
         When the store cannot be used.
 
     """
-    from pipeline.jobs.bulk import run  # noqa: PLC0415 - reading a list of sites needs neither store nor Ray
+    from pipeline.jobs.run.call import run  # noqa: PLC0415 - reading a list of sites needs neither store nor Ray
 
     return run(sites, settings=settings, on_event=on_event, explore=explore)
 
@@ -68,11 +68,11 @@ def run_refresh(sites: Sequence[str], *, settings: Settings, on_event: Callable[
         When a site is not mapped.
     """
     from index.store import Store  # noqa: PLC0415 - as below
-    from pipeline.jobs.bulk import run  # noqa: PLC0415 - as below
+    from pipeline.jobs.run.call import run  # noqa: PLC0415 - as below
 
     store = Store.open(settings.store)
     starts = [store.manifest(site).start_url for site in dict.fromkeys(sites)]
-    return run(starts, settings=settings, on_event=on_event, explore="pipeline.jobs.refresh:refresh_site")
+    return run(starts, settings=settings, on_event=on_event, explore="pipeline.jobs.exploring.refresh:refresh_site")
 
 
 def run_reencode(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
@@ -102,6 +102,6 @@ def run_reencode(sites: Sequence[str], *, settings: Settings, on_event: Callable
         When the store cannot be used.
 
     """
-    from pipeline.jobs.bulk import rerun  # noqa: PLC0415 - as above
+    from pipeline.jobs.run.call import rerun  # noqa: PLC0415 - as above
 
     return rerun(sites, settings=settings, on_event=on_event)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.explore.capture import ExploreProgress
-from pipeline.jobs.report import SiteOutcome
+from pipeline.jobs.report.outcomes import SiteOutcome
 
 Phase = Literal["exploring", "encoding"]
 

@@ -9,7 +9,7 @@ import pytest
 from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import encoded_draft
+from pipeline.jobs.publishing.draft import encoded_draft
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.cli import main

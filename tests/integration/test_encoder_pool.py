@@ -11,15 +11,15 @@ import pytest
 
 from index.store import Store
 from pipeline.encode.registry import create_encoder
-from pipeline.jobs import pool as pools
 from pipeline.jobs import run_index, scaling
 from pipeline.jobs.actors import start_actor
-from pipeline.jobs.batches import Batch, planned
-from pipeline.jobs.encoder import EncoderActor, Unencodable
+from pipeline.jobs.encoding import encoder_pool as pools
+from pipeline.jobs.encoding.batches import Batch, planned
+from pipeline.jobs.encoding.encoder_actor import EncoderActor, Unencodable
+from pipeline.jobs.encoding.encoder_pool import EncoderPool, Job
+from pipeline.jobs.encoding.site_vectors import keep_vectors
+from pipeline.jobs.encoding.vector_spool import Spool, spool_folder
 from pipeline.jobs.failures import EncoderLost
-from pipeline.jobs.pool import EncoderPool, Job
-from pipeline.jobs.spool import Spool, spool_folder
-from pipeline.jobs.vectors import keep_vectors
 from tests.patch_encoder import KILLS, NOT_A_NUMBER, RAISES
 from tests.picture_map import colours, observations_of
 from tests.sites.server import FixtureServer

@@ -8,7 +8,7 @@ import logging
 from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import encoded_draft
+from pipeline.jobs.publishing.draft import encoded_draft
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
 

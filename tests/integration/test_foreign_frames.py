@@ -9,7 +9,7 @@ from index.store import Store
 from pipeline.browser.launch import launch
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import encoded_draft
+from pipeline.jobs.publishing.draft import encoded_draft
 from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
 from tests.sites.answers import judge, site_pages
 from tests.sites.phenomena.foreign import FRAMED, framed

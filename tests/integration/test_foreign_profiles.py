@@ -11,7 +11,7 @@ from pipeline.browser.launch import launch
 from pipeline.browser.snapshot import Lens
 from pipeline.browser.view import PageView
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import draft_of
+from pipeline.jobs.publishing.draft import draft_of
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.profiles import MEMBER, club, rail
 from tests.sites.server import FixtureServer

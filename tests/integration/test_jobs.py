@@ -18,9 +18,9 @@ from index.graph import site_key
 from index.store import Store
 from pipeline.jobs import failures, run_index
 from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
-from pipeline.jobs.journals import journal_path
-from pipeline.jobs.ledger import unfinished_runs
-from pipeline.jobs.manifest import ledgers
+from pipeline.jobs.run.ledger import unfinished_runs
+from pipeline.jobs.run.manifest import ledgers
+from pipeline.jobs.unfinished_work import journal_path
 from tests.sites.server import FixtureServer, Page
 from waygraph.cluster import ray_cluster
 from waygraph.errors import InvalidInput, StoreError

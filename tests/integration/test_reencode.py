@@ -12,7 +12,7 @@ import pytest
 
 from index.store import Store
 from index.store.layout import VECTORS
-from pipeline.jobs.spool import spool_folder
+from pipeline.jobs.encoding.vector_spool import spool_folder
 from tests.patch_encoder import NOT_A_NUMBER
 from tests.picture_map import colours, publish
 from tests.tiny_jina import make_checkpoint

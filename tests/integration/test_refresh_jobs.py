@@ -7,7 +7,7 @@ import pytest
 from index.store import Store
 from pipeline.explore.journal_file import Lease
 from pipeline.jobs import run_index, run_refresh
-from pipeline.jobs.journals import journal_path
+from pipeline.jobs.unfinished_work import journal_path
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.mutable import MutableSite, Mutation
 from waygraph.cli.entry import run

@@ -7,7 +7,7 @@ import pytest
 from index.store import Store
 from pipeline.browser.launch import launch
 from pipeline.explore import explore_site
-from pipeline.jobs.draft import draft_of
+from pipeline.jobs.publishing.draft import draft_of
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.noise import KINDS, noise_pages, noise_truth
 from tests.sites.server import FixtureServer

@@ -8,7 +8,7 @@ import pytest
 from index.store import Store
 from pipeline.encode.pages import patch_box
 from pipeline.encode.registry import create_encoder
-from pipeline.jobs.draft import encoded_draft
+from pipeline.jobs.publishing.draft import encoded_draft
 from tests.tiny_jina import make_checkpoint, one_thread  # noqa: F401
 from waygraph.errors import EncoderMismatch
 from waygraph.local import StoreMap

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from pipeline.jobs.events import SiteEncoding, SiteFinished, SitePhase
-from pipeline.jobs.report import (
+from pipeline.jobs.report.outcomes import (
     EncodingReport,
     ErrorRecord,
     Publication,

@@ -10,14 +10,14 @@ import pytest
 from index.store import Store
 from pipeline.explore.capture import ExploreProgress
 from pipeline.jobs import run_index
-from pipeline.jobs.account import Account
-from pipeline.jobs.budget import Budget
 from pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase
-from pipeline.jobs.ledger import Ledger, unfinished_runs
-from pipeline.jobs.manifest import ledgers, new_manifest
-from pipeline.jobs.report import Exploration, Publication
-from pipeline.jobs.report_file import IN_MEMORY, read_head, read_report
-from pipeline.jobs.sites import plan_sites
+from pipeline.jobs.report.outcomes import Exploration, Publication
+from pipeline.jobs.report.report_file import IN_MEMORY, read_head, read_report
+from pipeline.jobs.run.account import Account
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.ledger import Ledger, unfinished_runs
+from pipeline.jobs.run.manifest import ledgers, new_manifest
+from pipeline.jobs.sites.site_list import plan_sites
 from tests import picture_map
 from waygraph.errors import (
     BrowserFailure,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.jobs.batches import Batch, after_loss, learned_size, most_losses, planned, take
+from pipeline.jobs.encoding.batches import Batch, after_loss, learned_size, most_losses, planned, take
 
 
 def work_off(items: int, size: int, deadly: Collection[int], *, most_at_once: int | None = None):

@@ -11,14 +11,14 @@ import pytest
 from index.graph import InteractionGraph
 from index.store import Store
 from pipeline.explore.capture import ExploreReport, Failure, SiteCapture
-from pipeline.jobs.account import Account
-from pipeline.jobs.budget import Budget
-from pipeline.jobs.explorer import _account as account_of_exploring
-from pipeline.jobs.ledger import Ledger
-from pipeline.jobs.manifest import ledgers, new_manifest
-from pipeline.jobs.report import Publication
-from pipeline.jobs.report_file import read_report
-from pipeline.jobs.sites import plan_sites
+from pipeline.jobs.exploring.explorer_actor import _account as account_of_exploring
+from pipeline.jobs.report.outcomes import Publication
+from pipeline.jobs.report.report_file import read_report
+from pipeline.jobs.run.account import Account
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.ledger import Ledger
+from pipeline.jobs.run.manifest import ledgers, new_manifest
+from pipeline.jobs.sites.site_list import plan_sites
 from waygraph.errors import SiteUnreachable
 from waygraph.settings import Settings
 

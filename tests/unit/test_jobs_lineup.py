@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.jobs.budget import Budget
 from pipeline.jobs.failures import POLICIES, EncoderLost, Policy, WorkerLost, pause_before, policy_of
-from pipeline.jobs.lineup import Lineup, domain_of
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.lineup import Lineup, domain_of
 from waygraph.errors import (
     BrowserFailure,
     InUse,

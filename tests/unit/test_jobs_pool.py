@@ -11,11 +11,11 @@ import pytest
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
 from index.graph import Observation
-from pipeline.jobs import pool as pools
-from pipeline.jobs.batches import Batch, most_losses
-from pipeline.jobs.encoder import EncoderIdentity, Unencodable
+from pipeline.jobs.encoding import encoder_pool as pools
+from pipeline.jobs.encoding.batches import Batch, most_losses
+from pipeline.jobs.encoding.encoder_actor import EncoderIdentity, Unencodable
+from pipeline.jobs.encoding.encoder_pool import EncoderPool, Job
 from pipeline.jobs.failures import MOST_MACHINES
-from pipeline.jobs.pool import EncoderPool, Job
 
 IDENTITY = EncoderIdentity("simulated", 4, "simulated-1", needs_whole_site=False, reads="text")
 LOST = RayActorError(error_msg="The actor died because its node has died. Node Id: ab12")

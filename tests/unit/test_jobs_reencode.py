@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 
 from index.store import Store
-from pipeline.jobs import bulk, reencode
-from pipeline.jobs.account import Account
-from pipeline.jobs.budget import Budget
-from pipeline.jobs.ledger import Ledger
-from pipeline.jobs.manifest import ledgers, new_manifest
-from pipeline.jobs.reencode import Reencoding
-from pipeline.jobs.sites import plan_sites
+from pipeline.jobs.run import call, reencode
+from pipeline.jobs.run.account import Account
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.ledger import Ledger
+from pipeline.jobs.run.manifest import ledgers, new_manifest
+from pipeline.jobs.run.reencode import Reencoding
+from pipeline.jobs.sites.site_list import plan_sites
 from waygraph.cluster import Cluster
 from waygraph.errors import StoreError
 from waygraph.settings import Settings
@@ -46,8 +46,8 @@ def test_a_disk_that_is_full_is_the_outcome_of_every_site_and_exit_code_7(tmp_pa
     monkeypatch.setattr(ledger, "begin", lambda *_: full)
     monkeypatch.setattr(reencode, "Publisher", Publisher)
     cluster = Cluster((), SimpleNamespace(ended=False))
-    monkeypatch.setattr(bulk, "_until_stopped", lambda _, __, work: work(cluster)(asyncio.Event()))
-    monkeypatch.setattr(bulk, "ray_cluster", lambda **_: nullcontext(cluster))
-    report = bulk.on_ray(account, lambda found: Reencoding(account, settings, found).execute)
+    monkeypatch.setattr(call, "_until_stopped", lambda _, __, work: work(cluster)(asyncio.Event()))
+    monkeypatch.setattr(call, "ray_cluster", lambda **_: nullcontext(cluster))
+    report = call.on_ray(account, lambda found: Reencoding(account, settings, found).execute)
     assert (report.exit_code, report.unfinished) == (7, sites)
     assert {site.error.message for site in report.sites} == {"No space is left."}

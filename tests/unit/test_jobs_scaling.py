@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.jobs.scaling import IDLE_SECONDS, Demand, EncoderRoom, wanted, without_gpus
+from pipeline.jobs.encoding.pool_size import IDLE_SECONDS, Demand, EncoderRoom, wanted, without_gpus
 from waygraph.cluster import Machine
 from waygraph.settings import Settings
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.explore.journal_file import Lease
-from pipeline.jobs.explorer import ExplorerActor
-from pipeline.jobs.journals import drop_journal, journal_path
-from pipeline.jobs.seats import Seats
+from pipeline.jobs.exploring.explorer_actor import ExplorerActor
+from pipeline.jobs.exploring.seats import Seats
+from pipeline.jobs.unfinished_work import drop_journal, journal_path
 from tests.virtual_time import run_virtually
 
 

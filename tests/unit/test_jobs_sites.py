@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS, placeholders_of, settings_of
-from pipeline.jobs.sites import ONLINE_MIND2WEB, plan_sites, read_sites
+from pipeline.jobs.sites.site_list import ONLINE_MIND2WEB, plan_sites, read_sites
+from pipeline.jobs.sites.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS, placeholders_of, settings_of
 from waygraph.cli.entry import run
 from waygraph.cli.index_options import Preset, parse_placeholders, preset_depths
 from waygraph.errors import InvalidInput

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from index.vectors.multivector import EncodedPage
-from pipeline.jobs.encoder import ReadAhead, Unencodable, checked, each_or_why_not
-from pipeline.jobs.spool import Spool
+from pipeline.jobs.encoding.encoder_actor import ReadAhead, Unencodable, checked, each_or_why_not
+from pipeline.jobs.encoding.vector_spool import Spool
 from waygraph.errors import BadImage, EncodingFailed, NotFound, StoreError
 
 

@@ -13,15 +13,10 @@ from PIL import Image
 
 from index.store import Store
 from pipeline.explore.capture import ExploreProgress
-from pipeline.jobs.account import Account
-from pipeline.jobs.budget import Budget
-from pipeline.jobs.contact_sheet import PICTURES, shrunk, spread
 from pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase, SiteProgress, SiteWaits
-from pipeline.jobs.findings import findings_of, histogram, quartiles
-from pipeline.jobs.ledger import Ledger
-from pipeline.jobs.manifest import ledgers, new_manifest
-from pipeline.jobs.plots import bars, columns, velocity
-from pipeline.jobs.report import (
+from pipeline.jobs.report.contact_sheet import PICTURES, shrunk, spread
+from pipeline.jobs.report.findings import findings_of, histogram, quartiles
+from pipeline.jobs.report.outcomes import (
     DepthRecord,
     EncodingReport,
     ErrorRecord,
@@ -30,9 +25,14 @@ from pipeline.jobs.report import (
     RunReport,
     SiteOutcome,
 )
-from pipeline.jobs.report_file import REPORT_NAME, read_head, read_report, write_report
-from pipeline.jobs.report_page import report_page
-from pipeline.jobs.sites import plan_sites
+from pipeline.jobs.report.plots import bars, columns, velocity
+from pipeline.jobs.report.report_file import REPORT_NAME, read_head, read_report, write_report
+from pipeline.jobs.report.report_page import report_page
+from pipeline.jobs.run.account import Account
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.ledger import Ledger
+from pipeline.jobs.run.manifest import ledgers, new_manifest
+from pipeline.jobs.sites.site_list import plan_sites
 from tests import picture_map
 from waygraph.cli import main
 from waygraph.cli.index_progress import PlainLines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from pipeline.jobs.html_page import inlined, page, table
+from pipeline.jobs.report.html_page import inlined, page, table
 
 if TYPE_CHECKING:
     from index.graph.diff import MapDiff, StateChange

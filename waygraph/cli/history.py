@@ -91,7 +91,7 @@ def diff(
       waygraph diff example.org 3 7 --json
       waygraph diff example.org --html changes.html
     """  # noqa: D301
-    from pipeline.jobs.changes import changes
+    from pipeline.jobs.publishing.changes import changes
 
     opened, key = _opened(store, site)
     first, second = _chosen(opened, key, a, b)
@@ -209,7 +209,7 @@ def rollback(
       waygraph history example.org
       waygraph rollback example.org 3
     """  # noqa: D301
-    from pipeline.jobs.changes import changes, rolled_back
+    from pipeline.jobs.publishing.changes import changes, rolled_back
 
     opened, key = _opened(store, site)
     current = opened.head(key)

@@ -212,7 +212,7 @@ def index_command(
 
 def named_sites(urls: list[str], sites: Path | None, placeholders: Mapping[str, str]) -> list[str]:
     """All start URLs, those of a list after those of the command line."""
-    from pipeline.jobs.sites import read_sites
+    from pipeline.jobs.sites.site_list import read_sites
 
     return [*urls, *(read_sites(sites, placeholders) if sites else [])]
 
@@ -220,7 +220,7 @@ def named_sites(urls: list[str], sites: Path | None, placeholders: Mapping[str, 
 def index_sites(wanted: list[str], settings: Settings, *, as_json: bool, explain_skips: bool = False) -> int:
     """Map the named sites, show how it goes on stderr and the result on stdout; returns the exit code."""
     from pipeline.jobs import run_index
-    from pipeline.jobs.sites import plan_sites
+    from pipeline.jobs.sites.site_list import plan_sites
 
     # Says what is wrong with URLs, scope, rules and session before anything slow starts.
     _check([task.site for task in plan_sites(wanted).tasks], settings)
@@ -244,7 +244,7 @@ def index_sites(wanted: list[str], settings: Settings, *, as_json: bool, explain
 def _check(sites: list[str], settings: Settings) -> None:
     from pipeline.explore.blocklist import BlockList
     from pipeline.explore.storage import read_storage_state
-    from pipeline.jobs.site_settings import settings_of
+    from pipeline.jobs.sites.site_settings import settings_of
 
     check_scope(sites, settings.explore)
     for site in sites[:1]:

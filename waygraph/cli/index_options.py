@@ -154,7 +154,7 @@ MaxBytesOption = Annotated[
 def parse_placeholders(given: Sequence[str] | None, rules: Path | None) -> dict[str, str]:
     """What stands for `__NAME__`: what the rules file says, and the options, which win."""
     from index.graph import parse_start_url
-    from pipeline.jobs.site_settings import placeholders_of
+    from pipeline.jobs.sites.site_settings import placeholders_of
 
     known = placeholders_of(rules)
     for text in given or ():
@@ -173,7 +173,7 @@ def preset_depths(
 ) -> tuple[int | None, dict[str, int] | None]:
     """The depth of all sites, and depths of single ones by key. A depth that was given counts for all."""
     from index.graph import site_key
-    from pipeline.jobs.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS
+    from pipeline.jobs.sites.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS
 
     if preset is None or depth is not None:
         return depth, None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from pipeline.explore.capture import ExploreProgress
-    from pipeline.jobs.report import SiteOutcome
+    from pipeline.jobs.report.outcomes import SiteOutcome
 
 #: Without a terminal, a line about a running site is written at most this often.
 _LINE_SECONDS = 5.0

@@ -13,7 +13,7 @@ from waygraph.cli.skips import print_outcomes
 
 if TYPE_CHECKING:
     from pipeline.explore.explain import Outcome
-    from pipeline.jobs.report import Exploration, RunReport, SiteOutcome
+    from pipeline.jobs.report.outcomes import Exploration, RunReport, SiteOutcome
 
 #: A run of more sites is shown as one table; the details are in its report.
 _SITES_IN_DETAIL = 5

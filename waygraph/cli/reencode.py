@@ -14,7 +14,7 @@ from waygraph.cli.source import site_key_of
 from waygraph.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from pipeline.jobs.report import RunReport
+    from pipeline.jobs.report.outcomes import RunReport
     from waygraph.settings import Settings
 
 

@@ -17,7 +17,7 @@ from waygraph.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from index.store import Store
-    from pipeline.jobs.report import RunReport
+    from pipeline.jobs.report.outcomes import RunReport
     from waygraph.settings import Settings
 
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

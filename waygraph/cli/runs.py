@@ -13,7 +13,7 @@ from waygraph.errors import InvalidInput, NotFound, StoreError
 
 if TYPE_CHECKING:
     from index.store import Store
-    from pipeline.jobs.ledger import RunStatus
+    from pipeline.jobs.run.ledger import RunStatus
 
 _DEFAULT_LIMIT = 20
 _COLUMNS = ("run", "work", "state", "sites", "published", "failed", "left", "states")
@@ -58,9 +58,9 @@ def runs_command(
 
 
 def _list(store: Store, location: str, limit: int, *, as_json: bool) -> None:
-    from pipeline.jobs.ledger import unfinished_runs
-    from pipeline.jobs.manifest import ledgers
-    from pipeline.jobs.report_file import known_runs
+    from pipeline.jobs.report.report_file import known_runs
+    from pipeline.jobs.run.ledger import unfinished_runs
+    from pipeline.jobs.run.manifest import ledgers
 
     unfinished = {status.manifest.run_id: (status, held) for status, held in unfinished_runs(ledgers(location))}
     names = known_runs(store)
@@ -94,8 +94,8 @@ def _unfinished(status: RunStatus, held: bool) -> dict[str, Any]:
 
 
 def _ended(store: Store, run: str) -> dict[str, Any]:
-    from pipeline.jobs.manifest import MANIFEST_NAME, RunManifest
-    from pipeline.jobs.report_file import read_head
+    from pipeline.jobs.report.report_file import read_head
+    from pipeline.jobs.run.manifest import MANIFEST_NAME, RunManifest
 
     try:
         report = read_head(store, run)
@@ -123,10 +123,10 @@ def _ended(store: Store, run: str) -> dict[str, Any]:
 
 
 def _show(store: Store, location: str, run: str, html: Path | None, *, as_json: bool) -> None:
-    from pipeline.jobs.ledger import unfinished_runs
-    from pipeline.jobs.manifest import ledgers
-    from pipeline.jobs.report_file import read_report
-    from pipeline.jobs.report_page import report_page
+    from pipeline.jobs.report.report_file import read_report
+    from pipeline.jobs.report.report_page import report_page
+    from pipeline.jobs.run.ledger import unfinished_runs
+    from pipeline.jobs.run.manifest import ledgers
     from waygraph.cli.index_summary import print_summary
 
     try:

@@ -12,7 +12,7 @@ from waygraph.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pipeline.explore.explain import Kind, Outcome
-    from pipeline.jobs.report import RunReport
+    from pipeline.jobs.report.outcomes import RunReport
 
 DEFAULT_LIMIT = 100
 

@@ -269,7 +269,7 @@ class RunReport(_Record):
     @model_validator(mode="before")
     @classmethod
     def _count(cls, given: dict[str, Any]) -> dict[str, Any]:
-        from pipeline.jobs.findings import findings_of  # noqa: PLC0415 - it counts what is defined here
+        from pipeline.jobs.report.findings import findings_of  # noqa: PLC0415 - it counts what is defined here
 
         known = {name: value for name, value in given.items() if name not in {"totals", "exit_code"}}
         if "findings" not in known:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from index.store import Store
 from pipeline.encode.screenshots import decode, read_size
-from pipeline.jobs.report import SiteOutcome
+from pipeline.jobs.report.outcomes import SiteOutcome
 from waygraph.errors import WaygraphError
 
 log = logging.getLogger(__name__)

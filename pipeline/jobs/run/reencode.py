@@ -9,11 +9,11 @@ from collections import deque
 import ray
 from ray.exceptions import RayError
 
-from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.events import SiteEncoding
 from pipeline.jobs.failures import policy_of, typed
-from pipeline.jobs.publishing import Publisher, keep_logs
-from pipeline.jobs.report import Publication
+from pipeline.jobs.report.outcomes import Publication
+from pipeline.jobs.run.account import Account, SiteRun
+from pipeline.jobs.run.publisher import Publisher, keep_logs
 from waygraph.cluster import Cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings

@@ -15,10 +15,11 @@ from typing import Any
 import ray
 from ray.exceptions import RayActorError, RayError
 
-from pipeline.jobs.account import Account, SiteRun
 from pipeline.jobs.actors import Actor, Ref, share, start_actor
+from pipeline.jobs.encoding.pool_size import without_gpus
 from pipeline.jobs.events import SitePhase
-from pipeline.jobs.explorer import ExplorerActor
+from pipeline.jobs.exploring.explorer_actor import ExplorerActor
+from pipeline.jobs.exploring.seats import Explorer, Seats
 from pipeline.jobs.failures import (
     MOST_MACHINES,
     CaptureLost,
@@ -29,20 +30,19 @@ from pipeline.jobs.failures import (
     typed,
     verdict,
 )
-from pipeline.jobs.journals import drop_journal, journal_path
-from pipeline.jobs.lineup import Lineup
-from pipeline.jobs.publishing import Publisher, keep_logs
-from pipeline.jobs.report import Publication, StoppedBy
-from pipeline.jobs.scaling import without_gpus
-from pipeline.jobs.seats import Explorer, Seats
-from pipeline.jobs.site_settings import settings_of
+from pipeline.jobs.report.outcomes import Publication, StoppedBy
+from pipeline.jobs.run.account import Account, SiteRun
+from pipeline.jobs.run.lineup import Lineup
+from pipeline.jobs.run.publisher import Publisher, keep_logs
+from pipeline.jobs.sites.site_settings import settings_of
+from pipeline.jobs.unfinished_work import drop_journal, journal_path
 from waygraph.cluster import Cluster, Machine, machines
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
 
 #: Explorers, and so browsers, that one machine runs at once at most.
 _EXPLORERS_PER_MACHINE = 4
-#: Of all CPUs, what explorers ask for together; with encoders (`scaling`) about half, so that a service fits beside.
+#: Of all CPUs, what explorers ask for together; with encoders (`pool_size`) about half, so that a service fits beside.
 _EXPLORER_SHARE, _MOST_CPUS_PER_EXPLORER = 0.3, 0.5
 #: An explorer explores its sites, and meanwhile tells of its progress and hears what is published and when to stop.
 _EXPLORER_CALLS = 4

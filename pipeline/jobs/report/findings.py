@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pipeline.jobs.report import (
+from pipeline.jobs.report.outcomes import (
     DepthFindings,
     Exploration,
     Findings,

@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict
 
 from index.store.layout import bucket_and_prefix, local_path
 from pipeline.explore import shaping
-from pipeline.jobs.draft import recorded
-from pipeline.jobs.journals import unfinished_work
-from pipeline.jobs.sites import SiteTask
+from pipeline.jobs.publishing.draft import recorded
+from pipeline.jobs.sites.site_list import SiteTask
+from pipeline.jobs.unfinished_work import unfinished_work
 from waygraph.errors import InvalidInput
 from waygraph.settings import Settings
 

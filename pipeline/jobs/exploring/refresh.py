@@ -16,8 +16,8 @@ from pipeline.explore import explore_site
 from pipeline.explore.capture import BlobSink, SiteCapture
 from pipeline.explore.refresh import Plan, Recall, Record, choose
 from pipeline.explore.refresh.record import KeptOutcome
-from pipeline.jobs.changes import record_named
-from pipeline.jobs.draft import recorded
+from pipeline.jobs.publishing.changes import record_named
+from pipeline.jobs.publishing.draft import recorded
 from waygraph.errors import WaygraphError
 from waygraph.settings import CaptureProfile, ExploreSettings, Settings
 
@@ -39,7 +39,7 @@ class RefreshUnfinished(WaygraphError):
 
 
 async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, **details: Any) -> SiteCapture:  # noqa: ANN401
-    """Explore a mapped site again; see `pipeline.jobs.explorer.Explore` for the parameters.
+    """Explore a mapped site again; see `pipeline.jobs.exploring.explorer_actor.Explore` for the parameters.
 
     Raises
     ------

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from pipeline.jobs.report import DepthFindings
+from pipeline.jobs.report.outcomes import DepthFindings
 
 STYLE = """
 svg { width: 100%; max-width: 46rem; height: auto; font: 12px system-ui, sans-serif; fill: #444; }
@@ -45,7 +45,7 @@ def bars(rows: Sequence[tuple[str, float]], *, kind: str = "") -> str:
 
 
 def columns(bins: Sequence[tuple[int, int]], *, unit: str) -> str:
-    """A histogram by power of two, as `pipeline.jobs.findings.histogram` makes it."""
+    """A histogram by power of two, as `pipeline.jobs.report.findings.histogram` makes it."""
     axis, most = _axis(max((count for _, count in bins), default=0))
     step = (_WIDTH - _RIGHT - _LEFT) / max(1, len(bins))
     width = min(64.0, 0.8 * step)

@@ -8,10 +8,10 @@ from html import escape
 from itertools import islice
 
 from index.store import Store
-from pipeline.jobs.contact_sheet import Thumbnail, choose, thumbnail
-from pipeline.jobs.html_page import inlined, page, table
-from pipeline.jobs.plots import STYLE, bars, columns, number, velocity
-from pipeline.jobs.report import Quartiles, Reason, RunReport, SiteOutcome
+from pipeline.jobs.report.contact_sheet import Thumbnail, choose, thumbnail
+from pipeline.jobs.report.html_page import inlined, page, table
+from pipeline.jobs.report.outcomes import Quartiles, Reason, RunReport, SiteOutcome
+from pipeline.jobs.report.plots import STYLE, bars, columns, number, velocity
 
 PAGE_NAME = "report.html"
 #: Up to so many sites have a bar each; of more, their distribution is drawn.

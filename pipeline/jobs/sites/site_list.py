@@ -93,7 +93,7 @@ def read_sites(source: Path, placeholders: Mapping[str, str] | None = None) -> l
 
     """
     if str(source) in _SHIPPED and not source.exists():
-        with as_file(files("pipeline.jobs").joinpath(_SHIPPED[str(source)])) as shipped:
+        with as_file(files("pipeline.jobs.sites").joinpath(_SHIPPED[str(source)])) as shipped:
             return read_sites(shipped)
     try:
         return _read(source, placeholders or {})

@@ -18,15 +18,15 @@ from index.store import MapDraft, MapVersion, Store
 from pipeline.encode.called import by_node
 from pipeline.explore.capture import SiteCapture
 from pipeline.jobs.actors import Actor, end_with_ray, start_actor
-from pipeline.jobs.changes import changes, refreshed
-from pipeline.jobs.draft import draft_of, reencoded_draft
-from pipeline.jobs.encoder import EncoderActor, EncoderIdentity
+from pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
+from pipeline.jobs.encoding.encoder_pool import EncoderPool
+from pipeline.jobs.encoding.pool_size import IN_FLIGHT, EncoderRoom
+from pipeline.jobs.encoding.site_vectors import SiteVectors, Vectors, is_current, keep_vectors
 from pipeline.jobs.failures import typed
-from pipeline.jobs.pool import EncoderPool
-from pipeline.jobs.report import EncodingReport, Publication, StateWithoutVectors
-from pipeline.jobs.scaling import IN_FLIGHT, EncoderRoom
-from pipeline.jobs.site_settings import settings_of
-from pipeline.jobs.vectors import SiteVectors, Vectors, is_current, keep_vectors
+from pipeline.jobs.publishing.changes import changes, refreshed
+from pipeline.jobs.publishing.draft import draft_of, reencoded_draft
+from pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
+from pipeline.jobs.sites.site_settings import settings_of
 from waygraph.errors import PublishConflict
 from waygraph.settings import Settings
 from waygraph.spelling import spellable

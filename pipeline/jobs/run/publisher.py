@@ -10,11 +10,11 @@ from typing import TypeVar
 import ray
 from ray.exceptions import RayError
 
-from pipeline.jobs.account import Account
 from pipeline.jobs.actors import Actor, start_actor
+from pipeline.jobs.encoding.pool_size import EncoderRoom
 from pipeline.jobs.failures import MOST_MACHINES, CaptureLost, MachineLost, WorkerLost, typed, verdict
-from pipeline.jobs.publisher import PUBLISHER_CALLS, PublisherActor
-from pipeline.jobs.scaling import EncoderRoom
+from pipeline.jobs.publishing.publisher_actor import PUBLISHER_CALLS, PublisherActor
+from pipeline.jobs.run.account import Account
 from waygraph.cluster import Cluster
 from waygraph.settings import Settings
 

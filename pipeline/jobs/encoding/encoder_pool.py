@@ -1,7 +1,7 @@
 """Who encodes which batch, and how many encoders are there? A line of batches, and encoders that come and go.
 
 The line is bounded: whoever adds to it waits while it is full. An encoder that dies loses nothing, see
-`pipeline.jobs.batches`; how many there are follows the line, see `pipeline.jobs.scaling`.
+`pipeline.jobs.encoding.batches`; how many there are follows the line, see `pipeline.jobs.encoding.pool_size`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import ray
 from index.graph import Observation
 from pipeline.encode.protocol import SiteContext
 from pipeline.jobs.actors import Actor
-from pipeline.jobs.batches import Batch, after_loss, learned_size, most_losses, take
-from pipeline.jobs.encoder import Encoded, EncoderIdentity, Unencodable
+from pipeline.jobs.encoding.batches import Batch, after_loss, learned_size, most_losses, take
+from pipeline.jobs.encoding.encoder_actor import Encoded, EncoderIdentity, Unencodable
+from pipeline.jobs.encoding.pool_size import IDLE_SECONDS, IN_FLIGHT, Demand, wanted
+from pipeline.jobs.encoding.vector_spool import Spool
 from pipeline.jobs.failures import MOST_MACHINES, EncoderLost, MachineLost, WorkerLost, typed, verdict
-from pipeline.jobs.report import EncodingReport
-from pipeline.jobs.scaling import IDLE_SECONDS, IN_FLIGHT, Demand, wanted
-from pipeline.jobs.spool import Spool
+from pipeline.jobs.report.outcomes import EncodingReport
 from waygraph.errors import EncoderMismatch, WaygraphError
 
 log = logging.getLogger(__name__)

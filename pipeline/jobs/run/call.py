@@ -11,13 +11,13 @@ from types import FrameType
 
 from index.store import Store
 from pipeline.encode.registry import check_name
-from pipeline.jobs.account import Account
-from pipeline.jobs.budget import Budget
 from pipeline.jobs.events import JobEvent
-from pipeline.jobs.ledger import Ledger
-from pipeline.jobs.manifest import MANIFEST_NAME, ledgers, new_manifest
-from pipeline.jobs.report import RunReport
-from pipeline.jobs.sites import SitePlan, SiteTask, plan_sites
+from pipeline.jobs.report.outcomes import RunReport
+from pipeline.jobs.run.account import Account
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.ledger import Ledger
+from pipeline.jobs.run.manifest import MANIFEST_NAME, ledgers, new_manifest
+from pipeline.jobs.sites.site_list import SitePlan, SiteTask, plan_sites
 from waygraph.cluster import Cluster, PrivateRay, ray_cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
@@ -26,7 +26,7 @@ from waygraph.settings import Settings
 Execute = Callable[[asyncio.Event], Awaitable[None]]
 
 #: What a run is called, by the function that explores.
-_WORK = {"pipeline.explore:explore_site": "index", "pipeline.jobs.refresh:refresh_site": "refresh"}
+_WORK = {"pipeline.explore:explore_site": "index", "pipeline.jobs.exploring.refresh:refresh_site": "refresh"}
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Of a private Ray: captures and vectors of the sites in flight; the rest is spilled to disk.
 _OBJECT_STORE_BYTES = 256 * 2**20
@@ -42,7 +42,7 @@ def run(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEven
     )
 
     def work(cluster: Cluster) -> Execute:
-        from pipeline.jobs.run import Run  # noqa: PLC0415 - imports Ray, before its environment is set
+        from pipeline.jobs.run.coordinator import Run  # noqa: PLC0415 - imports Ray, before its environment is set
 
         return Run(account, settings, cluster, explore).execute
 
@@ -58,7 +58,7 @@ def rerun(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEv
     account = _account(SitePlan(tasks, ()), store, settings, on_event, work="reencode", resume=False)
 
     def work(cluster: Cluster) -> Execute:
-        from pipeline.jobs.reencode import Reencoding  # noqa: PLC0415 - as above
+        from pipeline.jobs.run.reencode import Reencoding  # noqa: PLC0415 - as above
 
         return Reencoding(account, settings, cluster).execute
 

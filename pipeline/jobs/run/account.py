@@ -13,13 +13,9 @@ from datetime import UTC, datetime
 
 from index.store import Store
 from pipeline.explore.capture import ExploreProgress
-from pipeline.jobs.budget import Budget
 from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress, SiteWaits
-from pipeline.jobs.findings import findings_of
-from pipeline.jobs.journals import drop_journal, journal_path
-from pipeline.jobs.ledger import Ledger, Row
-from pipeline.jobs.lineup import domain_of
-from pipeline.jobs.report import (
+from pipeline.jobs.report.findings import findings_of
+from pipeline.jobs.report.outcomes import (
     EncodingReport,
     ErrorRecord,
     Exploration,
@@ -29,9 +25,13 @@ from pipeline.jobs.report import (
     SiteStatus,
     StoppedBy,
 )
-from pipeline.jobs.report_file import stored_sites, write_report
-from pipeline.jobs.report_page import PAGE_NAME, report_page
-from pipeline.jobs.sites import SiteTask
+from pipeline.jobs.report.report_file import stored_sites, write_report
+from pipeline.jobs.report.report_page import PAGE_NAME, report_page
+from pipeline.jobs.run.budget import Budget
+from pipeline.jobs.run.ledger import Ledger, Row
+from pipeline.jobs.run.lineup import domain_of
+from pipeline.jobs.sites.site_list import SiteTask
+from pipeline.jobs.unfinished_work import drop_journal, journal_path
 from waygraph.errors import StoreError, WaygraphError
 
 

@@ -16,10 +16,10 @@ from pipeline.encode.called import by_node
 from pipeline.encode.counts import count_segments
 from pipeline.encode.drift import pinned, reads_alike
 from pipeline.encode.protocol import SiteContext, content_key
-from pipeline.jobs.batches import Batch, planned
-from pipeline.jobs.encoder import Encoded, EncoderIdentity, Unencodable
-from pipeline.jobs.pool import EncoderPool, Job
-from pipeline.jobs.spool import Spool
+from pipeline.jobs.encoding.batches import Batch, planned
+from pipeline.jobs.encoding.encoder_actor import Encoded, EncoderIdentity, Unencodable
+from pipeline.jobs.encoding.encoder_pool import EncoderPool, Job
+from pipeline.jobs.encoding.vector_spool import Spool
 from waygraph.errors import EncodingFailed, StoreError
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class SiteVectors:
     ----------
     pages : by node id; states that could not be encoded are not there.
     failures : why not, by node id.
-    encoded, reused, streamed : see `pipeline.jobs.report.Publication`.
+    encoded, reused, streamed : see `pipeline.jobs.report.outcomes.Publication`.
 
     """
 

@@ -21,7 +21,7 @@ from index.store import tables
 from index.store.layout import explained
 from index.vectors.multivector import EncodedPage
 from pipeline.encode.protocol import SiteContext
-from pipeline.jobs.journals import file_name, unfinished_work
+from pipeline.jobs.unfinished_work import file_name, unfinished_work
 
 log = logging.getLogger(__name__)
 

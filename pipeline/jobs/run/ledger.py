@@ -22,9 +22,9 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.explore.journal_file import Damaged, JournalFile, Lease, Statement, not_usable, remove, set_aside
-from pipeline.jobs.manifest import FORMAT, RunManifest
-from pipeline.jobs.report import Call, Exploration, SiteOutcome, SiteStatus
-from pipeline.jobs.sites import SiteTask
+from pipeline.jobs.report.outcomes import Call, Exploration, SiteOutcome, SiteStatus
+from pipeline.jobs.run.manifest import FORMAT, RunManifest
+from pipeline.jobs.sites.site_list import SiteTask
 from waygraph.errors import StoreError
 
 log = logging.getLogger(__name__)

@@ -25,10 +25,10 @@ from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.pacing import Pacer, Slots
 from pipeline.explore.slots import LEAST, PAGES_PER_CPU
 from pipeline.jobs.actors import Actor, end_with_ray
-from pipeline.jobs.journals import drop_journal, journal_path
-from pipeline.jobs.report import DepthRecord, Exploration, FailedItem
-from pipeline.jobs.site_settings import settings_of
-from pipeline.jobs.stream import Stream
+from pipeline.jobs.exploring.capture_stream import Stream
+from pipeline.jobs.report.outcomes import DepthRecord, Exploration, FailedItem
+from pipeline.jobs.sites.site_settings import settings_of
+from pipeline.jobs.unfinished_work import drop_journal, journal_path
 from waygraph.settings import Settings
 from waygraph.spelling import spellable
 

@@ -1,0 +1,1 @@
+"""How do states get vectors? A pool of encoder actors, the batches they take, and where vectors wait."""
