@@ -19,7 +19,7 @@ import torch
 from qdrant_client import QdrantClient
 
 from bench import synthetic
-from index.vectors import EdgeIndex, ExactIndex, PackedIndex, QdrantClientIndex, VectorIndex, maxsim
+from index.vectors import EdgeIndex, ExactIndex, MapKey, PackedIndex, QdrantClientIndex, VectorIndex, maxsim
 from index.vectors.checks import ranked
 
 STATES = 838
@@ -59,7 +59,7 @@ def others() -> list[dict[str, Any]]:
     """What others offer, on the same states and questions."""
     known, questions, truth = _task((20,))
     asked = questions[20]
-    local = QdrantClientIndex(QdrantClient(":memory:"), synthetic.DIM, site="shop", version=1)
+    local = QdrantClientIndex(QdrantClient(":memory:"), synthetic.DIM, MapKey("shop", 1, ""))
     local.add(known.items())
 
     def search(query: np.ndarray) -> list[str]:
@@ -121,7 +121,7 @@ def _engines(known: Pages) -> Iterator[tuple[str, Any]]:
     yield "NumPy loop over states", _loop(known)
     yield (
         "qdrant-client, in process",
-        _indexed(lambda: QdrantClientIndex(QdrantClient(":memory:"), synthetic.DIM, site="shop", version=1), known),
+        _indexed(lambda: QdrantClientIndex(QdrantClient(":memory:"), synthetic.DIM, MapKey("shop", 1, "")), known),
     )
 
 

@@ -142,6 +142,7 @@ def sizes() -> list[dict[str, Any]]:
         for name, given, options, target in (
             ("f16", known, IndexOptions(), 1.2 * synthetic.ROWS * synthetic.DIM * 2),
             ("int8", known, IndexOptions(storage="int8"), 100_000),
+            ("int4", known, IndexOptions(storage="int4"), None),
             ("f16 + scalar codes, rescored", known, IndexOptions(quantization="scalar", first_stage="codes"), None),
             ("f16 + binary codes, rescored", known, IndexOptions(quantization="binary", first_stage="codes"), None),
             ("f16 + turbo codes, rescored", known, IndexOptions(quantization="turbo", first_stage="codes"), None),

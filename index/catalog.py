@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import logging
 import threading
 from collections import OrderedDict
@@ -16,10 +17,11 @@ import pyarrow as pa
 from index.locate import MIN_STRUCTURE_SIMILARITY, Located
 from index.openmap import FoundNode, LoadedMap, Match, MatchedPart, OpenMap
 from index.store import Manifest, MapVersion, Store
+from index.store.layout import VECTORS
 from index.vectors.across import search_across
 from index.vectors.multivector import MultiVector
 from index.vectors.pooling import fitting
-from index.vectors.protocol import VectorIndex
+from index.vectors.protocol import MapKey, VectorIndex
 from waygraph.errors import EncoderMismatch, NotFound, StoreError
 
 __all__ = [
@@ -310,6 +312,12 @@ class Catalog:
             self._failed[site] = error
         if known is None or known.message != error.message:
             log.error("The new version of '%s' cannot be opened, the one before stays: %s", site, error)
+
+
+def vectors_key(manifest: Manifest) -> MapKey:
+    """What tells the vectors of a version from all others, those of other stores included."""
+    content = f"{manifest.encoder.fingerprint} {manifest.files[VECTORS].sha256}"
+    return MapKey(manifest.site, manifest.version, hashlib.sha256(content.encode()).hexdigest()[:32])
 
 
 #: Where the C library is glibc, what makes it return free memory to the system; it keeps a lot by itself.

@@ -10,7 +10,7 @@ from pathlib import Path as FilePath
 from typing import Self
 from urllib.parse import urlsplit
 
-from index.catalog import Catalog, FoundNode, Held, OpenMap
+from index.catalog import Catalog, FoundNode, Held, OpenMap, vectors_key
 from index.graph import Node, Path
 from index.graph.alternatives import alternatives
 from index.store import Manifest, Store
@@ -361,7 +361,7 @@ class Maps:
         return self._catalog
 
     def _make_index(self, manifest: Manifest) -> VectorIndex:
-        return self._engines.make(manifest.encoder.dim, manifest.site, manifest.version)
+        return self._engines.make(manifest.encoder.dim, vectors_key(manifest))
 
     def _map(self, site: str) -> OpenMap:
         catalog = self._open_catalog()

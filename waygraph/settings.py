@@ -223,8 +223,8 @@ class VectorSettings(_Section):
     engine: Literal["edge", "packed", "qdrant"] = "edge"
     """`edge`: Qdrant Edge, embedded, on the disk; `packed`: exact, in memory, fastest, for maps that are asked a lot;
     `qdrant`: a server."""
-    storage: Literal["f16", "int8"] = "f16"
-    """How `edge` keeps vectors: as they are published, or in half of that (recall is measured in docs/search.md)."""
+    storage: Literal["f16", "int8", "int4"] = "f16"
+    """How `edge` keeps vectors: as they are published, or in a half or quarter of that (recall: docs/search.md)."""
     quantization: Literal["", "scalar", "binary", "turbo"] = ""
     """Codes that `edge` keeps beside the vectors for a first stage; the last one scores on the vectors."""
     dtype: Literal["", "float32", "bfloat16", "float16"] = ""

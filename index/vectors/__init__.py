@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from index.vectors.exact import ExactIndex, maxsim
 from index.vectors.multivector import EncodedPage, MultiVector
-from index.vectors.protocol import MAX_VALUES_PER_MULTIVECTOR, ScoredNode, VectorIndex
+from index.vectors.protocol import MAX_VALUES_PER_MULTIVECTOR, MapKey, ScoredNode, VectorIndex
 
 if TYPE_CHECKING:
     from index.vectors.edge import EdgeIndex
@@ -19,6 +19,7 @@ __all__ = [
     "EdgeIndex",
     "EncodedPage",
     "ExactIndex",
+    "MapKey",
     "MultiVector",
     "PackedIndex",
     "QdrantClientIndex",

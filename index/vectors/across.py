@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from index.vectors.checks import checked_k, checked_query, ranked, ranked_from
 from index.vectors.options import POOLED_ROWS
 from index.vectors.pooling import pooled
-from index.vectors.protocol import ScoredNode, VectorIndex
+from index.vectors.protocol import MapKey, ScoredNode, VectorIndex
 
 if TYPE_CHECKING:
     from index.vectors.packed import PackedRows
@@ -33,14 +33,14 @@ class InOneCollection(Protocol):
     """An index whose engine holds other maps too, and searches several of them at once."""
 
     @property
-    def key(self) -> tuple[str, int]:
-        """Site and version."""
+    def key(self) -> MapKey:
+        """Which map it is of those in the collection."""
         ...
 
     def search_maps(
-        self, query: NDArray[np.float32], k: int, keys: list[tuple[str, int]], *, two_stages: bool
-    ) -> list[tuple[tuple[str, int], str, float]]:
-        """The k best of these maps as (map, node id, score), best first; equal scores in any order."""
+        self, query: NDArray[np.float32], k: int, keys: list[MapKey], *, two_stages: bool
+    ) -> list[tuple[str, str, float]]:
+        """The k best of these maps as (site, node id, score), best first; equal scores in any order."""
         ...
 
 
@@ -128,7 +128,7 @@ def _on_server(
 
     def fetch(count: int) -> list[tuple[str, float]]:
         hits = shared[0].search_maps(query, count, keys, two_stages=two_stages)
-        return [(_name(site, node), score) for (site, _), node, score in hits]
+        return [(_name(site, node), score) for site, node, score in hits]
 
     return _split(ranked_from(fetch, k, states))
 

@@ -13,27 +13,27 @@ from qdrant_client import QdrantClient, models
 from index.vectors.checks import checked_k, checked_page, checked_query
 from index.vectors.options import CANDIDATES, PAGE, POOLED, POOLED_ROWS
 from index.vectors.pooling import POOLING, pooled
+from index.vectors.protocol import MapKey
 from index.vectors.retries import SERVER_FAILURES, Retries
 from waygraph.errors import InvalidInput
 
 _NAMESPACE = uuid.UUID("6c2f6f1e-8c5b-5a63-9f0a-2f6c1d3b7e55")
 #: A request holds so many values at most: 8 MiB by gRPC, of which the server then asks for no more at once.
 _VALUES_PER_UPSERT = 2**21
-#: What `pooled` holds, kept with the collection. Rows pooled in another way would be compared as if they were these.
-METADATA = {"waygraph": 1, "pooling": POOLING, "pooled_rows": POOLED_ROWS}
+#: How points are named and what `pooled` holds, kept with the collection. Rows pooled in another way would be compared
+#: as if they were these.
+METADATA = {"waygraph": 2, "pooling": POOLING, "pooled_rows": POOLED_ROWS}
 
-#: Site and version.
-MapKey = tuple[str, int]
-#: Map, node id and score of a hit; the score is a mean over query rows.
-ServerHit = tuple[MapKey, str, float]
+#: Site, node id and score of a hit; the score is a mean over query rows.
+ServerHit = tuple[str, str, float]
 
 
 class Collection:
     """A Qdrant collection with a point for every state of every version of every map.
 
     Named vectors are `page` (all rows, float16, no HNSW graph) and `pooled` (`index.vectors.pooling`). A point's id
-    follows from site, version and node id alone, so writing it twice changes nothing, and a writer that was interrupted
-    simply starts again.
+    follows from its map's key and its node id alone, so writing it twice changes nothing, and a writer that was
+    interrupted simply starts again. Keys say what a map holds, so any number of stores may share a collection.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Collection:
 
         """
         rows, limit = checked_query(query, self.dim), checked_k(k)
-        wanted = _of(maps[0]) if len(maps) == 1 else _of_any(maps)
+        wanted = _of(maps)
         # The last stage would score on codes, should the collection have been given a quantization. In-process clients
         # have none, and warn about parameters that they do not use.
         ignoring = models.SearchParams(quantization=models.QuantizationSearchParams(ignore=True))
@@ -120,7 +120,7 @@ class Collection:
                     query_filter=wanted,
                     search_params=originals,
                     limit=limit,
-                    with_payload=["site", "version", "node_id"],
+                    with_payload=["site", "node_id"],
                 ).points
             ),
         )
@@ -130,20 +130,21 @@ class Collection:
         """Number of states of a map."""
         return self._retries.call(
             f"Counting in Qdrant collection '{self.name}'",
-            lambda: self._client.count(self.name, count_filter=_of(key), exact=True).count,
+            lambda: self._client.count(self.name, count_filter=_of([key]), exact=True).count,
         )
 
     def drop(self, key: MapKey) -> None:
         """Delete the states of a map, for everyone."""
         self._retries.call(
             f"Deleting from Qdrant collection '{self.name}'",
-            lambda: self._client.delete(self.name, models.FilterSelector(filter=_of(key)), wait=True),
+            lambda: self._client.delete(self.name, models.FilterSelector(filter=_of([key])), wait=True),
         )
 
     def _write(self, key: MapKey, points: list[models.PointStruct], written: int) -> int:
         done = written + len(points)
         self._retries.call(
-            f"Writing states {written + 1} to {done} of '{key[0]}' version {key[1]} to Qdrant collection '{self.name}'",
+            f"Writing states {written + 1} to {done} of '{key.site}' version {key.version} "
+            f"to Qdrant collection '{self.name}'",
             lambda: self._client.upsert(self.name, points, wait=True),
         )
         return done
@@ -210,35 +211,22 @@ def _difference(params: models.VectorParams | None, dim: int) -> str | None:
     return None if params.distance == models.Distance.DOT else f"they are compared by {params.distance.value}"
 
 
-def _of(key: MapKey) -> models.Filter:
-    site, version = key
-    return models.Filter(
-        must=[
-            models.FieldCondition(key="site", match=models.MatchValue(value=site)),
-            models.FieldCondition(key="version", match=models.MatchValue(value=version)),
-        ]
-    )
-
-
-def _of_any(maps: Sequence[MapKey]) -> models.Filter:
-    names = [_map_name(key) for key in maps]
-    return models.Filter(must=[models.FieldCondition(key="map", match=models.MatchAny(any=names))])
-
-
-def _map_name(key: MapKey) -> str:
-    return f"{key[0]} {key[1]}"
+def _of(maps: Sequence[MapKey]) -> models.Filter:
+    chosen = [models.FieldCondition(key="map", match=models.MatchAny(any=[key.name for key in maps]))]
+    if len(maps) == 1:  # the tenant's part of the collection is enough
+        chosen.append(models.FieldCondition(key="site", match=models.MatchValue(value=maps[0].site)))
+    return models.Filter(must=list(chosen))
 
 
 def _point(key: MapKey, node_id: str, rows: NDArray[np.float32]) -> models.PointStruct:
-    site, version = key
     return models.PointStruct(
-        id=str(uuid.uuid5(_NAMESPACE, f"{site}\n{version}\n{node_id}")),
+        id=str(uuid.uuid5(_NAMESPACE, f"{key.name}\n{node_id}")),
         vector={PAGE: rows.tolist(), POOLED: pooled(rows, POOLED_ROWS).tolist()},
-        payload={"site": site, "version": version, "map": _map_name(key), "node_id": node_id},
+        payload={"site": key.site, "version": key.version, "map": key.name, "node_id": node_id},
     )
 
 
 def _hit(point: models.ScoredPoint, query_rows: int) -> ServerHit:
     payload = point.payload or {}
     # MAX_SIM is a sum over query rows; scores here are means.
-    return (payload["site"], payload["version"]), payload["node_id"], point.score / query_rows
+    return payload["site"], payload["node_id"], point.score / query_rows

@@ -26,7 +26,11 @@ _POINTS_PER_UPDATE = 64
 #: Kept free on the disk: files of a shard are mapped, and a process that writes to one on a full disk is killed.
 _SPARE_BYTES = 64 * 2**20
 
-_STORAGE = {"f16": edge.VectorStorageDatatype.Float16, "int8": edge.VectorStorageDatatype.Turbo8}
+_STORAGE = {
+    "f16": edge.VectorStorageDatatype.Float16,
+    "int8": edge.VectorStorageDatatype.Turbo8,
+    "int4": edge.VectorStorageDatatype.Turbo4,  # type: ignore[attr-defined]  # its stubs are older
+}
 _Codes = edge.ScalarQuantizationConfig | edge.BinaryQuantizationConfig | edge.TurboQuantQuantizationConfig
 _Vectors = dict[str, "list[float] | edge.SparseVector | list[list[float]]"]
 

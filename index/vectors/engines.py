@@ -6,7 +6,7 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from index.vectors.protocol import VectorIndex
+from index.vectors.protocol import MapKey, VectorIndex
 from waygraph.errors import InvalidInput
 from waygraph.settings import VectorSettings
 
@@ -37,7 +37,7 @@ class Engines:
         self._lock = threading.Lock()
         self._connected = False
 
-    def make(self, dim: int, site: str, version: int) -> VectorIndex:
+    def make(self, dim: int, key: MapKey) -> VectorIndex:
         """An index for one version of a map. A server's may be filled already.
 
         Raises
@@ -56,7 +56,7 @@ class Engines:
 
             with self._lock:
                 client = self._client
-            return QdrantClientIndex(client, dim, site=site, version=version, collection=self._settings.collection)
+            return QdrantClientIndex(client, dim, key, collection=self._settings.collection)
         from index.vectors.edge import EdgeIndex  # noqa: PLC0415
         from index.vectors.options import IndexOptions  # noqa: PLC0415
 

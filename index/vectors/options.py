@@ -13,8 +13,8 @@ POOLED_ROWS = 20
 #: States that a first stage hands to the second one, at least.
 CANDIDATES = 256
 
-#: `f16` keeps what the store holds; `int8` keeps codes of one byte per value alone (TurboQuant).
-Storage = Literal["f16", "int8"]
+#: `f16` keeps what the store holds; `int8` and `int4` keep codes of eight or four bits per value alone (TurboQuant).
+Storage = Literal["f16", "int8", "int4"]
 #: Codes beside the originals: one byte, one bit, or four bits (TurboQuant) for each value.
 Quantization = Literal["scalar", "binary", "turbo"]
 #: What the first stage compares: pooled rows, or the codes of all rows.

@@ -21,6 +21,23 @@ class ScoredNode:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class MapKey:
+    """Whose vectors: a version of a site's map, and a hash of what it holds.
+
+    Version numbers alone do not say it where maps of several stores meet, or of one that was made anew.
+    """
+
+    site: str
+    version: int
+    content: str
+
+    @property
+    def name(self) -> str:
+        """All of it in one string."""
+        return f"{self.site} {self.version} {self.content}"
+
+
 class VectorIndex(Protocol):
     """Multi-vectors of the states of one site version, searchable by MaxSim (dot product)."""
 

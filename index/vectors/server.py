@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from qdrant_client import QdrantClient
 
 from index.vectors.checks import checked_k, checked_query, ranked_from
-from index.vectors.collection import Collection, MapKey, ServerHit
-from index.vectors.protocol import ScoredNode
+from index.vectors.collection import Collection, ServerHit
+from index.vectors.protocol import MapKey, ScoredNode
 from index.vectors.retries import Retries
 from waygraph.errors import InvalidInput
 
@@ -59,15 +59,15 @@ def connect(url: str, *, api_key: str = "", grpc_port: int = 6334, timeout_s: fl
 class QdrantClientIndex:
     """A `VectorIndex` of one site version in a shared Qdrant collection, through `qdrant-client`.
 
-    Every point carries `site` and `version`, every search filters by them: readers never see a mix. Points of a version
-    never change, so that processes may add the same version at the same time. `close` leaves them on the server, since
-    other readers may search them; `drop` deletes them. Two stores that share a server need two collections.
+    Every point carries its map's key, every search filters by it: readers never see a mix, not even of two stores.
+    Points of a version never change, so that processes may add the same version at the same time. `close` leaves them
+    on the server, since other readers may search them; `drop` deletes them.
 
     Parameters
     ----------
     client : a connected client; it stays the caller's to close.
     dim : number of columns of every multi-vector.
-    site, version : which map the points belong to.
+    key : which map the points belong to.
     collection : name of the collection; made when it does not exist.
 
     """
@@ -76,15 +76,14 @@ class QdrantClientIndex:
         self,
         client: QdrantClient,
         dim: int,
+        key: MapKey,
         *,
-        site: str,
-        version: int,
         collection: str = "waygraph",
         retries: Retries = Retries(),  # noqa: B008 - frozen
     ) -> None:
         self.dim = dim
         self.collection = Collection(client, dim, name=collection, retries=retries)
-        self.key = (site, version)
+        self.key = key
 
     def add(self, items: Iterable[tuple[str, NDArray[np.floating]]]) -> None:
         """Add or replace states, see `VectorIndex.add` and `Collection.upsert`."""

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
-from index.vectors import EdgeIndex, ExactIndex, PackedIndex, QdrantClientIndex, VectorIndex
+from index.vectors import EdgeIndex, ExactIndex, MapKey, PackedIndex, QdrantClientIndex, VectorIndex
 from index.vectors.server import connect
 from waygraph.errors import InvalidInput
 
@@ -38,7 +38,7 @@ def make_index(request, client) -> Iterator[MakeIndex]:
         if request.param == "edge":
             index: VectorIndex = EdgeIndex(DIM)
         elif request.param == "client":
-            index = QdrantClientIndex(client, DIM, site="shop", version=len(made) + 1, collection=collection)
+            index = QdrantClientIndex(client, DIM, MapKey("shop", len(made) + 1, ""), collection=collection)
         elif request.param == "packed":
             index = PackedIndex(DIM)
         else:
@@ -193,21 +193,22 @@ def test_edge_deletes_its_files_when_its_process_ends_without_closing_it(tmp_pat
 def test_maps_in_one_collection_are_never_mixed(client):
     collection = f"test-{uuid.uuid4()}"
     rng = np.random.default_rng(6)
-    maps = [("shop", 1), ("shop", 2), ("help", 1)]
-    indexes = [QdrantClientIndex(client, DIM, site=s, version=v, collection=collection) for s, v in maps]
+    # The last is the first version of another store, or of this one made anew.
+    maps = [MapKey("shop", 1, "a"), MapKey("shop", 2, "a"), MapKey("help", 1, "a"), MapKey("shop", 1, "b")]
+    indexes = [QdrantClientIndex(client, DIM, key, collection=collection) for key in maps]
     for number, index in enumerate(indexes):
         index.add([(node_name(number * 10 + i), unit_rows(rng, 2)) for i in range(3)] + [("same", unit_rows(rng, 2))])
     for number, index in enumerate(indexes):
         found = {h.node_id for h in index.search(unit_rows(rng, 1), 100)}
         assert found == {"same", *(node_name(number * 10 + i) for i in range(3))}
     indexes[0].drop()
-    assert [len(index) for index in indexes] == [0, 4, 4]
+    assert [len(index) for index in indexes] == [0, 4, 4, 4]
     client.delete_collection(collection)
 
 
 def test_a_collection_of_another_size_is_refused(client):
     collection = f"test-{uuid.uuid4()}"
-    QdrantClientIndex(client, DIM, site="shop", version=1, collection=collection)
+    QdrantClientIndex(client, DIM, MapKey("shop", 1, ""), collection=collection)
     with pytest.raises(InvalidInput, match="Choose another collection"):
-        QdrantClientIndex(client, DIM + 1, site="shop", version=1, collection=collection)
+        QdrantClientIndex(client, DIM + 1, MapKey("shop", 1, ""), collection=collection)
     client.delete_collection(collection)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient, models
 
-from index.vectors import QdrantClientIndex, collection, maxsim
+from index.vectors import MapKey, QdrantClientIndex, collection, maxsim
 from index.vectors.checks import ranked
 from index.vectors.collection import METADATA, Collection
 from index.vectors.retries import Retries
@@ -40,7 +40,7 @@ def pages(count: int, seed: int = 1, rows: int = 30) -> dict[str, np.ndarray]:
 
 
 def index_of(client, **more) -> QdrantClientIndex:
-    return QdrantClientIndex(client, DIM, site="shop.example", version=1, retries=QUICK, **more)
+    return QdrantClientIndex(client, DIM, MapKey("shop.example", 1, ""), retries=QUICK, **more)
 
 
 def test_over_the_wire_a_search_is_what_the_reference_says(client):
@@ -182,7 +182,7 @@ def any_client(request):
 def test_two_stages_over_several_maps_find_what_one_stage_finds(any_client):
     name = f"test-{uuid.uuid4()}"
     shared = Collection(any_client, DIM, name=name, retries=QUICK)
-    maps = [("a.example", 1), ("a.example", 2), ("b.example", 1), ("c.example", 1)]
+    maps = [MapKey(f"{host}.example", version, "") for host, version in (("a", 1), ("a", 2), ("b", 1), ("c", 1))]
     known = {key: pages(90, seed) for seed, key in enumerate(maps)}
     for key, states in known.items():
         shared.upsert(key, states.items())
@@ -191,9 +191,9 @@ def test_two_stages_over_several_maps_find_what_one_stage_finds(any_client):
         query = known[maps[2]][node][:6].astype(np.float32)
         one = shared.search(query, 10, wanted, two_stages=False)
         two = shared.search(query, 10, wanted, two_stages=True)
-        assert one[0][:2] == (maps[2], node)
+        assert one[0][:2] == ("b.example", node)
         assert {hit[:2] for hit in two} == {hit[:2] for hit in one}
-        assert {key for key, *_ in one} <= set(wanted)
+        assert {site for site, *_ in one} <= {key.site for key in wanted}
     shared.drop(maps[1])
     assert (shared.count(maps[1]), shared.count(maps[0])) == (0, 90)
     any_client.delete_collection(name)

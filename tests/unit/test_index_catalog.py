@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, Match, MatchedPart
+from index.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, Match, MatchedPart, vectors_key
 from index.graph import (
     Action,
     Box,
@@ -25,7 +25,7 @@ from index.graph import (
 )
 from index.locate import Locator
 from index.store import EncoderInfo, Manifest, MapDraft, Store
-from index.vectors import MAX_VALUES_PER_MULTIVECTOR, EncodedPage, ExactIndex
+from index.vectors import MAX_VALUES_PER_MULTIVECTOR, EncodedPage, ExactIndex, MapKey
 from waygraph.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
 
 SITE = "shop.example"
@@ -520,3 +520,15 @@ def test_pages_of_equal_structure_are_one_comparison_and_the_least_deep_is_assum
     ]
     located = Locator(InteractionGraph(nodes), UrlPolicy()).locate(f"http://{SITE}/p/123456", ["a", "b", "c"])
     assert (located.node_id, located.rule) == (nodes[0].id, "structure")
+
+
+def test_first_versions_of_two_stores_are_not_taken_for_each_other(tmp_path):
+    def key_of(store: str, **more) -> MapKey:
+        opened = Store.open(str(tmp_path / store), create=True)
+        opened.publish(replace(draft(), **more))
+        return vectors_key(opened.manifest(SITE, 1))
+
+    other = {ORDER.id: EncodedPage(rows([1, 0, 0]), ("Order",), ((0,),))}
+    same_width = EncoderInfo("another", DIM, "another fingerprint")
+    assert key_of("one") == key_of("restored")
+    assert len({key_of("one again"), key_of("made anew", pages=other), key_of("encoded anew", encoder=same_width)}) == 3

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from index.vectors import EdgeIndex, PackedIndex
+from index.vectors import EdgeIndex, MapKey, PackedIndex
 from index.vectors.engines import Engines
 from waygraph.errors import InvalidInput, ServiceError
 from waygraph.settings import VectorSettings
@@ -19,7 +19,7 @@ from waygraph.settings import VectorSettings
 )
 def test_settings_choose_the_engine(settings, kind):
     engines = Engines(VectorSettings(**settings))
-    index = engines.make(4, "shop.example", 1)
+    index = engines.make(4, MapKey("shop.example", 1, ""))
     assert isinstance(index, kind)
     index.add([("a", np.eye(4)), ("b", -np.eye(4))])
     index.compact()
@@ -39,5 +39,5 @@ def test_a_server_that_is_not_there_is_found_out_when_a_map_is_opened(monkeypatc
     monkeypatch.setattr("time.sleep", lambda _: None)
     engines = Engines(VectorSettings(engine="qdrant", url="http://127.0.0.1:9", grpc_port=0, timeout_seconds=1))
     with pytest.raises(ServiceError, match="Opening Qdrant collection"):
-        engines.make(4, "shop.example", 1)
+        engines.make(4, MapKey("shop.example", 1, ""))
     engines.close()
