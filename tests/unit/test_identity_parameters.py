@@ -76,6 +76,16 @@ def test_a_parameter_that_a_page_offers_a_choice_of_is_never_left_out():
     assert found.strip(urls[0]) == urls[0]
 
 
+@pytest.mark.parametrize("name", ["session_id", "nonce", "t"])
+def test_a_list_of_links_is_a_choice_whatever_they_are_called(name):
+    urls = [f"{BASE}/talk?{name}={random_hex(n)}" for n in range(3)]
+    found = VolatileParameters()
+    found.meet(page(("Details", urls[0]), ("Details", urls[1])))
+    assert found.strip(urls[0]) != urls[0]
+    found.meet(page(*(("Details", url) for url in urls)))
+    assert [found.strip(url) for url in urls] == urls
+
+
 def test_pages_of_equal_content_teach_what_their_urls_differ_in():
     found = VolatileParameters()
     urls = [f"{BASE}/a?zx={random_hex(n)}" for n in range(3)]

@@ -136,6 +136,16 @@ def test_tokens_that_lead_to_different_pages_name_pages_from_then_on():
     assert found.key(one) != found.key(other)
 
 
+def test_pages_of_one_template_are_not_one_page_for_the_name_of_a_parameter():
+    talk = "<title>{0}</title><h1>{0}</h1><p>Everything about {0}</p><a href='/speaker/{0}'>Who speaks of {0}</a>"
+    one, other = (look(talk.format(what), f"{HOME}talk?session_id={n}") for n, what in ((101, "bees"), (102, "wasps")))
+    assert one.structure == other.structure
+    found = known(one)
+    assert found.key(one.url) == found.key(other.url)
+    assert found.place(other, source=None, came_by="load").merge is None
+    assert found.key(one.url) != found.key(other.url)
+
+
 def test_sort_orders_without_effect_show_the_same_page():
     body = "<h1>List</h1><a href='/l?sort=name'>Name</a><a href='/l?sort=price'>Price</a><p>One item</p>"
     first, sorted_ = look(body, f"{HOME}l"), look(body, f"{HOME}l?sort=name")

@@ -27,6 +27,8 @@ WHEN_RANDOM = (
 
 _ALWAYS, _WHEN_RANDOM = (re.compile("|".join(map(translate, globs))) for globs in (ALWAYS, WHEN_RANDOM))
 _ASP_SESSION = re.compile(r"^\([A-Z]\([A-Za-z0-9]{12,}\)\)$")
+#: Links of one page that differ in one parameter alone, from which on they are a list, whatever they are called.
+CHOICES = 3
 #: Pairs of pages with the same content that differ in one parameter alone, after which it is taken for volatile.
 SAME_CONTENT_VOTES = 2
 
@@ -43,7 +45,7 @@ class VolatileParameters:
     """What to leave out of the URLs of one site when asking whether two of them name the same page.
 
     Learns from `learn`, called with two looks at the same page. A parameter between whose values a page offers a
-    choice (two links with different names, otherwise equal) is never learned.
+    choice is never left out: two links with different names, otherwise equal, or a list of `CHOICES` links.
     """
 
     def __init__(self, *, enabled: bool = True) -> None:
@@ -109,14 +111,17 @@ class VolatileParameters:
         """Take note of a new state: parameters between whose values it offers a choice do name pages."""
         if not self._enabled:
             return
-        names: dict[tuple[Any, ...], tuple[str, str]] = {}
+        names: dict[tuple[Any, ...], dict[str, str]] = {}
         for _, candidate in link_places(seen):
             action = candidate.action
             shape = shape_of(action.target)
             for key, value in shape.query:
                 rest = (key, shape.host, shape.segments, tuple(pair for pair in shape.query if pair[0] != key))
-                other = names.setdefault(rest, (value, action.name))
-                if other[0] != value and other[1] != action.name:
+                values = names.setdefault(rest, {})
+                values.setdefault(value, action.name)
+                # A list of links may call each of them "Details"; a session has one id for all of a page.
+                called_otherwise = any(each != value and name != action.name for each, name in values.items())
+                if called_otherwise or len(values) >= CHOICES:
                     self._identify({key.lower()})
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:

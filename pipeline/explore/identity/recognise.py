@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from index.graph import Merge, UrlPolicy, normalize_url, similarity
-from pipeline.browser.features import Features, features
+from pipeline.browser.features import Features, features, text_features
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.identity.features import change, content_key, same_links, without
 from pipeline.explore.identity.parameters import VolatileParameters
@@ -21,7 +21,8 @@ CameBy = Literal["load", "in_page"]
 MAX_CACHED_KEYS = 50_000
 #: Volatile elements remembered per URL; a page with more of them changes altogether.
 MAX_VOLATILE = 4_000
-#: Two loads of URLs that differ in a volatile parameter alone show one page only when they are at least so similar.
+#: Two loads of URLs that differ in a volatile parameter alone show one page only when they are at least so similar, in
+#: structure, and in texts where their titles differ.
 SAME_PAGE_SIMILARITY = 0.5
 #: A page that was not loaded anew shows a recorded state when it is at least so similar.
 STAND_IN_SIMILARITY = 0.9
@@ -136,7 +137,7 @@ class Recogniser:
         if known.url == seen.url:
             self.learn(known, seen)
             return Merge(kept, seen.id, "reload", seen.url)
-        if similarity(known.structure, seen.structure) < SAME_PAGE_SIMILARITY:
+        if not _same_page(known, seen):
             self.parameters.distinguish(known.url, seen.url)
             return None
         self.learn(known, seen)
@@ -324,3 +325,10 @@ class Recogniser:
             self._note_content(node_id)
         if self.skeleton is not None:
             self.skeleton.recall(memory["skeleton"])
+
+
+def _same_page(known: Snapshot, seen: Snapshot) -> bool:
+    if similarity(known.structure, seen.structure) < SAME_PAGE_SIMILARITY:
+        return False
+    # Pages of one template share their structure.
+    return known.title == seen.title or similarity(text_features(known), text_features(seen)) >= SAME_PAGE_SIMILARITY
