@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,12 +79,14 @@ async def explore_site(
         browsers = await stack.enter_async_context(pool.lease(counters))
         pace = Pace(pacer, slots, item_seconds=explore.page_seconds)
         start = await prepare(browsers.browser, start_url, settings, around, pacer=pacer, pace=pace)
-        stack.enter_context(redacted_logs(start.redactor))
         if journal is None:
             journal = Path(stack.enter_context(TemporaryDirectory(prefix="waygraph-"))) / "journal.sqlite"
         names = terms(start, settings) | ({"recalls": recall.name} if recall is not None else {})
         notes = await asyncio.to_thread(Journal.open, journal, names, resume=explore.resume)
         stack.enter_context(closing(notes))
+        # What a run holds that is gone on with may be another session's.
+        start = replace(start, redactor=start.redactor.also(notes.withheld()))
+        stack.enter_context(redacted_logs(start.redactor))
         explorer = Explorer(
             browsers,
             start,
@@ -111,10 +114,19 @@ def shaping(explore: ExploreSettings) -> dict[str, Any]:
 
 
 def terms(start: Start, settings: Settings) -> dict[str, Any]:
-    """What must be equal for one run to go on with another's journal."""
+    """What must be equal for one run to go on with another's journal.
+
+    Sessions end, so another one of the site may go on; a visitor without any may not publish what an account saw.
+    """
+    explore = settings.explore
     return {
+        "account": [
+            explore.storage_state is not None,
+            bool(explore.basic_auth.get_secret_value()),
+            *sorted(map(str.lower, explore.headers)),
+        ],
         "start": start.url,
-        "explore": shaping(settings.explore),
+        "explore": shaping(explore),
         "capture": settings.capture.model_dump(mode="json"),
         "script": page_script_hash(),
     }

@@ -13,6 +13,7 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,7 @@ class Journal:
         self._looks: set[str] = set(resumed.looks) if resumed else set()
         self._unwritten: dict[str, Snapshot] = {}
         self._cache: OrderedDict[str, Snapshot] = OrderedDict()
+        self._withheld = set(resumed.withheld) if resumed else set()
         self._closed = False
 
     @classmethod
@@ -200,6 +202,19 @@ class Journal:
         self._cache[key] = snapshot
         if len(self._cache) > CACHED_LOOKS:
             self._cache.popitem(last=False)
+
+    # ---- secrets -------------------------------------------------------------------------------------------------
+
+    def withheld(self) -> frozenset[str]:
+        """Secrets that looks of this run hold, of all accounts under which it was gone on with."""
+        return frozenset(self._withheld)
+
+    async def withhold(self, secrets: AbstractSet[str]) -> None:
+        """Keep what must be taken out of the looks that follow, for whoever goes on with the run without knowing it."""
+        if not secrets <= self._withheld:
+            self._withheld |= secrets
+            known = sorted(self._withheld)
+            await self._write(lambda: [set_meta("withheld", known)])
 
     # ---- account -------------------------------------------------------------------------------------------------
 

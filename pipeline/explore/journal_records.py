@@ -85,6 +85,7 @@ class Resumed:
     outcomes : of its items from `committed` on, by index; not part of the checkpoint.
     captures : of looks, by their keys.
     looks : keys of the looks that are kept, `Journal.look` returns them.
+    withheld : secrets that these looks hold.
     """
 
     depth: int
@@ -98,6 +99,7 @@ class Resumed:
     loads: Mapping[str, Load]
     captures: Mapping[str, Blobs]
     looks: AbstractSet[str]
+    withheld: AbstractSet[str] = frozenset()
 
 
 class Items(Sequence[tuple[str, Candidate]]):
@@ -195,4 +197,5 @@ def read_resumed(file: JournalFile, meta: Mapping[str, bytes]) -> Resumed:
             for look, raw in file.read("SELECT look, blobs FROM captures")
         },
         looks={to_text(key) for (key,) in file.read("SELECT key FROM looks")},
+        withheld=set(unpack(meta["withheld"], list[str])) if "withheld" in meta else set(),
     )

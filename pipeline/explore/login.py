@@ -69,7 +69,7 @@ class LoginWatch:
                 f"{self.site} shows its login page where it showed content before"
                 f" ({', '.join(self._suspects)}): the session has ended.",
                 hint="Log in anew with `waygraph login`, and go on with `waygraph index --resume`. If an action of the"
-                " exploration ended it, name that in a block rule (--rules).",
+                " exploration ended it, name that in a block rule (--rules); the run begins anew then.",
             )
         return True
 

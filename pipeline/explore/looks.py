@@ -76,6 +76,7 @@ class Looks:
         key = look_key(snapshot)
         if chosen not in {None, key}:
             return chosen
+        await self._journal.withhold(self._redactor.shown_in(snapshot))
         await self._journal.add_look(key, snapshot)
         if not capture:
             return key

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from index.graph import Action, BlockedRequest, Edge, InteractionGraph, Observation, mask_secrets
 from index.graph.urls import MASK, SECRET_PARAMETERS
+from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.capture import Failure, SiteCapture, Skip
 from pipeline.explore.journal_records import Fate
 from waygraph.settings import ExploreSettings
@@ -56,6 +57,18 @@ class Redactor:
         found |= {value for value in _stored(storage_state) if len(value) >= _SHORTEST and not value.isalpha()}
         spelled = {form for secret in found if secret for form in (secret, quote(secret, safe=""), html.escape(secret))}
         return cls(tuple(sorted(spelled, key=len, reverse=True)))
+
+    def also(self, secrets: Iterable[str]) -> Redactor:
+        """The same with further secrets, as `shown_in` gave them."""
+        return replace(self, secrets=tuple(sorted({*self.secrets, *secrets}, key=len, reverse=True)))
+
+    def shown_in(self, seen: Snapshot) -> set[str]:
+        """Those of its secrets that a look holds."""
+        if not self.secrets:
+            return set()
+        named = (f"{candidate.action.name}\0{candidate.action.target}" for candidate in seen.candidates)
+        text = "\0".join((seen.url, seen.title, *(segment.text for segment in seen.segments), *named))
+        return {secret for secret in self.secrets if secret in text}
 
     def text(self, text: str) -> str:
         """A text of a page, a message, a log line, without the known secrets.

@@ -202,6 +202,15 @@ async def test_a_run_under_other_terms_is_set_aside_and_the_log_says_which(tmp_p
         assert sorted(file.name for file in tmp_path.glob("*.stale*")) == ["run.journal.stale"]
 
 
+async def test_who_goes_on_with_a_run_knows_which_secrets_its_looks_hold(tmp_path):
+    path = await leave_a_run(tmp_path)
+    for secrets in ({"sid-77aa88bb"}, {"key-91b2c3d4", "sid-77aa88bb"}, {"key-91b2c3d4"}):
+        with closing(Journal.open(path, TERMS)) as journal:
+            await journal.withhold(secrets)
+    with closing(Journal.open(path, TERMS)) as journal:
+        assert journal.withheld() == {"key-91b2c3d4", "sid-77aa88bb"}
+
+
 async def test_beginning_anew_sets_the_run_aside_as_well(tmp_path):
     path = await leave_a_run(tmp_path)
     for _ in range(2):

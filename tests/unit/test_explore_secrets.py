@@ -4,13 +4,16 @@ import io
 import json
 import logging
 import pickle
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from index.graph import Action, BlockedRequest, Edge, mask_secrets, parse_start_url
+from index.graph import Action, BlockedRequest, Box, Edge, Segment, mask_secrets, parse_start_url
+from pipeline.browser.snapshot import Snapshot
+from pipeline.explore import terms
 from pipeline.explore.capture import Failure, Skip
 from pipeline.explore.secrets import RedactingFilter, Redactor, redacted_logs
 from waygraph.errors import InvalidInput
@@ -180,3 +183,22 @@ def test_start_urls_with_credentials_are_refused_without_being_repeated(text):
 def test_an_at_sign_behind_the_host_is_no_credential():
     assert parse_start_url("https://x/@ann") == "https://x/@ann"
     assert parse_start_url("x/?q=a@b") == "https://x/?q=a@b"
+
+
+def test_a_run_is_gone_on_with_under_another_session_but_not_without_one(tmp_path):
+    def of(**explore) -> object:
+        return terms(SimpleNamespace(url="http://x/"), Settings(explore=ExploreSettings(**explore)))
+
+    session, anew = (of(storage_state=tmp_path / name, headers={"X-Key": name}) for name in ("old", "new"))
+    assert session == anew
+    assert session != of(storage_state=tmp_path / "old") != of() != of(basic_auth="ann:s3cret-pw")
+    assert "s3cret-pw" not in json.dumps(of(basic_auth="ann:s3cret-pw"))
+
+
+def test_secrets_of_an_earlier_session_are_taken_out_where_its_looks_show_them():
+    link = SimpleNamespace(action=Action("click", name="Go", target="http://x/?k=old-key-222"))
+    text = Segment("Signed in with old-cookie-11", "text", Box(0, 0, 1, 1))
+    seen = Snapshot("", "http://x/", "http://x/", "T", "text/html", 200, (), (link,), (text,), capped=False, opened=0)
+    shown = Redactor(("old-cookie-11", "old-key-222", "not-shown-33")).shown_in(seen)
+    assert shown == {"old-cookie-11", "old-key-222"}
+    assert REDACTOR.also(shown).text("old-cookie-11 and cookie-value-99") == "*** and ***"
