@@ -51,8 +51,6 @@ log = logging.getLogger(__name__)
 STAND_IN_SIMILARITY = 0.9
 #: After so many commits in a level a checkpoint is written: a resumed run has no more than these to take in again.
 _COMMITS_PER_CHECKPOINT = 500
-#: A host that turned us away so often in a row does not want to be mapped now.
-_MOST_COOL_DOWNS = 5
 
 
 class NoBrowserError(Exception):
@@ -378,23 +376,25 @@ class Explorer:
             self.account.interrupt("max_seconds")
         elif self._start.walls.bytes_received > self._settings.explore.max_bytes:
             self.account.interrupt("max_bytes")
-        elif self._pacer.cool_downs(self._start.site) > _MOST_COOL_DOWNS:
+        elif self._pacer.is_turning_away(self._start.site):
             self.account.interrupt("turned_away")
         return self.account.partial
 
     async def _unless_stopped(self, work: Awaitable[None]) -> None:
-        """Await `work`, but drop what it is in the middle of as soon as the run is told to stop, or out of time."""
+        """Await `work`, but drop what it is in the middle of when the run must stop, is out of time or turned away."""
         working = asyncio.ensure_future(work)
         stopping = asyncio.ensure_future(self._stop.wait())
+        leaving = asyncio.ensure_future(self._pacer.turns_away(self._start.site))
         left = self._settings.explore.max_seconds - self.account.seconds
+        ends = {working, stopping, leaving}
         try:
-            await asyncio.wait({working, stopping}, timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 working.result()
         finally:
-            stopping.cancel()
-            working.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
+            for each in ends:
+                each.cancel()
+            await asyncio.gather(*ends, return_exceptions=True)
         self._must_stop()
 
     def _report_progress(self, depth: int, pending: int) -> None:

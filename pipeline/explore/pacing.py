@@ -33,8 +33,10 @@ log = logging.getLogger(__name__)
 PUBLIC_DELAY_S = 1.0
 #: A host that says "too much" without saying how long is left alone so long, then twice as long each time.
 FIRST_COOL_DOWN_S = 5.0
-#: No host is waited for longer, whatever its Retry-After says.
+#: No host is waited for longer. One that asks for more is turning us away.
 MAX_COOL_DOWN_S = 300.0
+#: A host that had to be left alone more often in a row, without a good answer in between, is turning us away.
+MOST_COOL_DOWNS = 5
 #: A redirect is held back no longer for the sake of a delay.
 MAX_REDIRECT_S = 5.0
 #: In-page actions are waited with when more than this share of the latest ones made requests.
@@ -84,6 +86,10 @@ class _Host:
     cooling_until: float = float("-inf")
     cool_downs: int = 0
     """In a row, without a good answer in between."""
+    told_until: float = float("-inf")
+    """Until then it asked to be left alone, when that is longer than it is waited for."""
+    cooled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has to be left alone."""
     requesting: float = 0.0
     """Share of the latest in-page actions that made requests."""
     taken: bool = False
@@ -236,14 +242,25 @@ class Pacer:
             known.cool_downs += 1
             known.counters["pace/cool_downs"] += 1
             log.warning("pace/cool_down %s: %s, to be left alone for %.0f s", host, reason, asked)
+        if seconds is not None and seconds > MAX_COOL_DOWN_S:
+            known.told_until = max(known.told_until, _now() + seconds)
+        known.cooled.set()
         wait = min(max(asked, known.delay), MAX_COOL_DOWN_S)
         known.cooling_until = max(known.cooling_until, _now() + wait)
         known.free_at = max(known.free_at, known.cooling_until)
         return known.free_at - _now()
 
-    def cool_downs(self, host: str) -> int:
-        """How often in a row, without a good answer in between, `host` had to be left alone."""
-        return self._of(host).cool_downs
+    def is_turning_away(self, host: str) -> bool:
+        """Whether `host` asked for a longer rest than it is given, or had to be left alone again and again."""
+        known = self._of(host)
+        return known.cool_downs > MOST_COOL_DOWNS or known.told_until > _now()
+
+    async def turns_away(self, host: str) -> None:
+        """Wait until `host` is turning us away."""
+        known = self._of(host)
+        while not self.is_turning_away(host):
+            known.cooled.clear()
+            await known.cooled.wait()
 
     def take_counters(self, host: str) -> Mapping[str, int]:
         """Counters of `host` since the last call, see docs/counters.md."""
