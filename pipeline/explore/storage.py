@@ -6,16 +6,16 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from playwright.async_api import StorageState
+from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from pipeline.explore.scope import registrable_domain
 from waygraph.errors import InvalidInput
 
 _HINT = "Save one with: waygraph login {site}"
-_COOKIE_KEYS = {"name", "value", "domain", "path"}
 
 
 def read_storage_state(path: Path | None, site: str) -> StorageState | None:
@@ -43,18 +43,49 @@ def read_storage_state(path: Path | None, site: str) -> StorageState | None:
         raise InvalidInput(f"{where} is not JSON{position}.", hint=hint) from error
     if not isinstance(document, dict) or not {"cookies", "origins"} & document.keys():
         raise InvalidInput(f"{where} has neither cookies nor origins.", hint=hint)
+    try:
+        _Document.model_validate(document)
+    except ValidationError as error:
+        # Neither values nor what is wrong with them: they are secrets.
+        place = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
+        raise InvalidInput(f"{where} is not written as Playwright does, at '{place}'.", hint=hint) from None
     cookies, origins = document.get("cookies", []), document.get("origins", [])
-    if not _all_have(cookies, _COOKIE_KEYS) or not _all_have(origins, {"origin"}):
-        raise InvalidInput(f"{where} has cookies or origins that are not written as Playwright does.", hint=hint)
     _check_fits(cookies, origins, site, where)
     state: StorageState = {"cookies": cookies, "origins": origins}
     return state
 
 
-def _all_have(entries: Any, keys: set[str]) -> bool:  # noqa: ANN401 - JSON
-    return isinstance(entries, list) and all(
-        isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in keys) for entry in entries
-    )
+def _is_origin(text: str) -> str:
+    parts = urlsplit(text)  # ValueError when it cannot be taken apart
+    if not parts.scheme or not parts.netloc:
+        raise ValueError("no origin")
+    return text
+
+
+class _Entry(BaseModel):
+    name: StrictStr
+    value: StrictStr
+
+
+class _Cookie(_Entry):
+    domain: StrictStr
+    path: StrictStr
+    expires: StrictFloat | StrictInt = -1
+    http_only: StrictBool = Field(False, alias="httpOnly")
+    secure: StrictBool = False
+    same_site: Literal["Strict", "Lax", "None"] = Field("Lax", alias="sameSite")
+
+
+class _Origin(BaseModel):
+    origin: Annotated[StrictStr, AfterValidator(_is_origin)]
+    local_storage: list[_Entry] = Field(alias="localStorage")
+
+
+class _Document(BaseModel):
+    """What Playwright takes: others' cookie files differ in details that it would refuse in words of its own."""
+
+    cookies: list[_Cookie] = []
+    origins: list[_Origin] = []
 
 
 def _check_fits(cookies: list[dict[str, Any]], origins: list[dict[str, Any]], site: str, where: str) -> None:
