@@ -268,10 +268,13 @@ class JobSettings(_Section):
     """Further tries for a site that failed of something that may pass: its actor or browser died, it did not answer,
     the store could not be written (docs/runs.md)."""
     max_total_states: int = Field(0, ge=0)
-    """States that one call finds on all sites together, at about which it ends in order; the next call goes on. 0: any
-    number."""
+    """States that one call finds (`reencode`: encodes) on all sites together, at about which it ends in order; the next
+    call goes on. 0: any number."""
     max_total_seconds: float = Field(0.0, ge=0)
     """Wall time of one call, after which it ends in order; the next call goes on. 0: any."""
+    publish_grace_seconds: float = Field(600.0, ge=0)
+    """Time that a call whose budget is spent still gives to encoding and publishing what is in work; what is not
+    published by then is left for the next call, which neither explores nor encodes again what is done."""
 
 
 class RefreshSettings(_Section):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waygraph.cli.index_options import MaxTotalSecondsOption, MaxTotalStatesOption, ResumeOption
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, print_table, say
 from waygraph.cli.source import site_key_of
@@ -31,6 +32,9 @@ def reencode_command(
     weights: Annotated[
         Path | None, typer.Option("--weights", metavar="FOLDER", help="The encoder's weights.", show_default="found")
     ] = None,
+    max_total_states: MaxTotalStatesOption = None,
+    max_total_seconds: MaxTotalSecondsOption = None,
+    resume: ResumeOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -48,11 +52,16 @@ def reencode_command(
       waygraph reencode --all --encoder jina-v4 --weights models/jina-v4
       waygraph reencode --all --encoder jina-v4 --json > report.json
     A service answers questions with one encoder: start it with the same one.
-    Exit codes: 0 all have the vectors, 5 some failed, 130 interrupted; if all failed, what they failed of
-    (3 not mapped, 6 no weights, 7 store).
+    Exit codes: 0 all have the vectors, 5 some failed, 11 the time or the states for this call are used up,
+    130 interrupted; if all failed, what they failed of (3 not mapped, 6 no weights, 7 store).
     """  # noqa: D301 - \b keeps the lines of an example together
     settings = load_settings(
-        {"store": store, "encode": {"encoder": encoder, "weights": weights and weights.absolute()}}
+        {
+            "store": store,
+            "explore": {"resume": resume},
+            "encode": {"encoder": encoder, "weights": weights and weights.absolute()},
+            "jobs": {"max_total_states": max_total_states, "max_total_seconds": max_total_seconds},
+        }
     )
     raise typer.Exit(reencode_sites(sites or [], settings, every=every, as_json=as_json))
 
@@ -114,6 +123,8 @@ def _print(report: RunReport) -> None:
             f"{encoding.states} states in {encoding.batches} batches by {encoding.encoder or 'no encoder'}, "
             f"{encoding.busy_seconds:.1f} s of computing, {encoding.idle_share:.0%} idle with work at hand."
         )
+    if report.unfinished:
+        say(f"The same command goes on with the {report.unfinished} site(s) that are left.")
     say(f"Report: {report.location}")
 
 

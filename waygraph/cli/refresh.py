@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from waygraph.cli.index_options import MaxTotalSecondsOption, MaxTotalStatesOption, ResumeOption
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, print_table, say
 from waygraph.cli.source import site_key_of
@@ -49,6 +50,9 @@ def refresh_command(
         Path | None, typer.Option("--storage-state", metavar="FILE", help="Session to start from (waygraph login).")
     ] = None,
     rules: Annotated[Path | None, typer.Option("--rules", metavar="FILE", help="Rules of what to leave alone.")] = None,
+    max_total_states: MaxTotalStatesOption = None,
+    max_total_seconds: MaxTotalSecondsOption = None,
+    resume: ResumeOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,7 +64,7 @@ def refresh_command(
     What changed or is new is explored. States that did not change are not encoded again.
 
     Readers see the old version until the new one is complete. A refresh that is stopped or killed changes
-    nothing, and the next one goes on where it was.
+    nothing, and the same command goes on where it was; --fresh begins anew (docs/runs.md).
 
     \b
     Examples:
@@ -68,7 +72,8 @@ def refresh_command(
       waygraph refresh example.org --full
       waygraph refresh --all --older-than 7d --budget 5m
     What changed: waygraph diff example.org
-    Exit codes: 0 all are refreshed, 5 some failed, 130 interrupted; if all failed, what they failed of
+    Exit codes: 0 all are refreshed, 5 some failed, 11 the time or the states for this call are used up,
+    130 interrupted; if all failed, what they failed of
     """  # noqa: D301 - \b keeps the lines of an example together
     settings = load_settings(
         {
@@ -77,7 +82,9 @@ def refresh_command(
                 "workers": workers,
                 "storage_state": storage_state and storage_state.absolute(),
                 "rules": rules and rules.absolute(),
+                "resume": resume,
             },
+            "jobs": {"max_total_states": max_total_states, "max_total_seconds": max_total_seconds},
             "refresh": {
                 "full": full or None,
                 "share": share,

@@ -13,7 +13,16 @@ from datetime import UTC, datetime
 
 from index.store import Store
 from pipeline.explore.capture import ExploreProgress
-from pipeline.jobs.events import JobEvent, Notice, RunStarted, SiteFinished, SitePhase, SiteProgress, SiteWaits
+from pipeline.jobs.events import (
+    JobEvent,
+    Notice,
+    RunStarted,
+    SiteEncoding,
+    SiteFinished,
+    SitePhase,
+    SiteProgress,
+    SiteWaits,
+)
 from pipeline.jobs.report.findings import findings_of
 from pipeline.jobs.report.outcomes import (
     EncodingReport,
@@ -126,7 +135,8 @@ class Account:
             if manifest.report.get("run_id") != self.run_id:
                 continue
             site.exploration = self._ledger.exploration(site.position)
-            if not manifest.partial:
+            # Encoding anew has no journal; there may be one of an exploration that is under way.
+            if not manifest.partial and self._ledger.manifest.work != "reencode":
                 drop_journal(journal_path(self._ledger.manifest.store, site.key))
             made = Publication(
                 version=manifest.version, encoded=0, reused=0, encode_seconds=0, publish_seconds=0,
@@ -161,6 +171,12 @@ class Account:
         site.exploration = exploration
         self.budget.tell(site.key, exploration.states, resumed=site.resumed)
         self._ledger.explored(site.position, exploration)
+
+    def encoded(self, site: SiteRun, done: int, states: int) -> None:
+        """A site of the store is encoded anew: so many of the states that have to be are done."""
+        if site.status is None:
+            self.budget.tell(site.key, done, resumed=site.resumed)
+            self.emit(SiteEncoding(site.key, done, states))
 
     def failed(self, site: SiteRun) -> None:
         """A try failed, and there will be another one."""

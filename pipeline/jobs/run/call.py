@@ -54,8 +54,7 @@ def rerun(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEv
     check_name(settings.encode.encoder)
     store = Store.open(settings.store)
     tasks = tuple(SiteTask(site, store.manifest(site).start_url) for site in dict.fromkeys(sites))
-    # What has its vectors already is found out from the store: there is nothing to go on with.
-    account = _account(SitePlan(tasks, ()), store, settings, on_event, work="reencode", resume=False)
+    account = _account(SitePlan(tasks, ()), store, settings, on_event, work="reencode", resume=settings.explore.resume)
 
     def work(cluster: Cluster) -> Execute:
         from pipeline.jobs.run.reencode import Reencoding  # noqa: PLC0415 - as above

@@ -32,6 +32,7 @@ from pipeline.jobs.failures import (
 )
 from pipeline.jobs.report.outcomes import Publication, StoppedBy
 from pipeline.jobs.run.account import Account, SiteRun
+from pipeline.jobs.run.ending import see_to_end
 from pipeline.jobs.run.lineup import Lineup
 from pipeline.jobs.run.publisher import Publisher, keep_logs
 from pipeline.jobs.sites.site_settings import settings_of
@@ -91,6 +92,7 @@ class Run:
         self._sites = {site.task.start_url: site for site in account.sites}
         self._publishing: set[asyncio.Task[None]] = set()
         self._lost_workers = False
+        self._phase, self._since = "work", time.monotonic()
         self._excused: Counter[str] = Counter()
         """By site: tries that failed of something else, a machine that was lost or another site."""
 
@@ -102,33 +104,23 @@ class Run:
         """Map every site, or as many as there are before `stop` is set."""
         account = self._account
         account.mark("ray_start")
-        phase, since = "work", time.monotonic()
+        self._since = time.monotonic()
         work = asyncio.create_task(self._work())
-        stopping = asyncio.create_task(stop.wait())
-        spending = asyncio.create_task(account.budget.until_spent())
-        await asyncio.wait({work, stopping, spending}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            account.mark(phase, since=since)
-            phase, since = "stop", time.monotonic()
-            if not stopping.done():
-                # What is explored by now is still published, however long that takes.
-                self._begin_stop(spending.result())
-                await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED, timeout=_STOP_SECONDS)
-                for site in self._exploring:
-                    account.finish(site, "interrupted")
-                await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if stopping.done():
-                self._begin_stop("signal")
-                await asyncio.wait({work}, timeout=_STOP_SECONDS)
-            work.cancel()
-        stopping.cancel()
-        spending.cancel()
-        await asyncio.wait({work, stopping, spending})
+        await see_to_end(
+            work,
+            stop=stop,
+            budget=account.budget,
+            begin_stop=self._begin_stop,
+            cut_short=self._give_up_exploring,
+            out_of_time=self._give_up_publishing,
+            order_seconds=_STOP_SECONDS,
+            grace_seconds=self._settings.jobs.publish_grace_seconds,
+        )
         await self._publisher.report()
         if self._cluster.private is None:  # else they end with it
             for actor in (*self._actors, self._publisher.actor):
                 ray.kill(actor)
-        account.mark(phase, since=since)
+        account.mark(self._phase, since=self._since)
         if self._lost_workers or self._publisher.lost_workers:
             keep_logs(account, self._cluster)
         if not work.cancelled():
@@ -153,6 +145,9 @@ class Run:
             await asyncio.gather(*left, return_exceptions=True)
 
     def _begin_stop(self, reason: StoppedBy) -> None:
+        if self._phase == "work":
+            self._account.mark(self._phase, since=self._since)
+            self._phase, self._since = "stop", time.monotonic()
         self._account.stopped_by = reason
         why = "" if reason == "signal" else f" ({reason} is reached)"
         self._account.notice(f"Stopping{why}. Sites that are published stay published.")
@@ -161,6 +156,15 @@ class Run:
                 explorer.actor.stop.remote()
         for site in self._lineup.drain():
             self._account.finish(site, "interrupted")
+
+    def _give_up_exploring(self) -> None:
+        for site in self._exploring:
+            self._account.finish(site, "interrupted")
+
+    def _give_up_publishing(self) -> None:
+        # Their explorations are in their journals, and vectors in the spool: the next call publishes them.
+        left = len(self._publishing)
+        self._account.notice(f"{left} explored sites are not waited for any longer. The same command publishes them.")
 
     # -- exploring -----------------------------------------------------------------------------------------------
 
