@@ -78,6 +78,7 @@ def test_a_budget_of_states_ends_a_call_and_the_next_one_goes_on(run):
     assert first.unfinished == first.totals.interrupted == 8 - first.totals.published
     last = run(8)
     assert (last.run_id, last.totals.published, last.exit_code, len(last.calls)) == (first.run_id, 8, 0, 2)
+    assert last.findings.retried == 0
 
 
 def test_a_call_whose_time_is_over_waits_for_what_is_in_work_and_not_for_ever(run, monkeypatch):
@@ -87,3 +88,4 @@ def test_a_call_whose_time_is_over_waits_for_what_is_in_work_and_not_for_ever(ru
     monkeypatch.setattr(Publisher, "ends", True)
     last = run(3)
     assert (last.run_id, last.totals.published, last.exit_code) == (first.run_id, 3, 0)
+    assert last.findings.retried == 0

@@ -220,7 +220,7 @@ class Findings(_Record):
     failed: tuple[Reason, ...] = ()
     """Elements that were tried in vain."""
     retried: int = 0
-    """Sites that were tried more than once."""
+    """Sites that were tried again after a try that failed. Going on with what a stop cut short is no further try."""
     encoded: int = 0
     reused: int = 0
     without_vectors: int = 0

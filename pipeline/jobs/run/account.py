@@ -53,7 +53,7 @@ class SiteRun:
     status: SiteStatus | None = None
     """None until it has an outcome."""
     attempts: int = 0
-    """Tries that were begun."""
+    """Tries that were begun, without one that the end of a call cut short."""
     failures: int = 0
     """Tries that failed, of those that count."""
     resumed: bool = False
@@ -324,7 +324,8 @@ class Account:
 
 def _site_of(row: Row) -> SiteRun:
     status: SiteStatus | None = row.status if row.status in {"published", "unchanged", "failed"} else None
-    return SiteRun(row.position, row.task, status, row.attempts, row.failures, resumed=row.attempts > 0)
+    attempts = row.attempts - (row.status == "begun")
+    return SiteRun(row.position, row.task, status, attempts, row.failures, resumed=row.attempts > 0)
 
 
 def _let_go(site: SiteRun, write: Future[None]) -> None:
