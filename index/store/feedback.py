@@ -19,9 +19,7 @@ from index.store.manifest import checked_site_key
 
 #: A file that is this large becomes the older of two; the one before that is dropped.
 MOST_BYTES = 4_000_000
-
-
-_FOLDER = "runs/feedback"
+FEEDBACK_FOLDER = "runs/feedback"
 
 
 class FeedbackNotes(Protocol):
@@ -40,7 +38,7 @@ class FeedbackLog:
     """The reports in `<store>/runs/feedback/`, one JSON object a line. Several processes may append at once."""
 
     def __init__(self, root: Path) -> None:
-        self._folder = root / _FOLDER
+        self._folder = root / FEEDBACK_FOLDER
 
     def add(self, site: str, version: int, walked: Sequence[Mapping[str, Any]]) -> None:
         """Append what became of steps of a version (StoreError when the store cannot be written)."""
@@ -71,7 +69,7 @@ class FeedbackLog:
 class FeedbackObjects:
     """The reports under `runs/feedback/<site>/`, one object for each call of `add`: object stores do not append.
 
-    Nothing is dropped here; a lifecycle rule of the bucket can.
+    Nothing is dropped here; `waygraph gc` does that, or a lifecycle rule of the bucket.
     """
 
     def __init__(self, location: str, files: fs.FileSystem, commit: Commit) -> None:
@@ -83,13 +81,13 @@ class FeedbackObjects:
         """Write one object (StoreError when the store cannot be written)."""
         # Names sort by time.
         name = f"{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S-%f}-{uuid.uuid4().hex[:8]}.jsonl"
-        path = f"{_FOLDER}/{checked_site_key(site)}/{name}"
+        path = f"{FEEDBACK_FOLDER}/{checked_site_key(site)}/{name}"
         with explained(f"keep reports in {self._location}/{path}"):
             self._commit.put(path, _lines(version, walked))
 
     def read(self, site: str) -> Iterator[dict[str, Any]]:
         """All reports on a site, oldest first."""
-        folder = f"{_FOLDER}/{checked_site_key(site)}"
+        folder = f"{FEEDBACK_FOLDER}/{checked_site_key(site)}"
         with explained(f"read {self._location}/{folder}"):
             entries = self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))
             for content in concurrently(self._content, sorted(entry.path for entry in entries)):

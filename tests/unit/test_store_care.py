@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -19,10 +20,15 @@ from index.store.checks import repair, verify
 from index.store.copying import copy
 from index.store.gc import collect
 from index.store.layout import GC_CLAIM, claim_path
+from index.store.records import Records, prune_records
+from pipeline.jobs.run.ledger import Ledger
+from pipeline.jobs.run.manifest import ledgers, new_manifest
+from pipeline.jobs.sites.site_list import SiteTask
 from tests.s3_server import BUCKET, s3_server
 from tests.unit.test_index_store import SITE, draft, same_graph
 from waygraph.cli.entry import run
 from waygraph.errors import InvalidInput, PublishConflict, StoreError
+from waygraph.settings import Settings
 
 DAY = timedelta(days=1)
 
@@ -228,7 +234,71 @@ def test_two_collections_at_once_are_refused(store: Store) -> None:
     collect(store)
 
 
-@pytest.mark.parametrize("words", [("--keep", "0"), ("--grace", "1h"), ("--grace", "soon")])
+OLD, YOUNG = "20260101-000000-0a1b2c", "20260102-000000-0a1b2c"
+
+
+def leave_records(store: Store) -> None:
+    """What two runs and an agent leave, and something beside it."""
+    for run_id in (OLD, YOUNG):
+        store.write_run(run_id, "manifest.json", b"{}")
+        store.write_run(run_id, "report.json", b"{}")
+    store.feedback.add(SITE, 1, [{"ok": False}])
+    store.write_run("notes", "mine.txt", b"not of a run")
+
+
+def test_records_go_by_the_age_of_what_was_added_last(store: Store) -> None:
+    leave_records(store)
+    age(store, timedelta(days=100))
+    store.write_run(YOUNG, "report.html", b"again")
+    planned = prune_records(store, dry_run=True)
+    assert (planned.runs, planned.feedback) == ((OLD,), 1)
+    assert planned.bytes > 4
+    assert prune_records(store, older_than=timedelta(days=101)).runs == ()
+    assert prune_records(store, spare={OLD}, dry_run=True).runs == ()
+    assert store.runs() == [OLD, YOUNG, "feedback", "notes"]
+    assert prune_records(store) == planned
+    assert store.runs() == [YOUNG, "feedback", "notes"]
+    assert list(store.feedback.read(SITE)) == []
+    assert prune_records(store) == Records()
+
+
+def test_records_in_a_bucket_go_by_the_clock_of_the_storage(bucket: Store) -> None:
+    leave_records(bucket)
+    bucket.feedback.add(SITE, 1, [{"ok": True}])
+    assert prune_records(bucket) == Records()  # long ago by their names alone
+    commit = bucket.commit
+    with pytest.MonkeyPatch.context() as later:
+        then = commit.now() + timedelta(days=91).total_seconds()
+        later.setattr(commit, "now", lambda: then)
+        done = prune_records(bucket)
+    assert (done.runs, done.feedback) == ((OLD, YOUNG), 2)
+    assert bucket.runs() == ["notes"]
+    assert list(bucket.feedback.read(SITE)) == []
+
+
+def test_gc_prunes_records_but_not_of_a_run_that_can_be_gone_on_with(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave_records(store)
+    task = SiteTask(SITE, f"http://{SITE}/")
+    manifest = new_manifest([task], Settings(store=store.location), "index").model_copy(update={"run_id": OLD})
+    ledger = Ledger.open(ledgers(store.location), manifest, [task])
+    ledger.tell({}, now=True)
+    ledger.close(finished=False)
+    age(store, timedelta(days=100))
+    assert run(["gc", "--store", store.location, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["records"]["runs"] == [YOUNG]
+    assert run(["gc", "--store", store.location, "--keep-records", "101d"]) == 0
+    assert OLD in store.runs()
+    assert YOUNG in store.runs()
+    assert run(["gc", "--store", store.location]) == 0
+    assert "records of 1 run(s) and 1 file(s) of feedback" in capsys.readouterr().out
+    assert store.runs() == [OLD, "feedback", "ledgers", "notes"]
+
+
+@pytest.mark.parametrize(
+    "words", [("--keep", "0"), ("--grace", "1h"), ("--grace", "soon"), ("--keep-records", "6d"), ("--keep-records", "")]
+)
 def test_what_would_not_be_safe_is_refused(store: Store, words: tuple[str, ...]) -> None:
     assert run(["gc", "--store", store.location, *words]) == 2
 

@@ -11,8 +11,8 @@ from typing import Any, overload
 from pydantic import ValidationError
 
 from index.store import Store
+from index.store.records import RUN_ID
 from pipeline.jobs.report.outcomes import RunReport, SiteOutcome
-from pipeline.jobs.run.manifest import RUN_ID
 from waygraph.errors import StoreError
 
 REPORT_NAME = "report.json"

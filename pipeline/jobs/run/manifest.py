@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,6 @@ from waygraph.errors import InvalidInput
 from waygraph.settings import Settings
 
 MANIFEST_NAME = "manifest.json"
-RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 #: Format of ledgers and manifests. A ledger of another one is not gone on with.
 FORMAT = 1
 
