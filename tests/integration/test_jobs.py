@@ -9,10 +9,15 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import pytest
+import ray
+from prometheus_client.parser import text_string_to_metric_families
 
 from index.graph import site_key
 from index.store import Store
@@ -26,6 +31,8 @@ from waygraph.cluster import ray_cluster
 from waygraph.errors import InvalidInput, StoreError
 from waygraph.settings import JobSettings, Settings
 
+#: Much longer than Ray takes to hand metrics on; nothing waits for it to pass.
+METRICS_PATIENCE_S = 60
 EXPLORE = "tests.integration.link_explorer:explore_links"
 
 SHOP = {
@@ -39,7 +46,8 @@ SHOP = {
 @pytest.fixture(scope="module", autouse=True)
 def ray_with_one_cpu():
     """A Ray that is connected already is used: here one that has a single CPU for everything."""
-    with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
+    often = {"RAY_metrics_report_interval_ms": "500"}
+    with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20, environment=often):
         yield
 
 
@@ -121,6 +129,39 @@ def test_each_site_has_its_own_fate(serve, settings, capfd):
         assert json.load(written) == report.model_dump(mode="json")
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+    # What a scraper of Ray's own metrics sees of the same run; earlier ones of this process may be in its counters.
+    ends = {"published": 3, "failed": 4, "waiting": 0, "exploring": 0, "encoding": 0}
+    encoded = sum(site.publication.encoded for site in report.sites if site.publication)
+    wait_for_metrics(
+        lambda seen: (
+            min(seen["published_maps_total", ""], seen["publisher_wait_seconds_count", ""]) >= 3
+            and seen["encoded_states_total", ""] >= encoded > 0
+            and seen["explored_states_total", ""] >= report.totals.states
+            and seen["failed_tries_total", "yes"] >= retries
+            and seen["failed_tries_total", "no"] >= 4
+            and {state: seen["run_sites", state] for state in ends} == ends
+            and seen["encoder_room_wait_seconds_count", ""] > 0
+        )
+    )
+
+
+def wait_for_metrics(is_there):
+    """Scrape Ray as Prometheus does, until our metrics say what they should."""
+    (node,) = ray.nodes()
+    url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    deadline = time.monotonic() + METRICS_PATIENCE_S
+    while True:
+        seen = Counter()
+        for family in text_string_to_metric_families(httpx.get(url, timeout=METRICS_PATIENCE_S).text):
+            for name, labels, value, *_ in family.samples:
+                if name.startswith("ray_waygraph_") and "le" not in labels:
+                    kind = labels.get("again") or labels.get("state") or ""
+                    seen[name.removeprefix("ray_waygraph_"), kind] += value
+        if is_there(seen):
+            return
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.2)  # a poll, as a scraper's
 
 
 def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(serve, settings):

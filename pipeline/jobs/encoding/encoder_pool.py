@@ -23,6 +23,7 @@ from pipeline.jobs.encoding.encoder_actor import Encoded, EncoderIdentity, Unenc
 from pipeline.jobs.encoding.pool_size import IDLE_SECONDS, IN_FLIGHT, Demand, wanted
 from pipeline.jobs.encoding.vector_spool import Spool
 from pipeline.jobs.failures import MOST_MACHINES, EncoderLost, MachineLost, WorkerLost, typed, verdict
+from pipeline.jobs.metrics import EncodingMetrics
 from pipeline.jobs.report.outcomes import EncodingReport
 from waygraph.errors import EncoderMismatch, WaygraphError
 
@@ -59,6 +60,7 @@ class EncoderPool:
     least, most : encoders.
     size : states in a batch at most.
     room : states that may wait.
+    metrics : told how long the line is, and what comes out of it.
 
     """
 
@@ -71,11 +73,13 @@ class EncoderPool:
         most: int,
         size: int,
         room: int,
+        metrics: EncodingMetrics | None = None,
     ) -> None:
         self._start_actor = start
         self._keep = keep
         self._least, self._most = least, max(least, most)
         self._size, self._room = size, room
+        self._metrics = metrics
         self._most_losses = most_losses(size)
         self._line: list[Batch[Job]] = []
         self._members: list[_Member] = []
@@ -134,6 +138,7 @@ class EncoderPool:
             When there are no encoders any more.
 
         """
+        since = time.monotonic()
         try:
             await self._wait_for_room(len(batch))
         except BaseException:
@@ -141,6 +146,8 @@ class EncoderPool:
                 _fail(job, self._failure())  # nobody is to wait for what never got into the line
             raise
         self._line.append(batch)
+        if self._metrics is not None:
+            self._metrics.waited(time.monotonic() - since)
         self._dispatch()
 
     async def _wait_for_room(self, states: int) -> None:
@@ -187,6 +194,8 @@ class EncoderPool:
             member.batches.append(batch)
             self._spawn(self._encode(member, batch))
         self._scale()
+        if self._metrics is not None:
+            self._metrics.line(self._waiting, len(self._members))
         self._spawn(self._tell())
 
     def _free_for(self, batch: Batch[Job]) -> _Member | None:
@@ -212,6 +221,8 @@ class EncoderPool:
             asyncio.get_running_loop().call_later(IDLE_SECONDS, self._dispatch)
         self._counts["batches"] += 1
         self._counts["states"] += len(batch)
+        if self._metrics is not None:
+            self._metrics.encoded(len(batch))
         if (size := learned_size(batch)) is not None and size < self._size:
             self._size = size
             log.warning("encode/batch_size %d states at once lost an encoder, %d did not", size * 2, size)

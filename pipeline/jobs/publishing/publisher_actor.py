@@ -23,6 +23,7 @@ from pipeline.jobs.encoding.encoder_pool import EncoderPool
 from pipeline.jobs.encoding.pool_size import IN_FLIGHT, EncoderRoom
 from pipeline.jobs.encoding.site_vectors import SiteVectors, Vectors, is_current, keep_vectors
 from pipeline.jobs.failures import typed
+from pipeline.jobs.metrics import EncodingMetrics
 from pipeline.jobs.publishing.changes import changes, refreshed
 from pipeline.jobs.publishing.draft import draft_of, reencoded_draft
 from pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
@@ -56,6 +57,7 @@ class PublisherActor:
             most=room.most,
             size=jobs.states_per_batch,
             room=jobs.waiting_states,
+            metrics=EncodingMetrics(),
         )
         self._vectors = Vectors(settings.store, self._pool, size=jobs.states_per_batch)
         self._progress: dict[str, tuple[int, int]] = {}

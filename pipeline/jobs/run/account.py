@@ -94,7 +94,7 @@ class Account:
         self.budget = budget
         self.stopped_by: StoppedBy = ""
         self.encoding: EncodingReport | None = None
-        self.emit = on_event
+        self._listeners = [on_event]
         self._ledger = ledger
         self._duplicates = duplicates
         self._store = store
@@ -109,6 +109,20 @@ class Account:
         keys = tuple(site.key for site in self.sites)
         on_event(RunStarted(self.run_id, keys, duplicates, dict(self._counts), resumed=ledger.resumed))
         self._tell(now=True)
+
+    @property
+    def work(self) -> str:
+        """See `RunManifest.work`."""
+        return self._ledger.manifest.work
+
+    def listen(self, listener: Callable[[JobEvent], None]) -> None:
+        """Have somebody else told what happens from now on."""
+        self._listeners.append(listener)
+
+    def emit(self, event: JobEvent) -> None:
+        """Tell whoever listens what happens."""
+        for listener in self._listeners:
+            listener(event)
 
     @property
     def interrupted(self) -> bool:
@@ -136,7 +150,7 @@ class Account:
                 continue
             site.exploration = self._ledger.exploration(site.position)
             # Encoding anew has no journal; there may be one of an exploration that is under way.
-            if not manifest.partial and self._ledger.manifest.work != "reencode":
+            if not manifest.partial and self.work != "reencode":
                 drop_journal(journal_path(self._ledger.manifest.store, site.key))
             made = Publication(
                 version=manifest.version, encoded=0, reused=0, encode_seconds=0, publish_seconds=0,

@@ -30,6 +30,7 @@ from pipeline.jobs.failures import (
     typed,
     verdict,
 )
+from pipeline.jobs.metrics import RunMetrics
 from pipeline.jobs.report.outcomes import Publication, StoppedBy
 from pipeline.jobs.run.account import Account, SiteRun
 from pipeline.jobs.run.ending import see_to_end
@@ -75,6 +76,8 @@ class Run:
         self._cluster = cluster
         self._explore_name = explore
         self._publisher = Publisher(account, settings, cluster)
+        self._metrics = RunMetrics(account.work, (site.status for site in account.sites))
+        account.listen(self._metrics)
         jobs, places = settings.jobs, self._places(cluster.machines)
         cpus = sum(machine.cpus for machine in places)
         unfinished = account.unfinished
@@ -226,6 +229,7 @@ class Run:
             self._account.finish(site, "failed", error=failure, settled=policy.settled)
             return False
         self._account.failed(site)
+        self._metrics.tried_again(failure)
         if policy.again == "at once":
             self._account.notice(f"{site.key}: trying again. {failure.message}", site=site.key)
             return True
@@ -241,6 +245,7 @@ class Run:
         limit = settings_of(self._settings, site.key).explore.max_seconds + _OVERTIME_SECONDS
         try:
             self._account.explored(site, await asyncio.wait_for(account, limit))
+            self._metrics.found(self._account.budget.states)
         except TimeoutError as error:
             ray.kill(explorer)
             raise WorkerLost(
@@ -258,6 +263,7 @@ class Run:
                 return  # whoever waits for its explorations deals with it
             for start_url, progress in news.items():
                 self._account.progress(self._sites[start_url], progress)
+            self._metrics.found(self._account.budget.states)
 
     async def _started(self, explorer: Explorer) -> Actor:
         async with explorer.starting:

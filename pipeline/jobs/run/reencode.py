@@ -10,6 +10,7 @@ import ray
 from ray.exceptions import RayError
 
 from pipeline.jobs.failures import policy_of, typed
+from pipeline.jobs.metrics import RunMetrics
 from pipeline.jobs.report.outcomes import Publication, StoppedBy
 from pipeline.jobs.run.account import Account, SiteRun
 from pipeline.jobs.run.ending import see_to_end
@@ -29,6 +30,7 @@ class Reencoding:
         self._account = account
         self._cluster = cluster
         self._publisher = Publisher(account, settings, cluster)
+        account.listen(RunMetrics(account.work, (site.status for site in account.sites)))
         self._queue = deque(account.unfinished)
         self._in_work: dict[str, SiteRun] = {}
         self._task: asyncio.Task[None] | None = None
