@@ -1,10 +1,11 @@
 """The pure parts of a refresh: what is asked again, what is noise, which state is which, what keeps its vectors."""
 
+import asyncio
 from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.graph import Action, Box, Edge, InteractionGraph, Merge, Node, Observation, Recognition, Segment
@@ -130,6 +131,36 @@ def test_grace_is_for_outages_alone(load, status, is_kept):
     assert recall(Plan(), grace=0).in_place_of("http://a.test/x", load, seen) is None
 
 
+THIRD, FOURTH = (snapshot(f"http://a.test/{name}", texts=(name,)) for name in ("third", "fourth"))
+
+
+@pytest.mark.parametrize(
+    ("first", "from_anew", "verdict"),
+    [
+        (PAGE, [], "same"),
+        (THIRD, [THIRD, THIRD], "differs"),
+        (THIRD, [PAGE, PAGE], "session_dependent"),
+        (THIRD, [FOURTH, FOURTH], "session_dependent"),
+        (THIRD, [THIRD, PAGE], "non_deterministic"),
+        (THIRD, [PAGE, FOURTH], "non_deterministic"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_leads_elsewhere_is_done_twice_more_from_fresh_sessions(first, from_anew, verdict):
+    looks, left = {look_key(each): each for each in (PAGE, THIRD, FOURTH)}, list(from_anew)
+
+    def leads_to(page):
+        return Outcome(page.id, loaded=True, look=look_key(page), ms=10)
+
+    async def again():
+        return leads_to(left.pop(0))
+
+    asked = recall(Plan())
+    done = asked.checked(HOME, HOME.candidates[0], leads_to(first), look=looks.__getitem__, again=again)
+    outcome = asyncio.run(done)
+    assert (outcome.verdict, outcome.node_id, left) == (verdict, first.id, [])
+
+
 def test_an_outage_is_counted_and_forgotten_when_it_is_over():
     remembers = recall(Plan(), grace=3)
     missed = remembers.load_track("http://a.test/x", Load(source="kept"), changed=False)
@@ -138,6 +169,7 @@ def test_an_outage_is_counted_and_forgotten_when_it_is_over():
     assert remembers.load_track("http://a.test/x", Load(), changed=True) == Track(checks=1, changes=1)
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 1), st.integers(0, 60), st.integers(0, 200_000))
 def test_a_sample_keeps_to_its_share_and_its_budget(share, pages, budget_ms):
     loads = {f"http://a.test/{i}": KeptLoad(Load("n", 100), Track(age=i % 5)) for i in range(pages)}
@@ -168,6 +200,7 @@ def test_an_estimate_from_nothing_promises_nothing():
 TEXT = st.lists(st.sampled_from(["menu", "news", "footer", "help", "about", "team"]), unique=True, min_size=2)
 
 
+@settings(deadline=None)
 @given(TEXT, st.data())
 def test_advertisements_in_one_place_are_noise_and_changes_elsewhere_are_not(texts, data):
     place = data.draw(st.integers(0, len(texts)))
@@ -256,6 +289,7 @@ def maps(draw):
     return graph(*((f"{ids[i]}{looks[i]}", ids[i] * bool(i), (ids[i], str(i))) for i in range(count)))
 
 
+@settings(deadline=None)
 @given(maps(), maps())
 def test_every_state_and_edge_is_accounted_for_once(old, new):
     diff = compare(side(old, {}), side(new, {}))
@@ -266,6 +300,7 @@ def test_every_state_and_edge_is_accounted_for_once(old, new):
     assert sum(c.after is not None for c in diff.edges) == len(list(new.edges))
 
 
+@settings(deadline=None)
 @given(maps())
 def test_a_map_is_its_own_successor(same):
     assert successors(same, same, ({}, {})) == {node_id: node_id for node_id in same.nodes}
