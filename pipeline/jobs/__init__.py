@@ -53,6 +53,8 @@ def run_index(
 def run_refresh(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
     """Explore mapped sites again and publish what they are now; the same as `run_index` otherwise.
 
+    A site whose map is damaged fails by itself, as one does that cannot be reached.
+
     Each site is explored under the settings that its map was made with. What is not asked again is recalled. A version
     is published when the refresh is complete; until then, and when it fails, readers get the old one.
 
@@ -69,9 +71,9 @@ def run_refresh(sites: Sequence[str], *, settings: Settings, on_event: Callable[
     """
     from index.store import Store  # noqa: PLC0415 - as below
     from pipeline.jobs.run.call import run  # noqa: PLC0415 - as below
+    from pipeline.jobs.sites.site_list import mapped_tasks  # noqa: PLC0415 - as below
 
-    store = Store.open(settings.store)
-    starts = [store.manifest(site).start_url for site in dict.fromkeys(sites)]
+    starts = [task.start_url for task in mapped_tasks(Store.open(settings.store), sites)]
     return run(starts, settings=settings, on_event=on_event, explore="pipeline.jobs.exploring.refresh:refresh_site")
 
 

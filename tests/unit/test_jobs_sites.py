@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.jobs.sites.site_list import ONLINE_MIND2WEB, plan_sites, read_sites
+from index.graph import site_key
+from index.store import Manifest, Store
+from pipeline.jobs.sites.site_list import ONLINE_MIND2WEB, mapped_tasks, plan_sites, read_sites
 from pipeline.jobs.sites.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS, placeholders_of, settings_of
+from tests import picture_map
 from waygraph.cli.entry import run
 from waygraph.cli.index_options import Preset, parse_placeholders, preset_depths
-from waygraph.errors import InvalidInput
+from waygraph.cli.refresh import _is_younger
+from waygraph.errors import InvalidInput, NotFound
 from waygraph.settings import ExploreSettings, JobSettings, Settings
 
 
@@ -109,6 +113,27 @@ def test_a_list_that_is_not_there_or_not_text_is_refused(tmp_path):
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_sites(tmp_path / "binary.txt")
+
+
+def test_a_damaged_map_does_not_keep_other_sites_from_being_refreshed(tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    sites = ["a.example", "b.example:8080"]
+    for site in sites:
+        picture_map.publish(store, site, picture_map.colours(2))
+    (tmp_path / "maps" / "sites" / sites[1] / "versions" / "1" / "manifest.json").write_text("{}")
+    tasks = mapped_tasks(store, [*sites, sites[0]])
+    assert [task.site for task in tasks] == [site_key(task.start_url) for task in tasks] == sites
+    assert not _is_younger(store, sites[1], 60)  # so that its refresh is tried, and says what is wrong
+    with pytest.raises(NotFound):
+        mapped_tasks(store, ["c.example"])
+
+
+@pytest.mark.parametrize(("ago_seconds", "is_younger"), [(30, True), (90, False), (-90, False)])
+def test_a_map_of_a_clock_that_was_ahead_is_not_taken_for_young(tmp_path, monkeypatch, ago_seconds, is_younger):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    picture_map.publish(store, "a.example", picture_map.colours(1))
+    monkeypatch.setattr(Manifest, "age_days", lambda _: ago_seconds / 86_400)
+    assert _is_younger(store, "a.example", 60) == is_younger
 
 
 def test_the_sites_of_online_mind2web_come_with_waygraph():

@@ -14,7 +14,7 @@ from waygraph.cli.index_options import MaxTotalSecondsOption, MaxTotalStatesOpti
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, print_table, say
 from waygraph.cli.source import site_key_of
-from waygraph.errors import InvalidInput, NotFound
+from waygraph.errors import InvalidInput, NotFound, StoreError
 
 if TYPE_CHECKING:
     from index.store import Store
@@ -126,7 +126,7 @@ def refresh_sites(
     if not keys:
         raise NotFound("There are no maps yet.", hint="Make one: waygraph index https://example.org")
     if older_than_s is not None:
-        keys = [key for key in keys if opened.manifest(key).age_days() * _SECONDS["d"] > older_than_s]
+        keys = [key for key in keys if not _is_younger(opened, key, older_than_s)]
         if not keys:
             print_json({"sites": []}) if as_json else say("All maps are younger than that.")
             return 0
@@ -142,6 +142,15 @@ def refresh_sites(
     else:
         _print(report, found)
     return report.exit_code
+
+
+def _is_younger(store: Store, key: str, seconds: float) -> bool:
+    """Whether a map is known to be younger: not one that cannot be read, nor one of a clock that was ahead."""
+    try:
+        age = store.manifest(key).age_days() * _SECONDS["d"]
+    except StoreError:
+        return False  # the refresh says what is wrong with it
+    return 0 <= age <= seconds
 
 
 def mapped_sites(texts: list[str], mapped: list[str]) -> list[str]:

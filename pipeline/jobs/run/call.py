@@ -17,7 +17,7 @@ from pipeline.jobs.run.account import Account
 from pipeline.jobs.run.budget import Budget
 from pipeline.jobs.run.ledger import Ledger
 from pipeline.jobs.run.manifest import MANIFEST_NAME, ledgers, new_manifest
-from pipeline.jobs.sites.site_list import SitePlan, SiteTask, plan_sites
+from pipeline.jobs.sites.site_list import SitePlan, mapped_tasks, plan_sites
 from waygraph.cluster import Cluster, PrivateRay, ray_cluster
 from waygraph.errors import WaygraphError
 from waygraph.settings import Settings
@@ -53,7 +53,7 @@ def rerun(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEv
     """See `pipeline.jobs.run_reencode`."""
     check_name(settings.encode.encoder)
     store = Store.open(settings.store)
-    tasks = tuple(SiteTask(site, store.manifest(site).start_url) for site in dict.fromkeys(sites))
+    tasks = mapped_tasks(store, sites)
     account = _account(SitePlan(tasks, ()), store, settings, on_event, work="reencode", resume=settings.explore.resume)
 
     def work(cluster: Cluster) -> Execute:

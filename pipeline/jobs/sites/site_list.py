@@ -10,10 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from index.graph import parse_start_url, site_key
-from waygraph.errors import InvalidInput
+from waygraph.errors import InvalidInput, StoreError
+
+if TYPE_CHECKING:
+    from index.store import Store
 
 #: Columns (CSV) and keys (JSON) that may hold a start URL, in order of preference.
 URL_COLUMNS = ("url", "website", "site", "start_url", "start_urls")
@@ -73,6 +76,28 @@ def plan_sites(urls: Iterable[str]) -> SitePlan:
     return SitePlan(tuple(tasks.values()), tuple(duplicates))
 
 
+def mapped_tasks(store: Store, sites: Iterable[str]) -> tuple[SiteTask, ...]:
+    """Mapped sites, each once, with the start pages of their current versions.
+
+    A version that cannot be read does not keep the others from being worked on: whoever takes the site up reads it
+    again, and what is wrong with it becomes the outcome of that site.
+
+    Raises
+    ------
+    NotFound
+        When a site is not mapped.
+
+    """
+
+    def start_url(site: str) -> str:
+        try:
+            return store.manifest(site).start_url
+        except StoreError:
+            return f"http://{site}/"
+
+    return tuple(SiteTask(site, start_url(site)) for site in dict.fromkeys(sites))
+
+
 def read_sites(source: Path, placeholders: Mapping[str, str] | None = None) -> list[str]:
     """Start URLs from a file, read as a stream: only URLs are kept.
 
@@ -97,7 +122,11 @@ def read_sites(source: Path, placeholders: Mapping[str, str] | None = None) -> l
             return read_sites(shipped)
     try:
         return _read(source, placeholders or {})
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InvalidInput(
+            f"The site list '{source}' cannot be read: {error.strerror}.", hint="Check the path."
+        ) from error
+    except UnicodeDecodeError as error:
         raise InvalidInput(
             f"The site list '{source}' cannot be read: {error}.", hint="Give a UTF-8 text file."
         ) from error
