@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 #: Some sites ask twice; more is a page that answers a click with another banner.
 _MAX_BANNERS = 2
+#: A page that is still being loaded at the cap is waited for so many times as long again.
+_MORE_WAITS = 2
 #: Left documents lie in the memory of the page's process until there are hundreds of megabytes; freeing them costs
 #: tens of milliseconds.
 DOCUMENTS_PER_COLLECTION = 100
@@ -200,13 +202,17 @@ class PageView:
         """Ask the in-page script, and whatever document takes the place of one that goes away meanwhile."""
         deadline = time.monotonic() + self._asker.patience_s
         patience_s = self._answer_s
+        waits = _MORE_WAITS
         while True:
             try:
                 answer: str | None = await self._ask(
-                    f"o => {WAYGRAPH}?.{question}(o) ?? null", options, patience_s=patience_s
+                    f"o => {WAYGRAPH}?.{question}(o) ?? null", _patient(options, waits), patience_s=patience_s
                 )
-                if answer is not None:
+                if answer:
                     return answer
+                if answer is not None:
+                    waits -= 1
+                    continue
                 await self._ask(f"() => {{ {page_script()} }}", None)
             except PlaywrightError as error:
                 # The document was replaced while it was being looked at: look at its successor.
@@ -362,13 +368,16 @@ class PageView:
         return Quiet(quiet["digest"], quiet["settled"]["capped"], tuple(quiet["tabs"]), stopped)
 
     async def _ask_quiet(self, options: Mapping[str, Any]) -> str:
-        try:
-            raw: str | None = await self._ask(f"o => {WAYGRAPH}?.quiet(o) ?? null", options)
-        except PlaywrightError as error:
-            if any(phrase in str(error) for phrase in NAVIGATED):
-                return ""
-            raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
-        return raw or ""
+        for waits in range(_MORE_WAITS, -1, -1):
+            try:
+                raw: str | None = await self._ask(f"o => {WAYGRAPH}?.quiet(o) ?? null", _patient(options, waits))
+            except PlaywrightError as error:
+                if any(phrase in str(error) for phrase in NAVIGATED):
+                    return ""
+                raise BrowserFailure(f"{self.page.url}: {_first_line(error)}") from error
+            if raw != "":
+                return raw or ""
+        return ""
 
     async def back(self) -> None:
         """Go back in the page's history, within its document."""
@@ -494,6 +503,11 @@ class PageView:
 @asynccontextmanager
 async def _at_once(_: str) -> AsyncIterator[Callable[[], None]]:
     yield lambda: None
+
+
+def _patient(options: Mapping[str, Any] | None, waits: int) -> Mapping[str, Any] | None:
+    """The options with which a page that is still being loaded says so, as long as it is waited for once more."""
+    return {**options, "patient": waits > 0} if options is not None else None
 
 
 def _ms_since(start: float) -> float:

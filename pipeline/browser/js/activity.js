@@ -1,6 +1,7 @@
 // What is the page busy with? Requests, mutations, navigations, and when it was last acted on.
 
 const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+const ARRIVING_MS = 1500; // a page to which something new came within this time is still being loaded
 const activity = {
   lastChange: now(), // last DOM mutation, end of a request, or sign of work
   lastLook: now(), // when quiet was last asked for
@@ -11,6 +12,7 @@ const activity = {
   retargeted: [], // [link, its own target attribute] of links that were made to stay in this tab for a click
   inFlight: lasting(new Map()), // request -> start time
   timers: lasting(new Map()), // timer id -> due time
+  arrived: 0, // when something last arrived that this document had not loaded before
   slowestCode: 0, // so long did the slowest script or style sheet of this document take
   observed: 0, // elements that wait to come into view (IntersectionObserver)
   swept: 0, // how many of them there were when the page was last scrolled through
@@ -113,6 +115,19 @@ XMLHttpRequest.prototype.send = function (...args) {
   return nativeSend.apply(this, args);
 };
 
+// A request has an answer when its headers are there; what a page shows of it comes with the body.
+for (const read of ["arrayBuffer", "blob", "bytes", "formData", "json", "text"]) {
+  const nativeRead = window.Response?.prototype[read];
+  if (!nativeRead) continue;
+  Response.prototype[read] = function (...args) {
+    const reading = {};
+    begin(reading);
+    const promise = apply(nativeRead, this, args);
+    promise.then(() => end(reading), () => end(reading));
+    return promise;
+  };
+}
+
 const NativeIntersectionObserver = window.IntersectionObserver;
 window.IntersectionObserver = class IntersectionObserver extends NativeIntersectionObserver {
   observe(target) {
@@ -143,10 +158,18 @@ window.addEventListener("load", () => {
 });
 
 const CODE = lasting(new Set(["script", "link", "css", "other"])); // what import() asks for counts as "other"
+const MAX_ARRIVALS = 2_000; // a document that loads more than that is at it for ever
+const arrivals = lasting(new Set()); // URLs of what this document loaded, without their queries
+const isArriving = () => now() - activity.arrived < ARRIVING_MS;
 const resources = new PerformanceObserver((list) => {
   activity.lastChange = now();
   withNatives(() => {
-    for (const { initiatorType, duration } of list.getEntries()) {
+    for (const { name, initiatorType, duration } of list.getEntries()) {
+      const url = name.split("?", 1)[0];
+      if (arrivals.size < MAX_ARRIVALS && !arrivals.has(url)) {
+        arrivals.add(url);
+        activity.arrived = activity.lastChange;
+      }
       if (CODE.has(initiatorType) && duration > activity.slowestCode) activity.slowestCode = duration;
     }
   });

@@ -14,13 +14,14 @@ writeProperty(window, KEY, {
     },
     observe: async (options) => {
       const settled = await settle(options);
-      return withNatives(() => stringify({ settled, ...snapshot(options) }));
+      return settled ? withNatives(() => stringify({ settled, ...snapshot(options) })) : "";
     },
     digestDocument,
     shadowRoots,
     digest: () => withNatives(digest),
     quiet: async (options) => {
       const settled = await settle(options);
+      if (!settled) return "";
       return withNatives(() => stringify({ settled, digest: digest(), foreign: tellForeign(), ...takeAllActivity() }));
     },
     drawn,

@@ -25,13 +25,23 @@ const finishAnimations = () => {
   return finished && activity.finishes < MAX_FINISHES;
 };
 
+// Whether there is something to be used, or the page only says that it is being loaded (a splash screen, a progress bar).
+const USABLE = "a[href], button, input:not([type=hidden]), select, textarea, summary, [role], [tabindex], [onclick]";
+const isUsable = () => {
+  for (const element of document.querySelectorAll(USABLE)) {
+    if (element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return true;
+  }
+  return false;
+};
 const hasModules = () => document.querySelector("script[type=module], link[rel~=modulepreload]") !== null;
 const isQuiet = (quietMs, since) => {
   const time = now();
   if (time - Math.max(activity.lastLook, since) > BUSY_MS) activity.lastChange = time;
   activity.lastLook = time;
   for (const [request, start] of activity.inFlight) {
-    if (time - start > LONG_POLL_MS) activity.inFlight.delete(request);
+    if (time - start <= LONG_POLL_MS) continue;
+    if (!isUsable()) break; // what such a page waits for it is about to show
+    activity.inFlight.delete(request);
   }
   for (const [id, due] of activity.timers) {
     if (time > due + 250) activity.timers.delete(id); // the browser dropped it
@@ -96,6 +106,9 @@ const rest = () => {
   setPollersAside();
 };
 
+const isStillLoading = () => isArriving() || (activity.inFlight.size > 0 && !isUsable());
+
+// Nothing when a page is still being loaded at the cap, and the options say that there is time.
 const settle = async (options) => {
   horizonMs = options.timerHorizonMs;
   const start = now();
@@ -110,6 +123,7 @@ const settle = async (options) => {
     const unseen = activity.observed > activity.swept && activity.sweeps < MAX_SWEEPS;
     if (!capped && !options.hovering && unseen && quiet()) await sweep();
   }
+  if (capped && options.patient && withNatives(isStillLoading)) return null;
   withNatives(() => {
     rest();
     for (const inner of innerWaygraphs(window)) inner.rest();
