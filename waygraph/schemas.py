@@ -72,6 +72,8 @@ class EvidenceModel(_Schema):
     """Those of `features` that few other URLs of the site show."""
     alone: bool = True
     """No state of another URL has the same structure."""
+    named: bool = False
+    """What looks drawn at random in the state's URL names its page, and must be equal."""
 
 
 class StepModel(_Schema):

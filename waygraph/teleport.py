@@ -392,6 +392,7 @@ def _evidence(model: EvidenceModel) -> Evidence:
         elements=tuple(model.elements),
         own=tuple(model.own),
         alone=model.alone,
+        named=model.named,
     )
 
 

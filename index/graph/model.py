@@ -171,6 +171,7 @@ class Evidence:
     elements : the same of its element hashes, first 12 characters of each.
     own : those of `features` that few other URLs of the site show. Told by the whole map, see `index.distinctive`.
     alone : no state of another URL has the same structure.
+    named : what looks drawn at random in the state's URL names its page: other pages of the site have other such URLs.
     """
 
     shows: Mapping[str, int] = field(default_factory=dict)
@@ -179,6 +180,7 @@ class Evidence:
     elements: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
     alone: bool = True
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,17 +69,17 @@ def is_equivalent(
 ) -> bool:
     """Whether a page shows a state although its id is another one.
 
-    The URLs must be equal, what looks drawn at random in them aside; everything that distinguishes the state from
-    others at that URL must be there, and nothing that distinguishes those from it. Then either enough of the whole page
-    must be there, and most of what is the state's own; or the latter alone, when the site's frame has another shape, as
-    it has on telephones and for who is logged in.
+    The URLs must be equal, what looks drawn at random in them aside where that names no page; everything that
+    distinguishes the state from others at that URL must be there, and nothing that distinguishes those from it. Then
+    either enough of the whole page must be there, and most of what is the state's own; or the latter alone, when the
+    site's frame has another shape, as it has on telephones and for who is logged in.
 
     Parameters
     ----------
     state_url, url : normalised URLs of the state and of the page.
     features, structure : what the page shows, with counts, and the hashes of its exposed elements.
     """
-    if evidence is None or not evidence.features or untokened(state_url) != untokened(url):
+    if evidence is None or not evidence.features or not _is_one_url(state_url, url, named=evidence.named):
         return False
     if any(features.get(name, 0) < count for name, count in evidence.shows.items()):
         return False
@@ -95,6 +95,10 @@ def is_equivalent(
         and elements >= FRAMELESS_ELEMENT_SHARE
         and _strange(evidence, features) <= STRANGE_SHARE
     )
+
+
+def _is_one_url(one: str, other: str, *, named: bool) -> bool:
+    return one == other or (not named and untokened(one) == untokened(other))
 
 
 def _strange(evidence: Evidence, features: Collection[str]) -> float:

@@ -1,5 +1,7 @@
 """What is a state's own, and when does a page that lacks the site's frame, or has only that, count as a state?"""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +47,25 @@ def test_a_structure_that_two_urls_have_is_not_alone():
     structures = {"http://x/a": ("e",), "http://x/b": ("e",), "http://x/c": ("other",)}
     found = with_own(graph(structures), {name: Evidence(features=("h",)) for name in "abc"})
     assert [found[name].alone for name in "abc"] == [False, False, True]
+
+
+def test_what_looks_drawn_at_random_names_pages_where_the_map_has_several_of_them():
+    """Commits share a template, and most of their texts; a session id in a URL says nothing."""
+    commits = [f"http://x/info/{name * 8}1{name * 8}" for name in "ab"]
+    session = "http://x/cart?sid=0f0f0f0f1c1c1c1c"
+    structures = dict.fromkeys([*commits, session, "http://x/h"], ("e",))
+    nodes = [Node(url, url, "", structure, 0, addressable=True) for url, structure in structures.items()]
+    evidence = {url: Evidence(features=(*FRAME, *OWN), elements=ELEMENTS, own=OWN) for url in structures}
+    found = with_own(InteractionGraph(nodes), evidence)
+    assert [found[url].named for url in structures] == [True, True, False, False]
+
+    def is_it(state, url):
+        its = replace(found[state], own=OWN)
+        return is_equivalent(its, state, url, SEEN, [e + "0" * 20 for e in ELEMENTS])
+
+    assert is_it(commits[0], commits[0])
+    assert not is_it(commits[0], commits[1])
+    assert is_it(session, session.replace("0f0f", "9a7b"))
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.sets(st.sampled_from("mnopqrstu"), min_size=1), min_size=1))

@@ -68,7 +68,7 @@ def test_the_id_of_another_look_names_the_state_everywhere(store):
         assert (way.target, way.steps[-1].accepts) == (cards, [ALIAS])
         assert way.steps[-1].evidence.model_dump() == {
             "shows": {"f1": 2}, "hides": {"f2": 0}, "features": ["f1", "f3"], "elements": ["e1"],
-            "own": [], "alone": True,
+            "own": [], "alone": True, "named": False,
         }  # fmt: skip
         assert maps.path(MAP.site, ALIAS, MAP.id("account")).source == cards
         assert maps.node(MAP.site, MAP.id("returns")).stands_for == 12
