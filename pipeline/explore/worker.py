@@ -100,6 +100,8 @@ class _Stage:
     noise: Noise
     stored: Stored
     """What the site kept in the browser when the state was reached."""
+    digest: str
+    """Of the document when the state was reached."""
     hovered: bool
     """The pointer holds it open: acting on it ends it, and nothing in the document says so."""
     used: bool = False
@@ -195,6 +197,8 @@ class Worker:
                 continue  # its host is left alone before the next visit
             except (TimeoutError, NotActionable, NotReached, BrowserFailure, PlaywrightError) as error:
                 problem = self._problem(error)
+                if isinstance(error, NotActionable) and self._is_covered(error):
+                    return Outcome(problem=problem)  # nothing was done to the page, which others can be acted on in
                 if self._is_final(error, has_way=way is not None):
                     break
             log.info("explore/not_done %s at %s: %s", candidate.action, state.url, problem)
@@ -211,11 +215,15 @@ class Worker:
 
     def _is_final(self, error: Exception, *, has_way: bool) -> bool:
         """Whether trying again in a fresh page cannot help."""
-        if isinstance(error, NotActionable):
-            # Perhaps something that was done before on this page is in the way; what covers an element of a fresh page
-            # will cover it again.
-            return "takes no pointer" in error.message and (self._stage is None or not self._stage.used)
         return isinstance(error, NotReached | BrowserFailure) and not has_way
+
+    def _is_covered(self, error: NotActionable) -> bool:
+        """Whether an element takes no pointer in a page as it was when it was reached, and so will not in a fresh one.
+
+        In another page something that was done before may be in the way.
+        """
+        stage = self._stage
+        return "takes no pointer" in error.message and stage is not None and stage.look.digest == stage.digest
 
     async def _try(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
         """First with navigations held back; when the action changed the session, once more and really leaving."""
@@ -337,7 +345,9 @@ class Worker:
         noise = Noise.between(state, seen) if seen is not state else NO_NOISE
         stored = await self._page.stored(seen)
         self._differs |= self._session.changed_areas(stored)
-        self._stage = _Stage(self._page, state, seen, noise, stored, hovered=self._page.view.hovering)
+        self._stage = _Stage(
+            self._page, state, seen, noise, stored, digest=seen.digest, hovered=self._page.view.hovering
+        )
         return self._stage
 
     async def _changed_areas(self, stage: _Stage, seen: Snapshot) -> frozenset[str]:
