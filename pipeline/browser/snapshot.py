@@ -29,6 +29,7 @@ class Candidate:
     method : HTTP method that attributes say a script will send instead of following the link (`data-method`).
     handler : text of the handlers that are written into the page (`onclick`, `wire:click`, `data-action`).
     icon : title and classes of an element whose name has no letters.
+    covered : something lies over the whole page and takes the pointer from it.
     """
 
     action: Action
@@ -40,6 +41,7 @@ class Candidate:
     method: str = ""
     handler: str = ""
     icon: str = ""
+    covered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ def _places(seen: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple
 
 def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
     kind, value, role, name, place, frame, css, target, tag, disabled, submits, download, nth, *more = entry
-    method, handler, icon, *box = more
+    method, handler, icon, covered, *box = more
     action = Action(
         kind=kind,
         frame=frames[frame],
@@ -225,4 +227,5 @@ def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tupl
         method=method,
         handler=handler,
         icon=icon,
+        covered=covered,
     )

@@ -68,8 +68,8 @@ def _inherited(states: Mapping[str, State], edges: Sequence[Edge], mode: Mode, l
         by_key = {difference_key(c, mode): by_action.get(c.action) for c in reversed(parent.candidates)}
         done = {edge.action for edge in out.get(node_id, ())}
         for candidate in split_candidates(look(node_id), parent, mode)[1]:
-            if candidate.action in done:
-                continue  # once more what made the state
+            if candidate.action in done or candidate.covered:
+                continue  # once more what made the state, or out of reach in it
             walked = by_key.get(difference_key(candidate, mode))
             if walked is None or walked.changes_something or walked.source == walked.target:
                 continue

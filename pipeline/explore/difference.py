@@ -34,13 +34,15 @@ def split_candidates(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Elements of `state` that its parent lacks, and those that it has too, both in document order.
 
+    What is covered in the parent (by an invitation, say) could not be acted on there: it is new where it is not.
+
     Parameters
     ----------
     made_by : the action on the parent that showed `state`. Its element counts as new when it may have more to show.
     """
     if parent is None or mode == "off":
         return list(state.candidates), []
-    known = {difference_key(candidate, mode) for candidate in parent.candidates}
+    known = {difference_key(candidate, mode) for candidate in parent.candidates if not candidate.covered}
     if made_by is not None and may_show_more(state, parent, made_by):
         known.discard(action_key(made_by, mode))
     new = [candidate for candidate in state.candidates if difference_key(candidate, mode) not in known]

@@ -23,6 +23,7 @@ _REMEDIES = {
     "robots": "The site asks robots not to. On a site of your own: --no-robots.",
     "form_post": "Submitting changes something; no rule allows it.",
     "disabled": "The element takes no input.",
+    "covered": "Something lies over the whole page. Where it was closed, the element is acted on.",
     "download": "Files are not mapped.",
     "second_tab": "One action opened several tabs; the first one was followed.",
     "max_activations": "The limit of actions was reached.",

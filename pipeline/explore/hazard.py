@@ -119,3 +119,11 @@ class Disabled:
     def refuse(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:  # noqa: ARG002 - a Policy
         """Why an element cannot be activated."""
         return Refusal("disabled", rule="the element is disabled") if candidate.disabled else None
+
+
+class Covered:
+    """What lies behind something that covers the page takes no pointer. It is acted on where that is gone."""
+
+    def refuse(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:  # noqa: ARG002 - a Policy
+        """Why an element cannot be pointed at."""
+        return Refusal("covered", rule="something lies over the whole page") if candidate.covered else None

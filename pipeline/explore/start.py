@@ -14,7 +14,7 @@ from pipeline.browser.session import GuardedPage, Pacing, PreparedSession, compa
 from pipeline.browser.snapshot import Banner, Lens, Snapshot
 from pipeline.browser.view import Acted
 from pipeline.explore.blocklist import BlockList
-from pipeline.explore.hazard import Disabled, Forms, Hazards
+from pipeline.explore.hazard import Covered, Disabled, Forms, Hazards
 from pipeline.explore.login import check_start
 from pipeline.explore.pacing import Pacer
 from pipeline.explore.policy import Policy, Refusal
@@ -180,7 +180,7 @@ async def prepare(
         banners=acted.banners,
         scope=scope,
         robots=robots,
-        policies=(Disabled(), scope, *asked, rules, Forms(rules), hazards),
+        policies=(Disabled(), Covered(), scope, *asked, rules, Forms(rules), hazards),
         rules=rules,
         hazards=hazards,
         walls=walls,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,17 +14,17 @@ from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens
 from pipeline.browser.view import NotActionable
 from tests.conftest import LOOPBACK_ONLY
-from tests.sites.server import FixtureServer
+from tests.sites.server import FixtureServer, Page
 from waygraph.settings import CaptureProfile, ExploreSettings
 
 
 @asynccontextmanager
-async def guarded_page(policy=lambda _: None, **explore):
-    async with launch(LOOPBACK_ONLY) as browser:
+async def guarded_page(policy=lambda _: None, settings=LOOPBACK_ONLY, **explore):
+    async with launch(settings) as browser:
         page = await GuardedPage.open(
             browser,
-            lens=Lens.of(LOOPBACK_ONLY, ExploreSettings(**explore)),
-            settings=LOOPBACK_ONLY,
+            lens=Lens.of(settings, ExploreSettings(**explore)),
+            settings=settings,
             profile=CaptureProfile(),
             user_agent="waygraph-test",
             storage_state=None,
@@ -249,6 +250,106 @@ def test_content_that_arrives_800_ms_after_the_click_is_waited_for():
 def test_a_page_that_never_settles_is_looked_at_at_the_cap():
     seen = look("<p id=p></p><script>setInterval(() => { p.textContent = performance.now() }, 5)</script>")
     assert seen.capped
+
+
+def test_a_page_that_is_still_being_loaded_at_the_cap_is_waited_for():
+    html = """<script>(async () => {
+      for (let i = 0; i < 6; i++) await fetch(`/part${i}`);
+      document.body.innerHTML = "<button>Ready</button>";
+    })()</script>"""
+    parts = {f"/part{i}": Page("", hold=threading.Event(), hold_at_most_s=0.4) for i in range(6)}
+
+    async def run(site):
+        async with guarded_page(settings=LOOPBACK_ONLY.model_copy(update={"settle_cap_ms": 1_500})) as page:
+            return (await page.view.goto(site.url)).snapshot
+
+    with FixtureServer({"/": html, **parts}) as site:
+        seen = asyncio.run(run(site))
+    assert names(seen) == ["Ready"]
+    assert not seen.capped
+
+
+def test_a_request_that_a_page_without_anything_to_use_waits_for_is_no_long_poll():
+    html = "<p>Loading</p><script>fetch('/slow').then(() => { document.body.innerHTML = '<a href=/>In</a>' })</script>"
+    with FixtureServer({"/": html, "/slow": Page("", hold=threading.Event(), hold_at_most_s=3.5)}) as site:
+
+        async def run():
+            async with guarded_page() as page:
+                return (await page.view.goto(site.url)).snapshot
+
+        assert names(asyncio.run(run())) == ["In"]
+
+
+def test_the_body_of_an_answer_is_waited_for_not_only_its_headers():
+    html = """<div id=out></div><script>
+    let steps = 12;  // timers that timers set are not waited for
+    const body = new ReadableStream({ start(to) {
+      const step = () => {
+        if (--steps) return setTimeout(step, 40);
+        to.enqueue(new TextEncoder().encode("whole"));
+        to.close();
+      };
+      step();
+    } });
+    new Response(body).text().then((text) => { out.textContent = text });
+    </script>"""
+    assert "whole" in [s.text for s in look(html).segments]
+
+
+def test_what_a_box_that_scrolls_holds_below_the_end_of_the_page_is_exposed():
+    shell = "<body style='margin:0;height:100vh;overflow:hidden'><div style='height:100vh;overflow:{}'>{}</div>"
+    items = "".join(f"<p style='height:200px'><a href=/{i}>Item {i}</a></p>" for i in range(12))
+    assert names(look(shell.format("auto", items))) == [f"Item {i}" for i in range(12)]
+    assert "Item 11" not in names(look(shell.format("hidden", items)))
+
+
+SHIELD = "<div id=shade style='position:fixed;inset:0;background:#0008'></div>"
+TOUR = "<div style='position:fixed;left:200px;top:200px;background:#fff'><button onclick='x()'>End tour</button></div>"
+
+
+def test_what_lies_behind_a_layer_over_the_window_is_covered():
+    app = "<div><a href=/a>Top</a><p style='height:3000px'></p><a href=/b>Bottom</a></div>"
+    seen = look(f"{app}<div>{SHIELD}{TOUR}</div>")
+    assert {c.action.name: c.covered for c in seen.candidates} == {"Top": True, "Bottom": True, "End tour": False}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<a href=/a>A</a>{SHIELD.replace('fixed', 'fixed;pointer-events:none')}",
+        f"<div style='position:relative;z-index:1'><a href=/a>A</a></div>{SHIELD}",
+        SHIELD.replace("</div>", "<a href=/a style='position:absolute;left:50%;top:50%'>A</a></div>"),
+        "<a href=/a>A</a><div style='position:fixed;inset:0 0 50% 0'></div>",
+    ],
+    ids=["lets the pointer through", "below", "a page of its own", "half of it"],
+)
+def test_a_layer_that_takes_no_pointer_from_the_page_covers_nothing(html):
+    assert not any(c.covered for c in look(f"<p style='height:2000px'></p>{html}").candidates)
+
+
+def test_a_web_component_is_clicked_where_its_shadow_root_is():
+    html = """<style>x-button { cursor: pointer }</style><x-button>Save</x-button><script>
+    customElements.define("x-button", class extends HTMLElement {
+      connectedCallback() { this.attachShadow({mode: "open"}).innerHTML = "<button><slot></slot></button>"; }
+    })</script>"""
+    seen = look(html)
+    assert [(c.action.kind, c.tag) for c in seen.candidates] == [("click", "button")]
+
+
+def test_a_list_that_takes_double_clicks_takes_them_for_its_items():
+    html = """<div id=files><ul><li>notes.txt</li><li>data.csv</li></ul></div><script>
+    files.addEventListener("dblclick", { handleEvent(event) { open(event.target.closest("li")) } });
+    </script>"""
+    assert names(look(html), "dblclick") == ["notes.txt", "data.csv"]
+
+
+def test_what_the_pointer_enters_is_not_left_as_well():
+    html = """<b id=both>Tip</b><b id=left>Leave</b><script>
+    for (const type of ["mouseenter", "mouseleave"]) both.addEventListener(type, () => {});
+    left.addEventListener("mouseleave", () => {});
+    </script>"""
+    hovers = [(c.action.name, c.action.value) for c in look(html).candidates if c.action.kind == "hover"]
+    assert hovers == [("Tip", ""), ("Leave", "away")]
 
 
 def test_finite_animations_are_at_their_end():

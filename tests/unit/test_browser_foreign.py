@@ -13,7 +13,7 @@ def told(url, steps, candidates=(), segments=(), **more):
         "url": url, "title": "", "contentType": "text/html", "status": 200, "documents": [[]],
         "steps": "\n".join(steps), "parents": list(range(-1, len(steps) - 1)), "veiled": [],
         "candidates": [
-            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, "", "", "", 0, 0, 9, 9]
+            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, *[""] * 3, False, 0, 0, 9, 9]
             for name, place in candidates
         ],
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],

@@ -10,7 +10,7 @@ from index.graph import Action, Box
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.blocklist import BlockList
 from pipeline.explore.difference import shows_more, split_candidates
-from pipeline.explore.hazard import Disabled, Forms, Hazards
+from pipeline.explore.hazard import Covered, Disabled, Forms, Hazards
 from pipeline.explore.robots import Robots
 from pipeline.explore.scope import Scope
 from waygraph.errors import InvalidInput
@@ -255,6 +255,14 @@ def test_the_papers_difference_looks_at_the_place_alone_and_ours_at_the_element(
     assert split_candidates(state, parent, "paper")[0] == []
     assert split_candidates(state, parent, "element")[0] == list(state.candidates)
     assert split_candidates(state, None, "paper")[0] == list(state.candidates)
+
+
+def test_what_is_covered_in_the_parent_is_new_where_it_is_not():
+    link, covered = candidate("Home"), candidate("Home", covered=True)
+    assert split_candidates(snapshot(link), snapshot(covered), "element") == ([link], [])
+    assert split_candidates(snapshot(covered), snapshot(link), "element") == ([], [covered])
+    assert Covered().refuse(covered, snapshot()).reason == "covered"
+    assert Covered().refuse(link, snapshot()) is None
 
 
 def test_what_made_a_state_is_tried_once_more_when_the_state_shows_something():

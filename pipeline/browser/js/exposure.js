@@ -7,21 +7,20 @@ const NEVER = new Set([
 const LEAVES = new Set(["svg", "select", "canvas", "video", "audio", "object", "embed", "textarea"]);
 const SPEAKING = new Set(["heading", "columnheader", "rowheader", "cell", "listitem", "status"]);
 const MAX_EXPOSED = 20_000; // elements of one look; a page with more is cut there
-const EVERYWHERE = { left: -1e9, top: -1e9, right: 1e9, bottom: 1e9 };
 const intersect = (a, b) => ({
   left: Math.max(a.left, b.left), top: Math.max(a.top, b.top),
   right: Math.min(a.right, b.right), bottom: Math.min(a.bottom, b.bottom),
 });
-const shares = ({ left, top, right, bottom }, a, b) =>
-  Math.min(right, a.right, b.right) > Math.max(left, a.left, b.left) &&
-  Math.min(bottom, a.bottom, b.bottom) > Math.max(top, a.top, b.top);
+const shares = ({ left, top, right, bottom }, clip) =>
+  Math.min(right, clip.right) > Math.max(left, clip.left) && Math.min(bottom, clip.bottom) > Math.max(top, clip.top);
 const isEmpty = (rect) => rect.right - rect.left <= 0 || rect.bottom - rect.top <= 0;
 
 const XHTML = "http://www.w3.org/1999/xhtml";
 const stepName = (element, index) =>
   element.namespaceURI === XHTML ? `${element.localName}[${index}]` : `*[name()="${element.nodeName}"][${index}]`;
 
-// The rectangle outside of which the children of an element cannot be seen, not even by scrolling.
+// The rectangle outside of which the children of an element cannot be seen, not even by scrolling. It begins as the page;
+// in a box that scrolls, what lies below the end of the page can be seen as well.
 const clipBelow = (element, style, rect, clip) => {
   if (element.localName === "body" || element.localName === "html") return clip;
   const { overflowX: x, overflowY: y } = style;
@@ -48,29 +47,41 @@ const clipBelow = (element, style, rect, clip) => {
 // (`aria-modal`) and that a pointer finds on top: where its own middle is, and at the middle and the corners of the window
 // nothing but the dialog or a backdrop that covers the window.
 const AT_EDGE = 5; // CSS pixels from the edges of the window
+const coversWindow = (element) => {
+  const view = element.ownerDocument.defaultView;
+  const { left, top, right, bottom } = element.getBoundingClientRect();
+  const { position } = getComputedStyle(element);
+  return (
+    (position === "fixed" || position === "absolute") &&
+    left <= 0 && top <= 0 && right >= view.innerWidth && bottom >= view.innerHeight
+  );
+};
+const cornersOf = ({ innerWidth: width, innerHeight: height }) =>
+  [[AT_EDGE, AT_EDGE], [width - AT_EDGE, AT_EDGE], [AT_EDGE, height - AT_EDGE], [width - AT_EDGE, height - AT_EDGE]];
 const modalOf = (doc) => {
   const known = doc.querySelectorAll(":modal");
   if (known.length) return known[known.length - 1];
   const { innerWidth: width, innerHeight: height } = doc.defaultView;
   const screen = { left: 0, top: 0, right: width, bottom: height };
-  const covers = (element) => {
-    const { left, top, right, bottom } = element.getBoundingClientRect();
-    const { position } = getComputedStyle(element);
-    return (position === "fixed" || position === "absolute") && left <= 0 && top <= 0 && right >= width && bottom >= height;
-  };
   const isOver = (dialog) => {
     const box = intersect(dialog.getBoundingClientRect(), screen);
     if (isEmpty(box) || dialog.closest("[inert], [aria-hidden=true]")) return false;
     if (!dialog.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
     if (!dialog.contains(doc.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2))) return false;
-    return [[width / 2, height / 2], [AT_EDGE, AT_EDGE], [width - AT_EDGE, AT_EDGE], [AT_EDGE, height - AT_EDGE],
-      [width - AT_EDGE, height - AT_EDGE]].every(([x, y]) => {
+    return [[width / 2, height / 2], ...cornersOf(doc.defaultView)].every(([x, y]) => {
       const top = doc.elementFromPoint(x, y);
-      return top !== null && (dialog.contains(top) || covers(top));
+      return top !== null && (dialog.contains(top) || coversWindow(top));
     });
   };
   const claimed = [...doc.querySelectorAll('[role=dialog][aria-modal="true"], [role=alertdialog][aria-modal="true"]')];
   return claimed.reverse().find(isOver) ?? null;
+};
+
+// What takes the pointer from the whole page without saying so: the backdrop of a tour, of an invitation, of a dialog made
+// of boxes. It is blank where the corners of the window are, but for what may stand in one of them.
+const shieldOf = (doc) => {
+  const tops = cornersOf(doc.defaultView).map(([x, y]) => doc.elementFromPoint(x, y));
+  return tops.find((top) => top && tops.filter((other) => other === top).length >= 3 && coversWindow(top)) ?? null;
 };
 
 const pathFromRoot = (element) => {

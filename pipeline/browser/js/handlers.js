@@ -124,6 +124,15 @@ const leavesMeant = (element) => {
   return meant;
 };
 
+// A list that takes double clicks for its items (files, rows, nodes of a tree), and does not say which: each may be meant.
+const ITEMS = "li, tr, [role=listitem], [role=row], [role=option], [role=treeitem]";
+const itemsMeant = (element) => {
+  const takes = (listening.get(element) || []).some(
+    ([type, callback]) => type === "dblclick" && (typeof callback !== "function" || namedBy(callback).size === 0));
+  const items = takes ? [...element.querySelectorAll(ITEMS)].filter((item) => !item.querySelector(ITEMS)) : [];
+  return items.length <= MAX_LEAVES ? items : [];
+};
+
 // Listeners that jQuery keeps for what is inside an element: [type, selector].
 const jQueryDelegates = (element) => {
   const found = [];
@@ -170,7 +179,9 @@ const readHandlers = () => {
     if (!heard && shadowHosts.size === 0) return; // no script listens to anything
     for (const element of root.querySelectorAll("*")) {
       if ((listening.has(element) || assigned.has(element)) && !isFrameworkRoot(element)) {
-        for (const type of ownTypes(element)) tell(element, type);
+        const items = itemsMeant(element);
+        for (const item of items) tell(item, "dblclick");
+        for (const type of ownTypes(element)) if (type !== "dblclick" || !items.length) tell(element, type);
         delegates(element, element, tell);
         for (const [type, leaf] of leavesMeant(element)) tell(leaf, type);
       }

@@ -44,7 +44,7 @@ const absoluteClip = (where) => {
   for (let above = where; above.style; above = above.up) {
     if (above.position !== "static" || above.style.transform !== "none") return above.clip;
   }
-  return EVERYWHERE;
+  return where.world.view;
 };
 
 // A look at the page. `alone`: consider this element only; its ancestors are walked, nothing else is.
@@ -107,6 +107,7 @@ const createLook = (options, alone = null) => {
       disabled: (DISABLEABLE.has(tag) && element.matches(":disabled")) || element.getAttribute("aria-disabled") === "true",
       submits: button && element.form ? submission(element, where.world.handlers) : "",
       download: element.hasAttribute("download"),
+      covered: false,
       nth: 0,
       box: [
         Math.round(rect.left + origin.x), Math.round(rect.top + origin.y), Math.round(rect.width), Math.round(rect.height),
@@ -164,8 +165,10 @@ const createLook = (options, alone = null) => {
     const listened = types.size > 0 && rect.width * rect.height <= MAX_AREA && tag !== "body" && tag !== "html";
     const add = (kind, value) => addCandidate(kind, value, node, role, where, number, rect);
     if (options.hover) {
-      if ((where.world.hovers.size && where.world.hovers.has(node)) || (listened && hasAny(types, HOVERS))) add("hover", "");
-      if (listened && hasAny(types, LEAVES_POINTER)) add("hover", "away");
+      const entered = (where.world.hovers.size && where.world.hovers.has(node)) || (listened && hasAny(types, HOVERS));
+      if (entered) add("hover", "");
+      // What listens to both takes back when the pointer leaves what it showed when that came.
+      else if (listened && hasAny(types, LEAVES_POINTER)) add("hover", "away");
     }
     if (roles.has(role)) {
       add("click", "");
@@ -180,15 +183,16 @@ const createLook = (options, alone = null) => {
       return where.inside;
     }
     if (where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
+    const pointed = style.cursor === "pointer" && !where.pointer;
     let clicked = false;
     if (tag === "label" && element.control) {
       if (!standsForControl(element)) return true;
       clicked = true;
     } else if (element.hasAttribute("onclick") || doesSomething(element.onclick)) clicked = true;
-    else if (style.cursor === "pointer" && !where.pointer) clicked = true;
+    else if (pointed && !shadowOf(node)) clicked = true;
     else if (opensSomething(element) && element.tabIndex >= 0) clicked = true;
     if (clicked) add("click", "");
-    else if (listened && hasAny(types, CLICKS)) below.maybe = candidates.length; // when nothing in it is clicked itself
+    else if (pointed || (listened && hasAny(types, CLICKS))) below.maybe = candidates.length; // when nothing in it is clicked itself
     if (listened) for (const [kind, value] of listenedActions(element, types, clicked || below.maybe >= 0)) add(kind, value);
     return false;
   };
@@ -204,13 +208,13 @@ const createLook = (options, alone = null) => {
     const { world } = where;
     const { position } = style;
     let { clip } = where;
-    if (position === "fixed") clip = EVERYWHERE;
+    if (position === "fixed") clip = world.view;
     else if (position === "absolute") clip = absoluteClip(where);
     const rect = element.getBoundingClientRect();
     const { width, height } = rect;
     const inFront = where.inFront || node === world.modal;
     const isExposed =
-      !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip, world.view) &&
+      !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip) &&
       (!where.drawing || tag === "a" || alone !== null || hasAny(world.handlers.get(node) || NOTHING, CLICKS)) &&
       inFront;
     const below = {
@@ -311,7 +315,7 @@ const createLook = (options, alone = null) => {
     }
     return {
       inFront: world.modal === null,
-      up: null, world, step: "", place: -1 - number, style: null, clip: EVERYWHERE, rect: null,
+      up: null, world, step: "", place: -1 - number, style: null, clip: world.view, rect: null,
       inside: false, pointer: false, spoken: alone !== null, exposed: true, drawing: false,
     };
   };
@@ -322,6 +326,38 @@ const createLook = (options, alone = null) => {
   };
 
   // `origin`: this is a frame of a page of another origin, and where it is in it.
+  // Which of the elements in this document's own window are behind a shield? Of those in view, the ones that it takes the
+  // pointer from; of others, those of a branch of the page of which all that is in view is behind it.
+  const findCovered = () => {
+    const shield = candidates.length ? shieldOf(document) : null;
+    if (!shield) return;
+    const screen = { left: 0, top: 0, right: window.innerWidth, bottom: window.innerHeight };
+    const branches = new Map(); // the child of an ancestor of the shield that an element is in -> whether it is behind
+    const branchOf = (element) => {
+      let branch = element;
+      for (let up = above(branch); up && !plain(up).contains(shield); up = above(up)) branch = up;
+      return branch;
+    };
+    const standing = elements.map((element) => (element.ownerDocument === document ? element : frameAround(element)));
+    const behind = standing.map((element) => {
+      if (shield.contains(element) || element.contains(shield)) return false;
+      const points = pointsOf(element, screen);
+      if (!points.length) return null;
+      const covered = !points.some(([x, y]) => takesPointer(element, x, y));
+      const branch = branchOf(element);
+      branches.set(branch, covered && branches.get(branch) !== false);
+      return covered;
+    });
+    for (const [i, candidate] of candidates.entries()) {
+      candidate.covered = behind[i] ?? branches.get(branchOf(standing[i])) === true;
+    }
+  };
+  const frameAround = (element) => {
+    let frame = element;
+    while (frame.ownerDocument !== document) frame = frame.ownerDocument.defaultView.frameElement;
+    return frame;
+  };
+
   const pageOrigin = () => options.origin ?? { x: window.scrollX, y: window.scrollY };
   const whole = () => {
     visitDocument(document, [], pageOrigin());
@@ -331,6 +367,7 @@ const createLook = (options, alone = null) => {
       candidate.nth = counts.get(key) || 0;
       counts.set(key, candidate.nth + 1);
     }
+    if (window === window.top) findCovered();
     return {
       steps, parents, veiled, documents, candidates, elements, segments, segmentsCut, pathOf, foreign,
       cut: exposed >= MAX_EXPOSED,

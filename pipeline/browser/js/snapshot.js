@@ -33,7 +33,7 @@ const takeAllActivity = () => {
 // Places and candidates travel as flat lists: see `parse_snapshot` for what stands where.
 const flat = (c) => [
   c.kind, c.value, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
-  c.icon, ...c.box,
+  c.icon, c.covered, ...c.box,
 ];
 const snapshot = (options) => {
   const start = now();
