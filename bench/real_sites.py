@@ -5,17 +5,21 @@ Each is installed into a scratch folder by the registry's own client, as it is c
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import secrets
 import select
+import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +31,12 @@ from pipeline.browser.find import find_browser
 GENTELELLA = "gentelella@4.2.0"
 PYTHON_DOCS = "python3.11-doc"
 WAGTAIL = "wagtail==8.0.1"
-_REQUEST = re.compile(r'"(?P<method>[A-Z]+) (?P<target>\S+) HTTP/[\d.]+" (?P<status>\d{3})')
+TABLER = "@tabler/preview@1.2.0"
+NODE_RED = "node-red@4.1.15"
+FOSSIL = ("fossil", "libfuse2")
+JUPYTERLAB = "jupyterlab==4.6.6"
+#: A request in a server's log: as most write it ("GET /a HTTP/1.1" 200), as Tornado does (200 GET /a).
+_REQUEST = re.compile(r'"(?P<common>[A-Z]+) \S+ HTTP/[\d.]+" \d{3}|\b\d{3} (?P<tornado>[A-Z]+) /')
 
 
 class NotAvailable(Exception):
@@ -55,10 +64,11 @@ class Served:
 
     def requests(self) -> Counter[str]:
         """How many requests of each method the server has seen."""
-        return Counter(found["method"] for found in _REQUEST.finditer(self.log.read_text(errors="replace")))
+        found = _REQUEST.finditer(self.log.read_text(errors="replace"))
+        return Counter(request["common"] or request["tornado"] for request in found)
 
 
-def run(*command: str | Path, cwd: Path, stdin: str = "") -> str:
+def run(*command: str | Path, cwd: Path, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
     """Run a client to its end and give what it printed.
 
     Raises
@@ -67,7 +77,9 @@ def run(*command: str | Path, cwd: Path, stdin: str = "") -> str:
         When it is not there, or fails.
     """
     try:
-        done = subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            command, cwd=cwd, input=stdin, env=env, capture_output=True, text=True, timeout=600, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotAvailable(f"{command[0]}: {error}") from error
     if done.returncode:
@@ -77,9 +89,11 @@ def run(*command: str | Path, cwd: Path, stdin: str = "") -> str:
 
 
 @contextmanager
-def serving(*command: str | Path, cwd: Path, port: int, log: Path) -> Iterator[str]:
+def serving(
+    *command: str | Path, cwd: Path, port: int, log: Path, env: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """A server as a process of its own, from when it listens to the end of the block; gives its URL."""
-    with log.open("w") as out, subprocess.Popen(command, cwd=cwd, stdout=out, stderr=out) as server:
+    with log.open("w") as out, subprocess.Popen(command, cwd=cwd, stdout=out, stderr=out, env=env) as server:
         try:
             began = time.monotonic()
             while not _listens(port):
@@ -113,15 +127,28 @@ def folder(root: Path, start: str, pages: str, log: Path) -> Iterator[Served]:
         yield Served(url + start, log, pages=tuple(found))
 
 
+def _unpacked(package: str, where: Path) -> Path:
+    """The `dist` folder of an npm package."""
+    root = where / "package" / "dist"
+    if not root.exists():
+        where.mkdir(exist_ok=True)
+        packed = run("npm", "pack", "--silent", package, cwd=where).strip().splitlines()[-1]
+        with tarfile.open(where / packed) as archive:
+            archive.extractall(where, filter="data")
+    return root
+
+
+@contextmanager
+def tabler(scratch: Path) -> Iterator[Served]:
+    """A dashboard template on Bootstrap: more than 100 pages of menus, tabs, dialogs, panels, charts and forms."""
+    with folder(_unpacked(TABLER, scratch / "tabler"), "index.html", "*.html", scratch / "tabler.log") as served:
+        yield served
+
+
 @contextmanager
 def gentelella(scratch: Path) -> Iterator[Served]:
     """An admin dashboard of 58 pages: menus, dialogs, charts, tables, calendar, kanban. All made by scripts."""
-    root = scratch / "gentelella" / "package" / "dist"
-    if not root.exists():
-        (scratch / "gentelella").mkdir(exist_ok=True)
-        packed = run("npm", "pack", "--silent", GENTELELLA, cwd=scratch / "gentelella").strip().splitlines()[-1]
-        with tarfile.open(scratch / "gentelella" / packed) as archive:
-            archive.extractall(scratch / "gentelella", filter="data")
+    root = _unpacked(GENTELELLA, scratch / "gentelella")
     with folder(root, "production/index.html", "production/*.html", scratch / "gentelella.log") as served:
         yield served
 
@@ -202,18 +229,171 @@ def wagtail(scratch: Path) -> Iterator[Served]:
     command = (python, "-u", "manage.py", "runserver", "--noreload", f"127.0.0.1:{port}")
     with serving(*command, cwd=root / "project", port=port, log=scratch / "wagtail.log") as url:
         state = scratch / "wagtail-session.json"
-        _log_in(f"{url}admin/login/", "admin", password.read_text(), state)
+        log_in(f"{url}admin/login/", "admin", password.read_text(), state)
         yield Served(f"{url}admin/", scratch / "wagtail.log", storage_state=state, contents=contents)
 
 
-def _log_in(url: str, user: str, password: str, state: Path) -> None:
-    """Log in as a person does, and save the session."""
+#: Node-RED as it comes, but for: loopback alone, nothing sent to its makers, and a log of requests.
+_NODE_RED_SETTINGS = """
+const log = (request, response, next) => {{
+  const asked = `"${{request.method}} ${{request.originalUrl}} HTTP/1.1"`;
+  response.on("finish", () => console.log(`${{asked}} ${{response.statusCode}}`));
+  next();
+}};
+module.exports = {{
+  uiHost: "127.0.0.1", uiPort: {port}, flowFile: "flows.json", credentialSecret: false,
+  telemetry: {{ enabled: false, updateNotification: false }}, editorTheme: {{ palette: {{ catalogues: [] }} }},
+  httpAdminMiddleware: log, logging: {{ console: {{ level: "info" }} }},
+}};
+"""
+_FLOWS = """[
+  {"id": "f1", "type": "tab", "label": "Greenhouse", "info": "Waters the plants."},
+  {"id": "f2", "type": "tab", "label": "Alarms"},
+  {"id": "n1", "type": "inject", "z": "f1", "name": "every hour", "props": [{"p": "payload"}], "repeat": "3600",
+   "payload": "", "payloadType": "date", "x": 140, "y": 100, "wires": [["n2"]]},
+  {"id": "n2", "type": "function", "z": "f1", "name": "is it dry?", "func": "return msg;", "outputs": 1, "x": 330,
+   "y": 100, "wires": [["n3"]]},
+  {"id": "n3", "type": "debug", "z": "f1", "name": "log", "active": true, "complete": "payload", "x": 520, "y": 100,
+   "wires": []},
+  {"id": "n4", "type": "comment", "z": "f2", "name": "nothing here yet", "info": "", "x": 160, "y": 80, "wires": []}
+]
+"""
+
+
+@contextmanager
+def node_red(scratch: Path) -> Iterator[Served]:
+    """An editor of flows: one page, all of it menus, trays, tabs, lists and a drawing."""
+    root = scratch / "node-red"
+    entry = root / "node_modules" / "node-red" / "red.js"
+    if not entry.exists():
+        root.mkdir(exist_ok=True)
+        (root / "package.json").write_text('{"private": true}')
+        run("npm", "install", "--silent", "--no-audit", "--no-fund", NODE_RED, cwd=root)
+    user = root / "user"
+    user.mkdir(exist_ok=True)
+    (user / "flows.json").write_text(_FLOWS)
+    port = free_port()
+    (user / "settings.js").write_text(_NODE_RED_SETTINGS.format(port=port))
+    command = ("node", entry, "--userDir", user)
+    with serving(*command, cwd=root, port=port, log=scratch / "node-red.log") as url:
+        yield Served(url, scratch / "node-red.log", contents=lambda: _texts(user, "*.json", "lib/**/*"))
+
+
+def _texts(root: Path, *globs: str) -> str:
+    """Names and contents of the files below `root` that match."""
+    files = sorted(path for glob in globs for path in root.glob(glob) if path.is_file())
+    return "\n".join(f"{path.relative_to(root)}\n{path.read_bytes().hex()}" for path in files)
+
+
+@contextmanager
+def fossil(scratch: Path) -> Iterator[Served]:
+    """Version control with a web interface of its own, logged in: timelines, files, tickets, wiki, forum, settings."""
+    root = scratch / "fossil"
+    program, env = root / "usr" / "bin" / "fossil", {"HOME": str(root), "USER": "admin"}
+    libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
+    env |= {"LD_LIBRARY_PATH": f"{libraries}:{root / 'lib' / libraries.name}", "PATH": os.environ["PATH"]}
+    password, repository = root / "password", root / "museum.fossil"
+    if not password.exists():
+        root.mkdir(exist_ok=True)
+        run("apt-get", "download", *FOSSIL, cwd=root)
+        for package in root.glob("*.deb"):
+            run("dpkg-deb", "-x", package, root, cwd=root)
+        secret = secrets.token_urlsafe(16)
+        run(program, "init", "--project-name", "Museum", "--date-override", "2024-04-30", repository, cwd=root, env=env)
+        _fill(program, repository, root / "checkout", env)
+        run(program, "user", "password", "admin", secret, "-R", repository, cwd=root, env=env)
+        password.write_text(secret)
+        password.chmod(0o600)
+
+    def contents() -> str:
+        # Who logged in when is no content.
+        with closing(sqlite3.connect(f"file:{repository}?mode=ro", uri=True)) as database:
+            rows = database.iterdump()
+            return "\n".join(row for row in rows if not re.match(r'INSERT INTO "?(user|accesslog|config)"?\b', row))
+
+    port = free_port()
+    command = (program, "server", "--localhost", "--port", str(port), repository)
+    with serving(*command, cwd=root, port=port, log=scratch / "fossil.log", env=env) as url:
+        state = scratch / "fossil-session.json"
+        log_in(f"{url}login", "admin", password.read_text(), state, fields=("u", "p"))
+        yield Served(url, scratch / "fossil.log", storage_state=state, contents=contents)
+
+
+def _fill(program: Path, repository: Path, checkout: Path, env: Mapping[str, str]) -> None:
+    """What a small project would have: some commits, a branch, a tag, wiki pages, a note, tickets."""
+    checkout.mkdir()
+
+    def do(*command: str, stdin: str = "") -> None:
+        run(program, *command, cwd=checkout, stdin=stdin, env=env)
+
+    do("open", "--force", str(repository))
+    for number, (name, text) in enumerate(
+        [("README.md", "# Museum\n\nSee [rooms](docs/rooms.md).\n"), ("docs/rooms.md", "# Rooms\n\nTwo.\n")]
+        + [(f"src/room{i}.c", f"int room{i}(void) {{\n  return {i};\n}}\n") for i in range(4)]
+    ):
+        (checkout / name).parent.mkdir(exist_ok=True)
+        (checkout / name).write_text(text)
+        do("add", name)
+        do("commit", "-m", f"Adds {name}", "--date-override", f"2024-05-{number + 1:02}T10:00:00", "--no-prompt")
+    (checkout / "src/room1.c").write_text("int room1(void) {\n  return 11;\n}\n")
+    do("commit", "-m", "The first room moves", "--branch", "moving", "--tag", "v1", "--no-prompt")
+    for page in ("Opening hours", "Tickets"):
+        do("wiki", "create", page, stdin=f"<h1>{page}</h1><p>Every day.</p>")
+    for title in ("Lamp is broken", "Door creaks"):
+        do("ticket", "add", "title", title, "status", "Open", "type", "Code_Defect")
+
+
+@contextmanager
+def jupyterlab(scratch: Path) -> Iterator[Served]:
+    """A workbench for notebooks: one page of menus, panels, a file browser, tabs, a launcher."""
+    root = scratch / "jupyterlab"
+    python = root / "venv" / "bin" / "python"
+    if not (root / "venv" / "bin" / "jupyter-lab").exists():
+        root.mkdir(exist_ok=True)
+        run(sys.executable, "-m", "venv", "venv", cwd=root)
+        run(python, "-m", "pip", "install", "--quiet", JUPYTERLAB, cwd=root)
+    work, own = root / "work", root / "own"
+    for place in (work, own):
+        shutil.rmtree(place, ignore_errors=True)
+    (work / "maps").mkdir(parents=True)
+    (work / "README.md").write_text("# Museum\n\nNotes of the curators.\n")
+    (work / "visitors.csv").write_text("day,visitors\nMonday,120\nTuesday,98\n")
+    (work / "maps" / "rooms.txt").write_text("hall\nattic\n")
+    (work / "counting.ipynb").write_text(_NOTEBOOK)
+    env = os.environ | {f"JUPYTER_{kind}_DIR": str(own / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    env |= {"IPYTHONDIR": str(own / "ipython"), "HOME": str(own)}
+    token, port = secrets.token_urlsafe(16), free_port()
+    options = ("--no-browser", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0", "--allow-root")
+    options += (f"--notebook-dir={work}", f"--IdentityProvider.token={token}", "--log-level=DEBUG")
+    log = scratch / "jupyterlab.log"
+    with serving(python, "-m", "jupyterlab", *options, cwd=work, port=port, log=log, env=env) as url:
+        state = scratch / "jupyterlab-session.json"
+        log_in(f"{url}login?next=%2Flab", "", token, state, fields=("", "password"))
+        yield Served(
+            f"{url}lab",
+            log,
+            storage_state=state,
+            contents=lambda: _texts(root, "work/**/*", "own/config/**/*"),
+        )
+
+
+_NOTEBOOK = """{"cells": [
+  {"cell_type": "markdown", "id": "a", "metadata": {}, "source": ["# Counting visitors\\n", "Every day."]},
+  {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": null, "outputs": [], "source": ["1 + 1"]}],
+ "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+ "nbformat": 4, "nbformat_minor": 5}
+"""
+
+
+def log_in(url: str, user: str, password: str, state: Path, fields: tuple[str, str] = ("username", "password")) -> None:
+    """Log in as a person does, and save the session; `fields` are the names of the two, the first empty for none."""
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=find_browser().path) as browser:
         page = browser.new_page()
         page.goto(url)
-        page.fill("[name=username]", user)
-        page.fill("[name=password]", password)
-        page.press("[name=password]", "Enter")
+        if fields[0]:
+            page.fill(f"[name={fields[0]}]", user)
+        page.fill(f"[name={fields[1]}]", password)
+        page.press(f"[name={fields[1]}]", "Enter")
         page.wait_for_url(lambda here: "login" not in here)
         state.touch(0o600)
         page.context.storage_state(path=state)

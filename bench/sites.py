@@ -38,7 +38,18 @@ import httpx
 from PIL import Image, ImageChops, ImageStat
 from playwright.async_api import Browser, Page
 
-from bench.real_sites import NotAvailable, Served, fetch, gentelella, python_docs, wagtail
+from bench.real_sites import (
+    NotAvailable,
+    Served,
+    fetch,
+    fossil,
+    gentelella,
+    jupyterlab,
+    node_red,
+    python_docs,
+    tabler,
+    wagtail,
+)
 from index.graph import Node, normalize_url, site_key
 from index.store import Store
 from pipeline.browser.find import find_browser
@@ -70,12 +81,18 @@ class Site:
     get: Callable[[Path], AbstractContextManager[Served]]
     depth: int
     max_states: int
+    robots: bool = True
+    """Whether its robots.txt is honoured; not where it keeps everybody out of what is our own copy."""
 
 
 SITES = (
     Site("gentelella", "npm: an admin dashboard", gentelella, 3, 110),
     Site("python-docs", "Debian: documentation", python_docs, 2, 100),
     Site("wagtail", "PyPI: a content management system, logged in", wagtail, 3, 120),
+    Site("tabler", "npm: a template of dashboards", tabler, 3, 60, robots=False),
+    Site("node-red", "npm: an editor of flows, a single page", node_red, 3, 80),
+    Site("fossil", "Debian: version control with a web interface, logged in", fossil, 3, 80),
+    Site("jupyterlab", "PyPI: a workbench for notebooks, a single page, logged in", jupyterlab, 3, 60),
 )
 
 
@@ -127,7 +144,12 @@ async def measure(site: Site, served: Served, encoder: Encoder, scratch: Path, p
     """Explore, publish, teleport, compare."""
     settings = Settings(
         browser=BROWSER,
-        explore={"depth": site.depth, "max_states": site.max_states, "storage_state": served.storage_state},
+        explore={
+            "depth": site.depth,
+            "max_states": site.max_states,
+            "storage_state": served.storage_state,
+            "robots": site.robots,
+        },
     )
     maps = scratch / "maps" / site.name
     shutil.rmtree(maps, ignore_errors=True)
@@ -289,7 +311,7 @@ class _Links(HTMLParser):
             self.found.append(href)
 
 
-def linked(served: Served, depth: int, settings: Settings, limit: int = 600) -> set[str]:
+def linked(served: Served, depth: int, settings: Settings, limit: int = 300) -> set[str]:
     """Pages that a plain crawl finds: links as the server sends them, followed `depth` times."""
     policy, cookies = settings.explore.url_policy, ""
     if served.storage_state is not None:
