@@ -1,17 +1,21 @@
 """Which looks are one state? Noise never makes a state, and nothing but noise is ever merged away."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.graph import Merge, UrlPolicy
+from index.graph import Action, Merge, UrlPolicy
 from pipeline.browser.features import features
+from pipeline.browser.snapshot import Candidate
 from pipeline.explore.identity import Noise, Recogniser, change
+from pipeline.explore.identity.evidence import evidence
+from pipeline.explore.state import State
 from tests.sites import still
 from tests.sites.noise import KINDS, noise_pages, random_hex
-from tests.sites.still import BASE, Walk
+from tests.sites.still import BASE, NOWHERE, Walk
 
 HOME = f"{BASE}/"
 
@@ -46,6 +50,17 @@ def test_a_look_with_a_known_id_is_that_state_in_every_mode():
     seen = look(PAGE, HOME)
     for mode in ("exact", "tolerant"):
         assert known(seen, mode=mode).place(look(PAGE, HOME), source=None, came_by="load").node_id == seen.id
+
+
+def test_what_only_listeners_tell_is_no_evidence():
+    """An application whose parts are boxes with listeners; a browser of somebody else shows their texts alone."""
+    seen = look(PAGE, HOME)
+    parts = [Candidate(Action(kind, name=f"Part {n}"), "div", disabled=False, submits="", download=False, box=NOWHERE)
+             for n in range(9) for kind in ("click", "hover")]  # fmt: skip
+    watched = replace(seen, candidates=(*seen.candidates, *parts))
+    state = State.of(watched, "", 0, None)
+    (found,) = evidence({seen.id: state}, recogniser(), lambda _: watched, lambda _: True).values()
+    assert set(found.features) == set(features(seen))
 
 
 def test_another_load_of_a_url_is_the_state_that_its_first_load_showed():

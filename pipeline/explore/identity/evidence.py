@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from index.graph import Evidence
-from pipeline.browser.features import Features, features
+from pipeline.browser.features import Features, candidate_feature, features
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.identity.features import change, without
 from pipeline.explore.identity.recognise import Recogniser
 from pipeline.explore.state import State
+from waygraph.settings import ExploreSettings
 
 #: Features and elements sampled of each state: a share of 0.8 is known within 0.06.
 SAMPLE = 48
 #: Features that must, or must not, be there; of a change that is larger, a random part.
 MOST = 64
+#: Elements of these roles are seen to be clickable in any page. What only listeners tell is known in our own alone.
+CLICKED: frozenset[str] = frozenset(ExploreSettings.model_fields["roles"].default)
 #: What is asked of a page for each other state at its URL that it must not show.
 PER_SIBLING = 2
 
@@ -35,6 +38,7 @@ def evidence(
     found: dict[str, Evidence] = {}
     for group in at.values():
         volatile_elements, volatile = recogniser.noise_at(group[0].url)
+        volatile = volatile.union(*(_told_by_listeners(look(state.id)) for state in group))
         shown: dict[str, Features] = {}
         elements: dict[str, tuple[str, ...]] = {}
         for state in group:
@@ -45,7 +49,10 @@ def evidence(
         loaded = next((state.id for state in group if is_addressable(state)), None)
         changes: dict[str, Features] = {}
         for state in group:
-            changed = _changed(state, shown, loaded, recogniser.change_of(state.id))
+            recorded = recogniser.change_of(state.id)
+            if recorded is not None:
+                recorded = without(recorded, volatile)
+            changed = _changed(state, shown, loaded, recorded)
             # An in-page state that differs from the loaded page in no text and no element is known by its id alone.
             if changed is not None:
                 changes[state.id] = changed
@@ -53,6 +60,12 @@ def evidence(
             if state.id in changes:
                 found[state.id] = _evidence(state.id, shown, changes, elements[state.id])
     return found
+
+
+def _told_by_listeners(seen: Snapshot) -> set[str]:
+    """Elements of a look that somebody else's browser does not show to be elements to act on; their texts it does."""
+    told = {candidate_feature(c) for c in seen.candidates if c.action.kind == "click" and c.action.role in CLICKED}
+    return {candidate_feature(c) for c in seen.candidates} - told
 
 
 def _changed(
