@@ -336,6 +336,21 @@ def test_a_web_component_is_clicked_where_its_shadow_root_is():
     assert [(c.action.kind, c.tag) for c in seen.candidates] == [("click", "button")]
 
 
+def test_what_happened_just_now_is_found_when_it_happened_a_minute_ago():
+    html = """<button onclick="age.textContent = '1 minute ago'">Wait</button>
+    <button id=age onclick="out.textContent = 'opened'">Just now</button><p id=out></p>"""
+
+    async def run(site):
+        async with guarded_page() as page:
+            seen = (await page.view.goto(site.url)).snapshot
+            wait, age = (c.action for c in seen.candidates)
+            await page.view.act(wait)
+            return (await page.view.act(age)).snapshot
+
+    with FixtureServer({"/": html}) as site:
+        assert "opened" in [s.text for s in asyncio.run(run(site)).segments]
+
+
 def test_a_list_that_takes_double_clicks_takes_them_for_its_items():
     html = """<div id=files><ul><li>notes.txt</li><li>data.csv</li></ul></div><script>
     files.addEventListener("dblclick", { handleEvent(event) { open(event.target.closest("li")) } });

@@ -1,8 +1,9 @@
 // Where is a recorded element now, and which point of it takes the pointer?
 
-// Counts, times and ages ("2 minutes ago") go on; they do not say which element it is.
+// Counts, times and ages ("just now", "2 minutes ago") go on; they do not say which element it is.
 const AGE = /(?:\ban?|#) (?:second|minute|hour|day|week|month|year)s?\b/gi;
-const masked = (text) => text.replace(/\d+/g, "#").replace(AGE, "# ages");
+const FRESH = /\b(?:just now|(?:a few )?(?:moments?|seconds?) ago)\b/gi;
+const masked = (text) => text.replace(/\d+/g, "#").replace(FRESH, "# ages ago").replace(AGE, "# ages");
 const sameTarget = (action, candidate) => !action.target || candidate.target === action.target;
 // Session ids and tokens are drawn anew by every load; they do not say which element it is.
 const DRAWN = /(?=[a-z]*\d)(?=\d*[a-z])[a-z0-9]{12,}[\w.~%-]*|\d{9,}/gi;
