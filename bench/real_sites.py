@@ -363,8 +363,10 @@ def jupyterlab(scratch: Path) -> Iterator[Served]:
     env = os.environ | {f"JUPYTER_{kind}_DIR": str(own / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
     env |= {"IPYTHONDIR": str(own / "ipython"), "HOME": str(own)}
     token, port = secrets.token_urlsafe(16), free_port()
-    options = ("--no-browser", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0", "--allow-root")
-    options += (f"--notebook-dir={work}", f"--IdentityProvider.token={token}", "--log-level=DEBUG")
+    options = [
+        *("--no-browser", "--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0", "--allow-root"),
+        *(f"--notebook-dir={work}", f"--IdentityProvider.token={token}", "--log-level=DEBUG"),
+    ]
     log = scratch / "jupyterlab.log"
     with serving(python, "-m", "jupyterlab", *options, cwd=work, port=port, log=log, env=env) as url:
         state = scratch / "jupyterlab-session.json"

@@ -1,6 +1,6 @@
 """How does the explorer do on sites that this project did not write?
 
-Gets three of them from package registries, serves them on loopback, explores each, then walks an agent's own unguarded
+Gets them from package registries, serves them on loopback, explores each, then walks an agent's own unguarded
 page through 30 random teleports over the published map:
 
     python -m bench.sites [--only NAME] [--scratch DIR] [--save]
@@ -438,7 +438,8 @@ def account(r: Measured) -> str:
             f" settled: {c.get('settle/capped', 0)}; looks without a picture: {c.get('capture/failed', 0)}."
         ),
         (
-            f"- Stopped by the guard: {counted(r.blocked)}. The server saw: {counted(r.requests)};"
+            f"- Stopped by the guard: {counted(r.blocked)}."
+            f" The server saw: {counted(r.requests) if r.requests else 'it keeps no log'};"
             f" its contents have {'CHANGED' if r.changed else 'not changed'}."
         ),
         (
