@@ -1,6 +1,6 @@
 """What do many tests share? A demo shop that runs, and what one exploration of it found."""
 
-import asyncio
+import gc
 import hashlib
 import logging
 from collections.abc import Iterator
@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from index.store import Store
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
 from pipeline.jobs.publishing.draft import encoded_draft
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph.demo_site import DemoSite
-from waygraph.settings import BrowserSettings, EncodeSettings, Settings
-
-#: Nothing but this machine can be reached from a browser under test.
-LOOPBACK_ONLY = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
-
+from waygraph.settings import EncodeSettings, Settings
 
 #: A test with real browsers and processes on a busy machine gets a second try, which the summary lists as RERUN: one
 #: lost race among three thousand tests should be looked at, not stop everything. The pure core gets none.
@@ -38,6 +36,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
+def pytest_collection_finish() -> None:
+    """What all tests import is no garbage: it need not be looked through each time that garbage is collected."""
+    gc.collect()
+    gc.freeze()
+
+
+#: Files whose tests look at the explored shop: one process runs them all, so that it is explored once.
+SHOP_FILES = {
+    "test_cli_show.py",
+    "test_examples.py",
+    "test_explore_demo_shop.py",
+    "test_teleport.py",
+    "test_visual_encoder.py",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Give processes whole files, the long ones (e2e, integration) before the many short ones."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # as collected, not by the number of tests in a file
+    return FilesWithOneShop(config, log)
+
+
+class FilesWithOneShop(LoadFileScheduling):
+    """A file is not split; those about the shop are one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "shop" if Path(file).name in SHOP_FILES else file
+
+
 class MemoryBlobs(dict[str, bytes]):
     """Captured blobs by hash."""
 
@@ -47,10 +78,24 @@ class MemoryBlobs(dict[str, bytes]):
         return key
 
 
-def explore(url: str, *, browser: dict[str, int] | None = None, **explore_settings: Any) -> SiteCapture:
-    """Explore a site with a loopback-only browser, without keeping its blobs."""
+def explore(
+    url: str, *, browser: dict[str, int] | None = None, blobs: MemoryBlobs | None = None, **explore_settings: Any
+) -> SiteCapture:
+    """Explore a site with a loopback-only browser: the shared one, unless `browser` wants another."""
     settings = Settings(browser=LOOPBACK_ONLY.model_copy(update=browser or {}), explore=explore_settings)
-    return asyncio.run(explore_site(url, settings=settings, blobs=MemoryBlobs()))
+    blobs = MemoryBlobs() if blobs is None else blobs
+
+    async def work() -> SiteCapture:
+        pool = None if browser else await BROWSERS.pool()
+        return await explore_site(url, settings=settings, blobs=blobs, pool=pool)
+
+    return BROWSERS.run(work())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _browsers_end() -> Iterator[None]:
+    yield
+    BROWSERS.close()
 
 
 @dataclass(frozen=True)
@@ -69,8 +114,7 @@ def shop() -> Iterator[ExploredShop]:
     """The demo shop, explored once per test session."""
     with DemoSite() as site:
         blobs = MemoryBlobs()
-        settings = Settings(browser=LOOPBACK_ONLY)
-        capture = asyncio.run(explore_site(site.url, settings=settings, blobs=blobs))
+        capture = explore(site.url, blobs=blobs)
         yield ExploredShop(site, capture, blobs, tuple(site.requests))
 
 

@@ -1,36 +1,34 @@
 """What does waygraph see in a page? Each phenomenon is one small page with a known answer."""
 
-import asyncio
 import json
 import threading
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright._impl.transport import PipeTransport
 
 from index.graph import element_hash
-from pipeline.browser.launch import launch
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens
 from pipeline.browser.view import NotActionable
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import CaptureProfile, ExploreSettings
 
 
 @asynccontextmanager
 async def guarded_page(policy=lambda _: None, settings=LOOPBACK_ONLY, **explore):
-    async with launch(settings) as browser:
-        page = await GuardedPage.open(
-            browser,
-            lens=Lens.of(settings, ExploreSettings(**explore)),
-            settings=settings,
-            profile=CaptureProfile(),
-            user_agent="waygraph-test",
-            storage_state=None,
-            policy=policy,
-        )
+    page = await GuardedPage.open(
+        await BROWSERS.browser(),
+        lens=Lens.of(settings, ExploreSettings(**explore)),
+        settings=settings,
+        profile=CaptureProfile(),
+        user_agent="waygraph-test",
+        storage_state=None,
+        policy=policy,
+    )
+    try:
         yield page
+    finally:
         await page.close()
 
 
@@ -42,7 +40,7 @@ def look(html, **pages):
             return (await page.view.goto(site.url)).snapshot
 
     with FixtureServer({"/": html, **pages}) as site:
-        return asyncio.run(run(site))
+        return BROWSERS.run(run(site))
 
 
 def act(html, *names, pages=None):
@@ -63,7 +61,7 @@ def act(html, *names, pages=None):
             return first, acted, (stopped.blocked, stopped.refused)
 
     with FixtureServer({"/": html, **(pages or {})}) as site:
-        return (*asyncio.run(run(site)), site)
+        return (*BROWSERS.run(run(site)), site)
 
 
 def names(snapshot, kind="click"):
@@ -242,7 +240,7 @@ def test_content_that_arrives_800_ms_after_the_click_is_waited_for():
             return texts
 
     with FixtureServer({"/": html, "/slow": "<p>fetched</p>"}) as site:
-        later, fetched = asyncio.run(run(site))
+        later, fetched = BROWSERS.run(run(site))
     assert "late" in later
     assert "fetched" in fetched
 
@@ -264,7 +262,7 @@ def test_a_page_that_is_still_being_loaded_at_the_cap_is_waited_for():
             return (await page.view.goto(site.url)).snapshot
 
     with FixtureServer({"/": html, **parts}) as site:
-        seen = asyncio.run(run(site))
+        seen = BROWSERS.run(run(site))
     assert names(seen) == ["Ready"]
     assert not seen.capped
 
@@ -277,7 +275,7 @@ def test_a_request_that_a_page_without_anything_to_use_waits_for_is_no_long_poll
             async with guarded_page() as page:
                 return (await page.view.goto(site.url)).snapshot
 
-        assert names(asyncio.run(run())) == ["In"]
+        assert names(BROWSERS.run(run())) == ["In"]
 
 
 def test_the_body_of_an_answer_is_waited_for_not_only_its_headers():
@@ -348,7 +346,7 @@ def test_what_happened_just_now_is_found_when_it_happened_a_minute_ago():
             return (await page.view.act(age)).snapshot
 
     with FixtureServer({"/": html}) as site:
-        assert "opened" in [s.text for s in asyncio.run(run(site)).segments]
+        assert "opened" in [s.text for s in BROWSERS.run(run(site)).segments]
 
 
 def test_a_list_that_takes_double_clicks_takes_them_for_its_items():
@@ -403,7 +401,7 @@ def test_documents_that_policy_refuses_are_not_loaded_and_the_page_stays():
             return seen, acted, page.take_stopped().refused
 
     with FixtureServer({"/": "<button onclick=\"location='/secret'\">Go</button>"}) as site:
-        seen, acted, refused = asyncio.run(run(site))
+        seen, acted, refused = BROWSERS.run(run(site))
         assert acted.snapshot.id == seen.id
         assert [(url.rpartition("/")[2], reason) for url, reason in refused] == [("secret", "robots")]
         assert "/secret" not in site.paths
@@ -435,7 +433,7 @@ def test_a_covered_element_is_not_clicked_through():
             await page.view.act(seen.candidates[0].action)
 
     with FixtureServer({"/": html}) as site, pytest.raises(NotActionable, match="takes no pointer") as covered:
-        asyncio.run(run(site))
+        BROWSERS.run(run(site))
     assert "over...." in str(covered.value)
     assert "\N{REPLACEMENT CHARACTER}" not in str(covered.value)
 
@@ -443,23 +441,19 @@ def test_a_covered_element_is_not_clicked_through():
 def count_round_trips(monkeypatch, elements):
     """Messages to the browser driver that one look at a page of so many exposed elements needs."""
     sent = []
-    original = PipeTransport.send
-
-    def counting(self, message):
-        sent.append(message["method"])
-        original(self, message)
 
     async def run(site):
         async with guarded_page() as page:
             await page.view.goto(site.url)
-            monkeypatch.setattr(PipeTransport, "send", counting)
-            snapshot = await page.view.observe()
-            monkeypatch.setattr(PipeTransport, "send", original)
-            return snapshot
+            driver = page.page._impl_obj._connection  # of this browser alone
+            send = driver.onmessage
+            with monkeypatch.context() as patch:
+                patch.setattr(driver, "onmessage", lambda message: (sent.append(message["method"]), send(message)))
+                return await page.view.observe()
 
     rows = "".join(f"<p><a href=/{i}>Link {i}</a></p>" for i in range(elements // 2))
     with FixtureServer({"/": rows}) as site:
-        snapshot = asyncio.run(run(site))
+        snapshot = BROWSERS.run(run(site))
     assert len(snapshot.structure) >= elements
     return sent
 

@@ -1,9 +1,8 @@
 """Which events are seen, and does each kind of action bring about what a person's would?"""
 
-import asyncio
-
 import pytest
 
+from tests.browsers import BROWSERS
 from tests.integration.test_page_script import act, guarded_page, look, names
 from tests.sites.server import FixtureServer
 
@@ -32,7 +31,7 @@ def outcome(html, *, lens=None):
             return led
 
     with FixtureServer({"/": html}) as site:
-        return asyncio.run(run(site))
+        return BROWSERS.run(run(site))
 
 
 def test_every_kind_of_event_that_a_script_listens_to_can_be_caused():
@@ -183,8 +182,8 @@ def test_a_search_form_is_submitted_only_when_that_is_asked_for():
             return kinds(seen), [(await page.view.act(c.action)).snapshot.raw_url for c in seen.candidates]
 
     with FixtureServer({"/": html, "/find": "<p>Found</p>"}) as site:
-        assert asyncio.run(run(site)) == ([], [])
-        asked, urls = asyncio.run(run(site, submit_search=True))
+        assert BROWSERS.run(run(site)) == ([], [])
+        asked, urls = BROWSERS.run(run(site, submit_search=True))
     assert asked == [("submit", "tiny", "Find")]
     assert [url.rpartition("/")[2] for url in urls] == ["find?q=tiny"]
 

@@ -9,6 +9,7 @@ from PIL import Image
 
 from pipeline.browser.snapshot import Lens
 from pipeline.browser.view import NotActionable, PageView
+from tests.browsers import BROWSERS
 from tests.integration.test_page_script import act, guarded_page, names
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import BrowserSettings, ExploreSettings
@@ -23,7 +24,7 @@ def visit(html, work, **pages):
             return await work(page, site)
 
     with FixtureServer({"/": html, **pages}) as site:
-        return asyncio.run(run(site))
+        return BROWSERS.run(run(site))
 
 
 CHANGES = {

@@ -1,0 +1,75 @@
+"""How do hundreds of tests get by with few browsers? Those of one process share them, as sites of a run do.
+
+Starting a browser and its driver takes more than most tests do with it. What is shared lives in an event loop of a
+thread of its own, so that a browser is looked after between tests as well, and is closed with the test session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any, TypeVar
+
+from playwright.async_api import Browser
+
+from pipeline.browser.launch import launch
+from pipeline.browser.supervise import BrowserPool
+from waygraph.settings import BrowserSettings
+
+Result = TypeVar("Result")
+
+#: Nothing but this machine can be reached from a browser under test.
+LOOPBACK_ONLY = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
+
+
+class SharedBrowsers:
+    """A pool of guarded browsers, as explorations use it, and a plain browser; each is there once it is asked for."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._open = AsyncExitStack()
+        self._pool: BrowserPool | None = None
+        self._browser: Browser | None = None
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """What a coroutine returns that uses a shared browser; the calling thread waits for it."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="browsers", daemon=True)
+            self._thread.start()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # a test that took too long goes on no further
+            raise
+
+    async def pool(self) -> BrowserPool:
+        """The pool of guarded browsers. Only within `run`."""
+        if self._pool is None:
+            start = partial(launch, LOOPBACK_ONLY, guarded=True)
+            self._pool = await self._open.enter_async_context(BrowserPool(start))
+        return self._pool
+
+    async def browser(self) -> Browser:
+        """The plain browser; another one when it has crashed. Only within `run`."""
+        if self._browser is None or not self._browser.is_connected():
+            self._browser = await self._open.enter_async_context(launch(LOOPBACK_ONLY))
+        return self._browser
+
+    def close(self) -> None:
+        """End all browsers. They are started again when they are asked for."""
+        if self._loop is None or self._thread is None:
+            return
+        self.run(self._open.aclose())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._loop = self._thread = self._pool = self._browser = None
+
+
+BROWSERS = SharedBrowsers()
