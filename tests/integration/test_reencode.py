@@ -1,4 +1,7 @@
-"""`waygraph reencode`: other vectors for the same maps, whatever happens in the middle of it."""
+"""`waygraph reencode`: other vectors for the same maps, whatever happens in the middle of it.
+
+What is killed or interrupted is a process with a Ray of its own; all else runs in this one, on one Ray.
+"""
 
 import json
 import os
@@ -12,11 +15,15 @@ import pytest
 
 from index.store import Store
 from index.store.layout import VECTORS
+from pipeline.jobs import run_reencode
 from pipeline.jobs.encoding.vector_spool import spool_folder
+from pipeline.jobs.events import SiteEncoding
 from tests.patch_encoder import NOT_A_NUMBER
 from tests.picture_map import colours, publish
 from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
+from waygraph.cluster import ray_cluster
+from waygraph.settings import Settings
 
 SITES = ("a.example", "b.example:8080")
 STATES = 60
@@ -32,9 +39,31 @@ def store_of(folder: Path) -> Store:
     return store
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_ray():
+    """A Ray that is connected already is used, see `waygraph.cluster`."""
+    with pytest.MonkeyPatch.context() as patch, ray_cluster(num_cpus=2, object_store_bytes=256 * 2**20):
+        patch.setenv("WAYGRAPH_JOBS__STATES_PER_BATCH", "8")
+        yield
+
+
+@pytest.fixture
+def reencode(capsys):
+    """Runs `waygraph reencode` in this process; gives its report."""
+
+    def command(store: Store, *options: str, code: int = 0) -> dict:
+        capsys.readouterr()
+        ended = waygraph(["reencode", "--store", store.location, "--json", *options])
+        said = capsys.readouterr()
+        assert ended == code, said.err
+        return json.loads(said.out)
+
+    return command
+
+
 @pytest.fixture
 def start():
-    """Starts `waygraph reencode`; what a failed test leaves is killed."""
+    """Starts `waygraph reencode` in a process of its own; what a failed test leaves is killed."""
     started: list[subprocess.Popen] = []
 
     def begin(store: Store, *options: str) -> subprocess.Popen:
@@ -55,7 +84,7 @@ def start_reencode(store: Store, *options: str) -> subprocess.Popen:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        env={**os.environ, "WAYGRAPH_JOBS__STATES_PER_BATCH": "8"},
+        env={name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
     )
 
 
@@ -88,7 +117,7 @@ def vectors_file(store: Store, site: str) -> str:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """What a run makes that nobody disturbs, and its report."""
+    """What a command makes that nobody disturbs, with a Ray of its own, and its report."""
     store = store_of(tmp_path_factory.mktemp("undisturbed"))
     return store, finish(start_reencode(store, "--all", "--encoder", PATCH))
 
@@ -115,14 +144,14 @@ def test_each_site_gets_a_new_version_with_the_same_graph_and_other_vectors(undi
     assert (Path(store.location) / "runs" / report["run_id"] / "report.json").exists()
 
 
-def test_a_site_that_has_the_vectors_already_is_left_as_it_is(undisturbed, start):
+def test_a_site_that_has_the_vectors_already_is_left_as_it_is(undisturbed, reencode):
     store, _ = undisturbed
-    report = finish(start(store, SITES[0], f"http://{SITES[1]}/7", "--encoder", PATCH))
+    report = reencode(store, SITES[0], f"http://{SITES[1]}/7", "--encoder", PATCH)
     assert [(s["status"], s["publication"]) for s in report["sites"]] == [("unchanged", None)] * 2
     assert [store.head(site) for site in SITES] == [2, 2]
 
 
-def test_a_killed_run_is_gone_on_with_and_ends_with_the_same_bytes(undisturbed, start, tmp_path):
+def test_a_killed_run_is_gone_on_with_and_ends_with_the_same_bytes(undisturbed, start, reencode, tmp_path):
     store = store_of(tmp_path)
     first = start(store, "--all", "--encoder", SLOW)
     wait_until_spooled(store, first, 3)
@@ -132,7 +161,7 @@ def test_a_killed_run_is_gone_on_with_and_ends_with_the_same_bytes(undisturbed, 
     assert sum(kept.values()) >= 3
     assert [store.head(site) for site in SITES] == [1, 1]
 
-    report = finish(start(store, "--all", "--encoder", SLOW))
+    report = reencode(store, "--all", "--encoder", SLOW)
     assert {s["site"]: (s["status"], s["publication"]["streamed"]) for s in report["sites"]} == {
         site: ("published", min(STATES, 8 * kept[site])) for site in SITES
     }
@@ -152,24 +181,29 @@ def test_an_interrupt_ends_the_run_in_order_and_keeps_what_is_encoded(start, tmp
     assert sum(spooled(store).values())
 
 
-def test_a_version_that_is_published_meanwhile_is_not_replaced_by_an_older_graph(start, tmp_path):
+def test_a_version_that_is_published_meanwhile_is_not_replaced_by_an_older_graph(tmp_path):
     store = store_of(tmp_path)
-    process = start(store, SITES[0], "--encoder", SLOW)
-    wait_until_spooled(store, process, 1)
-    assert publish(store, SITES[0], colours(STATES + 1)) == 2
-    report = finish(process)
+    published = []
+
+    def publish_once(event):
+        if isinstance(event, SiteEncoding) and not published:  # its graph has been read
+            published.append(publish(store, SITES[0], colours(STATES + 1)))
+
+    settings = Settings(store=store.location, encode={"encoder": SLOW})
+    report = run_reencode([SITES[0]], settings=settings, on_event=publish_once)
+    assert published == [2]
     version = store.read(SITES[0])
     assert (version.manifest.version, len(version.pages)) == (4, STATES + 1)
     assert version.manifest.report["reencoded_from"] == 2
-    assert report["sites"][0]["publication"]["version"] == 4
+    assert report.sites[0].publication.version == 4
 
 
-def test_a_damaged_screenshot_costs_its_state_the_vectors_and_nothing_else(start, tmp_path):
+def test_a_damaged_screenshot_costs_its_state_the_vectors_and_nothing_else(reencode, tmp_path):
     store = store_of(tmp_path)
     victim = list(store.read(SITES[0]).observations.values())[3]
     (blob,) = (Path(store.location) / "blobs").rglob(victim.screenshot)
     blob.write_bytes(b"not what it was")
-    report = finish(start(store, SITES[0], "--encoder", PATCH))
+    report = reencode(store, SITES[0], "--encoder", PATCH)
     made = report["sites"][0]["publication"]
     assert (made["without_vectors"], made["encoded"]) == (1, STATES - 1)
     assert made["failures"][0]["node_id"] == victim.node_id
@@ -178,10 +212,10 @@ def test_a_damaged_screenshot_costs_its_state_the_vectors_and_nothing_else(start
     assert version.graph.nodes.keys() - version.pages.keys() == {victim.node_id}
 
 
-def test_a_site_of_which_nothing_can_be_encoded_fails_and_keeps_its_version(start, tmp_path):
+def test_a_site_of_which_nothing_can_be_encoded_fails_and_keeps_its_version(reencode, tmp_path):
     store = store_of(tmp_path)
     publish(store, "c.example", [NOT_A_NUMBER])
-    report = finish(start(store, "--all", "--encoder", PATCH), code=5)
+    report = reencode(store, "--all", "--encoder", PATCH, code=5)
     assert [s["status"] for s in report["sites"]] == ["published", "published", "failed"]
     assert store.head("c.example") == 1
 
@@ -208,9 +242,9 @@ def test_an_empty_store_and_no_store_are_different_messages(tmp_path, capsys):
     assert waygraph(["reencode", "--all", "--store", str(tmp_path / "none")]) == 7
 
 
-def test_an_encoder_that_reads_texts_knows_the_whole_site(start, tmp_path):
+def test_an_encoder_that_reads_texts_knows_the_whole_site(reencode, tmp_path):
     store = store_of(tmp_path)
-    report = finish(start(store, SITES[0], "--encoder", "text"))
+    report = reencode(store, SITES[0], "--encoder", "text")
     assert report["sites"][0]["publication"]["encoded"] == STATES
     version = store.read(SITES[0])
     assert version.manifest.encoder.name == "text"
@@ -218,16 +252,16 @@ def test_an_encoder_that_reads_texts_knows_the_whole_site(start, tmp_path):
     assert version.pages.keys() == version.graph.nodes.keys()
 
 
-def test_jina_v4_encodes_what_is_stored(start, tmp_path):
-    store = store_of(tmp_path)
+def test_jina_v4_encodes_what_is_stored(reencode, tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    publish(store, SITES[0], colours(8))
     weights = make_checkpoint(tmp_path / "weights")
     options = ("--encoder", "jina-v4", "--weights", str(weights))
-    report = finish(start(store, SITES[0], *options))
-    made = report["sites"][0]["publication"]
-    assert (made["encoded"], made["without_vectors"]) == (STATES, 0)
+    made = reencode(store, SITES[0], *options)["sites"][0]["publication"]
+    assert (made["encoded"], made["without_vectors"]) == (8, 0)
     version = store.read(SITES[0])
     assert version.manifest.encoder.name == "jina-v4"
     assert version.manifest.encoder.context["recipe"]["revision"]
     page = next(iter(version.pages.values()))
     assert any(row.startswith("screenshot 0,0 ") for row in page.rows)
-    assert finish(start(store, SITES[0], *options))["sites"][0]["status"] == "unchanged"
+    assert reencode(store, SITES[0], *options)["sites"][0]["status"] == "unchanged"
