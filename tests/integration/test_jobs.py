@@ -29,7 +29,7 @@ from pipeline.jobs.unfinished_work import journal_path
 from tests.sites.server import FixtureServer, Page
 from waygraph.cluster import ray_cluster
 from waygraph.errors import InvalidInput, StoreError
-from waygraph.settings import JobSettings, Settings
+from waygraph.settings import EncodeSettings, JobSettings, Settings
 
 #: Much longer than Ray takes to hand metrics on; nothing waits for it to pass.
 METRICS_PATIENCE_S = 60
@@ -53,7 +53,18 @@ def ray_with_one_cpu():
 
 @pytest.fixture
 def settings(tmp_path):
-    return Settings(store=str(tmp_path / "maps"), jobs={"sites_at_once": 2, "states_per_batch": 2})
+    """With an encoder that loads at once: vectors are hardly ever the point here."""
+    return Settings(
+        store=str(tmp_path / "maps"),
+        encode={"encoder": "tests.patch_encoder:create"},
+        jobs={"sites_at_once": 2, "states_per_batch": 2},
+    )
+
+
+@pytest.fixture
+def reading(settings):
+    """The same with the encoder of texts, which takes longer."""
+    return settings.model_copy(update={"encode": EncodeSettings()})
 
 
 @pytest.fixture
@@ -164,17 +175,17 @@ def wait_for_metrics(is_there):
         time.sleep(0.2)  # a poll, as a scraper's
 
 
-def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(serve, settings):
+def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(serve, reading):
     shop = serve(dict(SHOP))
-    first, second = index([shop.url], settings), index([shop.url], settings)
+    first, second = index([shop.url], reading), index([shop.url], reading)
     assert [r.sites[0].error for r in (first, second)] == [None, None]
     assert [r.sites[0].publication.version for r in (first, second)] == [1, 2]
     assert (first.sites[0].publication.encoded, first.sites[0].publication.reused) == (3, 0)
     assert (second.sites[0].publication.encoded, second.sites[0].publication.reused) == (0, 3)
 
     shop.pages["/help"] = '<title>Help</title><h1>Something else</h1><a href="/">Home</a>'
-    third = index([shop.url], settings).sites[0]
-    store = Store.open(settings.store)
+    third = index([shop.url], reading).sites[0]
+    store = Store.open(reading.store)
     contexts = [store.manifest(third.site, version).encoder.context for version in (2, 3)]
     # Boilerplate is a property of the whole site: when it changed, vectors of unchanged pages are stale too.
     assert third.publication.encoded == (1 if contexts[0] == contexts[1] else 3)
@@ -192,9 +203,9 @@ def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, setting
     assert depths == [0, settings.explore.depth]
 
 
-def test_missing_weights_end_the_run_for_every_site(serve, settings, tmp_path):
+def test_missing_weights_end_the_run_for_every_site(serve, reading, tmp_path):
     shop, held = serve(SHOP), serve({"/": "<!-- hang -->"})
-    missing = settings.model_copy(update={"encode": settings.encode.model_copy(update={"weights": tmp_path / "none"})})
+    missing = reading.model_copy(update={"encode": reading.encode.model_copy(update={"weights": tmp_path / "none"})})
     reports = []
     # In a thread of its own, where no signals can be caught: a run does not need the main thread.
     thread = threading.Thread(target=lambda: reports.append(index([held.url, shop.url], missing)))
