@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -23,6 +26,18 @@ except WaygraphError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 print("ended", flush=True)
 """
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder for temporary files; its path is short because Ray makes sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="wg") as folder:
+        yield Path(folder)
+
+
+def files_of_services(folder: Path) -> list[Path]:
+    """What services made there (torch has a cache of its own in the same place)."""
+    return [path for path in folder.iterdir() if path.name.startswith(("wg-", "waygraph-"))]
 
 
 def spawn(settings: dict[str, object], temporary: str | None = None) -> subprocess.Popen[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
 import sys
 import time
@@ -21,7 +23,7 @@ from pipeline.encode.protocol import Encoder
 from pipeline.encode.registry import create_encoder
 from serve.app import application, run
 from serve.bodies import PATIENCE_SECONDS
-from tests.service_process import RunningService
+from tests.service_process import RunningService, files_of_services, temporary_folder
 from tests.small_map import IMAGE, SmallMap
 from waygraph import Settings, Waygraph
 from waygraph.client import ServiceMap
@@ -54,22 +56,27 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def service(store: Path, encoder: Encoder) -> Iterator[RunningService]:
-    running = RunningService(store)
-    try:
-        assert httpx.get(f"{running.url}/v1/sites").json() == []
-        opened = Store.open(str(store), create=True)
-        opened.publish(MAP.draft(encoder, opened.blobs))
-        other, home = OTHER.draft(encoder, opened.blobs), OTHER.id("home")
-        seen = replace(other.observations[home], screenshot=opened.blobs.put(LARGE_IMAGE))
-        opened.publish(replace(other, observations={**other.observations, home: seen}))
-        with httpx.Client(base_url=running.url) as http:
-            wait_for(http, "/v1/sites", lambda sites: len(sites) == 2)
-        yield running
-    finally:
-        family = running.family()
-        out, errors = running.stop()
-        _, alive = psutil.wait_procs(family, timeout=10)
-        assert (out, errors, running.process.returncode, alive) == ("ended\n", "", 0, [])
+    """It has to end without a trace by SIGTERM; `test_service_process` has the other ways."""
+    with temporary_folder() as temporary:
+        running = RunningService(store, temporary=str(temporary))
+        try:
+            assert files_of_services(temporary)
+            assert httpx.get(f"{running.url}/v1/sites").json() == []
+            opened = Store.open(str(store), create=True)
+            opened.publish(MAP.draft(encoder, opened.blobs))
+            other, home = OTHER.draft(encoder, opened.blobs), OTHER.id("home")
+            seen = replace(other.observations[home], screenshot=opened.blobs.put(LARGE_IMAGE))
+            opened.publish(replace(other, observations={**other.observations, home: seen}))
+            with httpx.Client(base_url=running.url) as http:
+                wait_for(http, "/v1/sites", lambda sites: len(sites) == 2)
+            yield running
+        finally:
+            family = running.family()
+            os.killpg(running.process.pid, signal.SIGTERM)  # as `timeout` sends it
+            out, errors = running.process.communicate(timeout=60)
+            _, alive = psutil.wait_procs(family, timeout=30)
+            assert (out, errors, running.process.returncode, alive) == ("ended\n", "", 0, [])
+            assert files_of_services(temporary) == []
 
 
 def wait_for(http: httpx.Client, path: str, good: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,42 +14,36 @@ import pytest
 
 from index.store import Store
 from pipeline.encode.registry import create_encoder
-from tests.service_process import RunningService, spawn
+from tests.service_process import RunningService, files_of_services, spawn, temporary_folder
 from tests.small_map import SmallMap
 from waygraph.settings import Settings
 
 
 @pytest.fixture
 def temporary() -> Iterator[Path]:
-    """A folder for temporary files; its path is short because Ray makes sockets in it."""
-    with tempfile.TemporaryDirectory(prefix="wg") as folder:
-        yield Path(folder)
-
-
-def ours(folder: Path) -> list[Path]:
-    """What the service made there (torch has a cache of its own in the same place)."""
-    return [path for path in folder.iterdir() if path.name.startswith(("wg-", "waygraph-"))]
+    with temporary_folder() as folder:
+        yield folder
 
 
 def gone(folder: Path) -> bool:
     """Whether the service's files are removed, at the latest some seconds after its processes ended."""
     deadline = time.monotonic() + 10
-    while ours(folder) and time.monotonic() < deadline:
+    while files_of_services(folder) and time.monotonic() < deadline:
         time.sleep(0.05)  # a poll: whoever removes them is no child of ours
-    return not ours(folder)
+    return not files_of_services(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_when_it_is_interrupted_nothing_stays_behind(tmp_path: Path, temporary: Path, number: signal.Signals) -> None:
+def test_when_it_is_interrupted_nothing_stays_behind(tmp_path: Path, temporary: Path) -> None:
+    """By SIGINT; `test_service` does it by SIGTERM."""
     service = RunningService(tmp_path / "maps", temporary=str(temporary))
     assert httpx.get(f"{service.url}/readyz").json()["sites"] == 0
-    assert ours(temporary)
+    assert files_of_services(temporary)
     family = service.family()
-    os.killpg(service.process.pid, number)  # as a terminal and `timeout` send it
+    os.killpg(service.process.pid, signal.SIGINT)  # as a terminal sends it
     out, errors = service.process.communicate(timeout=60)
     _, alive = psutil.wait_procs(family, timeout=30)
     assert (out, errors, service.process.returncode, alive) == ("ended\n", "", 0, [])
-    assert ours(temporary) == []
+    assert files_of_services(temporary) == []
 
 
 def test_when_it_is_killed_nothing_stays_behind_either(tmp_path: Path, temporary: Path) -> None:
@@ -77,7 +70,7 @@ def test_when_its_ray_is_killed_it_says_so_and_ends(tmp_path: Path, temporary: P
         if process.is_running():
             process.kill()  # Ray's agents stay for a minute when who would have ended them is gone
     assert (out, service.process.returncode) == ("", 1)
-    assert ours(temporary) == []
+    assert files_of_services(temporary) == []
     assert errors.startswith("ServiceError: Ray ended")
     assert len(errors.strip().splitlines()) == 1
 
@@ -91,4 +84,4 @@ def test_missing_weights_are_one_error_and_nothing_stays_behind(tmp_path: Path, 
     assert errors.startswith("WeightsMissing: ")
     assert weights in errors
     assert len(errors.strip().splitlines()) == 1
-    assert ours(temporary) == []
+    assert files_of_services(temporary) == []
