@@ -1,11 +1,14 @@
-"""The maps as MCP tools, asked with the SDK's client: `waygraph mcp` as a process, `/mcp` of the service."""
+"""The maps as MCP tools, asked with the SDK's client: `waygraph mcp` as a process, `/mcp` of the application.
+
+`test_service_deployed` asks a running service.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -20,7 +23,6 @@ from index.store import Store
 from pipeline.encode.registry import create_encoder
 from serve.api import create_api
 from serve.maps import Maps
-from tests.service_process import RunningService
 from tests.small_map import IMAGE, SmallMap
 from waygraph.key_file import KeyFile
 from waygraph.settings import Settings
@@ -245,25 +247,3 @@ async def test_what_is_no_message_is_refused(store, body, status) -> None:
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     async with application(store) as http:
         assert (await http.post("/mcp", content=body, headers=headers)).status_code == status
-
-
-@pytest.fixture(scope="module")
-def service(store: Path) -> Iterator[RunningService]:
-    running = RunningService(store, api_keys=[KEY])
-    yield running
-    running.stop()
-
-
-async def test_a_running_service_answers_mcp_itself_and_through_the_command(service) -> None:
-    async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {KEY}"}, timeout=30) as http,
-        Client(streamable_http_client(f"{service.url}/mcp", http_client=http)) as client,
-    ):
-        direct = read(await client.call_tool("navigate", {"site": SITE, "query": CARDS}))
-    words = ["-m", "waygraph", "mcp", "--url", service.url, "--api-key"]
-    command = StdioServerParameters(command=sys.executable, args=[*words, KEY])
-    async with Client(stdio_client(command)) as client:
-        assert read(await client.call_tool("navigate", {"site": SITE, "query": CARDS})) == direct
-    command = StdioServerParameters(command=sys.executable, args=[*words, "wrong"])
-    async with Client(stdio_client(command)) as client:
-        assert "not valid" in refusal(await client.call_tool("list_sites"))
