@@ -1,8 +1,8 @@
 """Small apps in the frameworks that people use, all with the same abilities, and what exploring each of them finds.
 
-Every app has views (home, list, two items, about) behind addresses of its own, by the history or by the fragment, and
-shows in place: a menu, a modal dialog, tabs, boxes that react to a click, a double click and the pointer, and a field
-that reacts to a key. What is found is called `APP-NAME`.
+Every app has views (home, list, two items, about) behind addresses of its own, by the history or by the fragment. Those
+by the history also show in place: a menu, a modal dialog, tabs, boxes that react to a click, a double click and the
+pointer, and a field that reacts to a key. What is found is called `APP-NAME`.
 """
 
 from __future__ import annotations

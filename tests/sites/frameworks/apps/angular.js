@@ -11,7 +11,8 @@ class Common {
 
 const Home = Component({
   selector: "x-home",
-  template: `<main>
+  // What is on the pages does not depend on how they are routed: it is there, and clicked, in one of the two apps.
+  template: ROUTING === "hash" ? `<main><h1>{{ find('home') }}</h1></main>` : `<main>
     <h1>{{ find('home') }}</h1>
     <section><button aria-haspopup="menu" (click)="menu.set(!menu())">{{ app }} menu</button>
       @if (menu()) { <ul role="menu"><li role="menuitem" (click)="menu.set(false); choice.set(true)">{{ app }} choice</li></ul> }

@@ -2,7 +2,8 @@
 const find = (name) => `found: ${APP}-${name}`;
 const to = (view) => (ROUTING === "hash" ? `${BASE}#!/${view}` : BASE + view);
 
-const HOME = `<main>
+// What is on the pages does not depend on how they are routed: it is there, and clicked, in one of the two apps.
+const HOME = ROUTING === "hash" ? `<main><h1>{{ find('home') }}</h1></main>` : `<main>
   <h1>{{ find('home') }}</h1>
   <section><button aria-haspopup="menu" ng-click="menu = !menu">{{ app }} menu</button>
     <ul ng-if="menu" role="menu"><li role="menuitem" ng-click="choose()">{{ app }} choice</li></ul>

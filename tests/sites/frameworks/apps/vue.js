@@ -5,7 +5,8 @@ const common = { methods: { find }, data: () => ({ app: APP }) };
 const Home = {
   mixins: [common],
   data: () => ({ menu: false, choice: false, modal: false, tab: 1, box: false, twice: false, entered: false, key: false }),
-  template: `<main>
+  // What is on the pages does not depend on how they are routed: it is there, and clicked, in one of the two apps.
+  template: ROUTING === "hash" ? `<main><h1>{{ find('home') }}</h1></main>` : `<main>
     <h1>{{ find('home') }}</h1>
     <section><button aria-haspopup="menu" @click="menu = !menu">{{ app }} menu</button>
       <ul v-if="menu" role="menu"><li role="menuitem" @click="menu = false; choice = true">{{ app }} choice</li></ul>
