@@ -8,10 +8,27 @@ import pytest
 from index.graph.export import to_json
 from pipeline.explore import explore_site
 from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
-from waygraph.demo_site import DemoSite
+from tests.sites.server import FixtureServer
 from waygraph.settings import Settings
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
+
+LINKS = {"/": "Home", "/a": "A", "/b": "B", "/c": "C", "http://elsewhere.example/": "Away"}
+NAVIGATION = f"<nav>{''.join(f'<a href={url}>{name}</a>' for url, name in LINKS.items())}</nav>"
+
+
+def page(name, below=""):
+    """A page with the navigation, something to click and a form that nobody submits; links to pages below it."""
+    return f"""<title>{name}</title>{NAVIGATION}<h1>Page {name}</h1><div id=more></div>
+    <button onclick="more.innerHTML = '<p>More of {name}</p><button>Less</button>'">More of {name}</button>
+    <form method=post action=/buy><button>Buy {name}</button></form>{below}"""
+
+
+PAGES = {
+    "/": page("home"),
+    **{f"/{name}": page(name, f"<a href=/{name}/1>{name} one</a><a href=/{name}/2>{name} two</a>") for name in "abc"},
+    **{f"/{name}/{n}": page(f"{name}{n}") for name in "abc" for n in (1, 2)},
+}
 
 
 def export(capture):
@@ -35,15 +52,16 @@ BLOBS = MemoryBlobs()
 @pytest.mark.timeout(180)
 def test_a_run_that_was_stopped_twice_becomes_the_map_of_one_that_was_not(tmp_path):
     journal = tmp_path / "journal.sqlite"
-    with DemoSite() as site:
+    with FixtureServer(PAGES) as site:
         whole = asyncio.run(run(site.url, None))
-        first = asyncio.run(run(site.url, journal, stop_after=5))
-        second = asyncio.run(run(site.url, journal, stop_after=30))
+        first = asyncio.run(run(site.url, journal, stop_after=3))
+        second = asyncio.run(run(site.url, journal, stop_after=6))
         last = asyncio.run(run(site.url, journal))
     assert first.report.partial
     assert second.report.partial
     assert not last.report.partial
     assert export(last) == export(whole)
+    assert {node.depth for node in whole.graph.nodes.values()} == {0, 1, 2}
     assert last.report.skips
     assert sorted(last.report.skips, key=str) == sorted(whole.report.skips, key=str)
     resumed = last.report.counters["explore/resumed_items"]
@@ -55,7 +73,7 @@ def test_a_run_that_was_stopped_twice_becomes_the_map_of_one_that_was_not(tmp_pa
 
 def test_other_settings_begin_anew(tmp_path):
     journal = tmp_path / "journal.sqlite"
-    with DemoSite() as site:
+    with FixtureServer(PAGES) as site:
         asyncio.run(run(site.url, journal, stop_after=3))
         other = SETTINGS.model_copy(update={"explore": SETTINGS.explore.model_copy(update={"depth": 0})})
         capture = asyncio.run(explore_site(site.url, settings=other, blobs=BLOBS, journal=journal))
