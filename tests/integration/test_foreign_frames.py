@@ -72,6 +72,7 @@ def test_elements_in_frames_of_other_origins_have_paths_with_a_hop_and_boxes_in_
     assert texts.index("Ask the panel") < texts.index("Panel text") < texts.index("Boxed button")
 
 
+@pytest.mark.parametrize("explored", ["localhost"], indirect=True)
 def test_exploring_again_with_more_workers_gives_the_same_map(explored):
     site, capture, _, _, settings = explored
     again = settings.model_copy(update={"explore": settings.explore.model_copy(update={"workers": 3})})
