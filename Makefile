@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -35,6 +35,7 @@ help:
 	@echo "make soak-refresh  change a site in 30 random ways and compare refreshed with fresh maps"
 	@echo "make soak-refresh-kills  kill waygraph refresh 20 times and check that nothing is lost"
 	@echo "make soak-cluster  kill machines of a Ray cluster on this host 20 times in the middle of runs"
+	@echo "make soak-teleports  walk 200 random ways through the demo shop in a browser"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -55,10 +56,10 @@ docs: $(INSTALLED)
 	$(BIN)/python -m waygraph.cli.reference docs/cli.md
 
 soak-crash: $(INSTALLED) browser
-	WAYGRAPH_KILLS=20 $(BIN)/pytest tests/e2e/test_kill9.py
+	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_kill9.py
 
 soak-workers: $(INSTALLED) browser
-	WAYGRAPH_RUNS=5 $(BIN)/pytest tests/integration/test_explore_demo_shop.py -k workers
+	WAYGRAPH_RUNS=5 $(BIN)/pytest -n 0 tests/integration/test_explore_demo_shop.py -k workers
 
 soak-explore: $(INSTALLED) browser
 	$(BIN)/python -m bench.soak
@@ -77,6 +78,9 @@ soak-refresh-kills: $(INSTALLED) browser
 
 soak-cluster: $(INSTALLED)
 	WAYGRAPH_LOSSES=$${WAYGRAPH_LOSSES:-20} $(BIN)/pytest -n 0 -s tests/integration/test_cluster.py -k again_and_again
+
+soak-teleports: $(INSTALLED) browser
+	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)
