@@ -339,6 +339,7 @@ def test_what_was_published_in_the_moment_before_a_kill_is_not_done_again(store)
     assert [site.key for site in second.unfinished] == ["site1.example"]
     outcome = second.close().sites[0]
     assert (outcome.status, outcome.publication.version, outcome.exploration) == ("published", 1, EXPLORATION)
+    assert outcome.attempts == 1
 
 
 @pytest.mark.parametrize("sites", [3, IN_MEMORY + 2])

@@ -148,6 +148,7 @@ class Account:
             manifest = self._store.manifest(site.key)
             if manifest.report.get("run_id") != self.run_id:
                 continue
+            site.attempts = row.attempts  # the last one was not cut short after all
             site.exploration = self._ledger.exploration(site.position)
             # Encoding anew has no journal; there may be one of an exploration that is under way.
             if not manifest.partial and self.work != "reencode":
