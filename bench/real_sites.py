@@ -140,8 +140,8 @@ def _unpacked(package: str, where: Path) -> Path:
 
 @contextmanager
 def tabler(scratch: Path) -> Iterator[Served]:
-    """A dashboard template on Bootstrap: more than 100 pages of menus, tabs, dialogs, panels, charts and forms."""
-    with folder(_unpacked(TABLER, scratch / "tabler"), "index.html", "*.html", scratch / "tabler.log") as served:
+    """A dashboard template on Bootstrap of more than 100 pages, from the one about dialogs."""
+    with folder(_unpacked(TABLER, scratch / "tabler"), "modals.html", "*.html", scratch / "tabler.log") as served:
         yield served
 
 
@@ -213,13 +213,16 @@ def wagtail(scratch: Path) -> Iterator[Served]:
         password.chmod(0o600)
 
     def contents() -> str:
-        # Sessions are no contents. Who has a page open is written down by the server itself, for every view.
+        # Sessions are no contents. Who has a page open is written down by the server itself, for every view; for the
+        # first view of each editor and page, a profile and a subscription that is off.
         text = run(
             python,
             "manage.py",
             "dumpdata",
             "--exclude=sessions",
             "--exclude=wagtailadmin.editingsession",
+            "--exclude=wagtailusers.userprofile",
+            "--exclude=wagtailcore.pagesubscription",
             "--indent=1",
             cwd=root / "project",
         )

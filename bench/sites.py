@@ -89,7 +89,7 @@ SITES = (
     Site("gentelella", "npm: an admin dashboard", gentelella, 3, 110),
     Site("python-docs", "Debian: documentation", python_docs, 2, 100),
     Site("wagtail", "PyPI: a content management system, logged in", wagtail, 3, 120),
-    Site("tabler", "npm: a template of dashboards", tabler, 3, 60, robots=False),
+    Site("tabler", "npm: a template of dashboards", tabler, 3, 40, robots=False),
     Site("node-red", "npm: an editor of flows, a single page", node_red, 3, 80),
     Site("fossil", "Debian: version control with a web interface, logged in", fossil, 3, 80),
     Site("jupyterlab", "PyPI: a workbench for notebooks, a single page, logged in", jupyterlab, 3, 60),
