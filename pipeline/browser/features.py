@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from functools import lru_cache
 
 from index.graph import Observation
 from index.graph.tokens import untokened
@@ -26,6 +27,7 @@ def masked(text: str) -> str:
     return _NUMBER.sub("#", text)
 
 
+@lru_cache(maxsize=16_384)  # most texts of a page are shown by the next one too
 def text_feature(role: str, text: str) -> str:
     """The name of a text, numbers masked."""
     return short_hash("t", role, masked(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from index.graph import Action, BlockedRequest, Box, Segment, UrlPolicy, node_id, normalize_url
@@ -12,6 +13,9 @@ from pipeline.browser.foreign import FrameScope
 from waygraph.settings import BrowserSettings, ExploreSettings
 
 MAX_SEGMENTS = 1_000
+#: Looks at the pages of one site have most elements in common: what was made of so many of them is shared. Not boxes
+#: and what has them: whatever opens moves all that is below it.
+_SHARED = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +195,7 @@ def _places(seen: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple
     rather than in the page saves most of a look: scripts of a new document are not compiled yet.
     """
     paths: list[str] = []
-    keys: list[str] = []  # what `index.graph.element_hash` hashes
+    keys: list[str] = []
     prefixes = ["".join(f"{step} ||| " for step in frame) for frame in frames]
     hashes: set[str] = set()
     veiled = set(seen["veiled"])
@@ -199,26 +203,21 @@ def _places(seen: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple
         paths.append(step if parent < 0 else paths[parent] + step)
         keys.append((prefixes[-1 - parent] if parent < 0 else keys[parent]) + step)
         if number not in veiled:
-            hashes.add(hashlib.md5(keys[-1].encode()).hexdigest())
+            hashes.add(_hash(keys[-1]))
     return paths, hashes
+
+
+@lru_cache(maxsize=_SHARED)
+def _hash(key: str) -> str:
+    """What `index.graph.element_hash` gives, for frames and path joined already."""
+    return hashlib.md5(key.encode()).hexdigest()
 
 
 def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
     kind, value, role, name, place, frame, css, target, tag, disabled, submits, download, nth, *more = entry
     method, handler, icon, covered, *box = more
-    action = Action(
-        kind=kind,
-        frame=frames[frame],
-        role=role,
-        name=name,
-        nth=nth,
-        xpath=paths[place],
-        css=css,
-        target=target,
-        value=value,
-    )
     return Candidate(
-        action,
+        _action(kind, value, role, name, paths[place], frames[frame], css, target, nth),
         tag=tag,
         disabled=disabled,
         submits=submits,
@@ -228,4 +227,12 @@ def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tupl
         handler=handler,
         icon=icon,
         covered=covered,
+    )
+
+
+@lru_cache(maxsize=_SHARED)
+def _action(kind: Any, value: str, role: str, name: str, xpath: str, *more: Any) -> Action:  # noqa: ANN401
+    frame, css, target, nth = more
+    return Action(
+        kind=kind, frame=frame, role=role, name=name, nth=nth, xpath=xpath, css=css, target=target, value=value
     )

@@ -29,9 +29,7 @@ def content_key(seen: Snapshot) -> str | None:
     """A name for everything that a look shows but its URL and its links; nothing when it was too long to be read."""
     if len(seen.segments) >= MAX_SEGMENTS or not seen.segments:
         return None
-    digest = hashlib.md5()
-    for element in seen.structure:
-        digest.update(element.encode())
+    digest = hashlib.md5("".join(seen.structure).encode())
     texts = [seen.title, *(part for s in seen.segments for part in (s.role, s.text))]
     names = [part for c in seen.candidates for part in (c.action.kind, c.action.role, c.action.name)]
     digest.update("\0".join((*texts, "\1", *names)).encode(errors="replace"))

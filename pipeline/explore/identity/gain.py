@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from array import array
 from base64 import b85decode, b85encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,12 +37,12 @@ class Sketch:
     """
 
     size: int
-    lowest: tuple[int, ...]
+    lowest: array[int]
 
     @classmethod
     def of(cls, seen: Snapshot) -> Sketch:
         """Sketch of the sorted structure of a look."""
-        return cls(len(seen.structure), tuple(int(element[:8], 16) for element in seen.structure[:_SKETCH_SIZE]))
+        return cls(len(seen.structure), array("L", (int(element[:8], 16) for element in seen.structure[:_SKETCH_SIZE])))
 
     def is_like(self, other: Sketch) -> bool:
         """Whether two structures are of one kind: half of all elements are shared, or one contains the other."""
@@ -132,7 +133,7 @@ class Group:
         """Inverse of `to_json`."""
         packed = {
             "vocabulary": set(unpack(document["vocabulary"])),
-            "clusters": [Sketch(size, tuple(unpack(lowest))) for size, lowest in document["clusters"]],
+            "clusters": [Sketch(size, array("L", unpack(lowest))) for size, lowest in document["clusters"]],
             "kinds": dict(document["kinds"]),
         }
         return cls(**{**document, **packed})
