@@ -3,7 +3,7 @@
 Explores pages of about 1,200 elements and 220 KB of script (`bench.pages`, served by a process of its own) with full
 capture, guard and egress proxy on, and plays the recorded browser work back as a bare script in the same run:
 
-    python -m bench.explore [--runs 3] [--workers 4] [--settle-runs 500] [--save]
+    python -m bench.explore [--runs 3] [--workers 4] [--settle-runs 500] [--only clicks|links|known] [--save]
 """
 
 from __future__ import annotations
@@ -266,12 +266,15 @@ KINDS = (
 )
 
 
-async def bench(runs: int, workers: int, settle_runs: int) -> dict[str, Any]:
+async def bench(runs: int, workers: int, settle_runs: int, only: str = "") -> dict[str, Any]:
+    """The whole result; of one kind of work alone when `only` names the pages that it is done on."""
     settings = Settings(explore={"workers": workers, "depth": 1})
     document: dict[str, Any] = {}
     with served() as url:
         kinds: dict[str, dict[str, Any]] = {}
         for what, path, count, target in KINDS:
+            if not path.startswith(only):
+                continue
             measured = [await explored(what, url + path, settings, count) for _ in range(runs)]
             ours = [run for run, _, _ in measured]
             kinds[what] = {
@@ -292,6 +295,8 @@ async def bench(runs: int, workers: int, settle_runs: int) -> dict[str, Any]:
                 }
             print(rows(what, kinds[what]), flush=True)
         document["kinds"] = kinds
+        if only:
+            return document
         document["restore_share_of_browser_cpu"] = round(await restore_share(f"{url}clicks/{CLICKS}", settings), 3)
         document["look_ms"] = round(await look_ms(settings, url), 1)
         document["settling"] = asdict(await settling(url, settings, settle_runs, 2 * workers))
@@ -329,6 +334,8 @@ def table(document: dict[str, Any]) -> str:
         + ", ".join(f"{what} {kind['target_per_s']:g}/s" for what, kind in document["kinds"].items())
         + "; share of the quiet script 0.85"
     ]
+    if "settling" not in document:
+        return "\n".join(lines)
     settle = document["settling"]
     lines += [
         f"ways back: {document['restore_share_of_browser_cpu']:.0%} of the browser's CPU time (target 35%)",
@@ -349,11 +356,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=Settings().explore.workers)
     parser.add_argument("--settle-runs", type=int, default=500)
+    parser.add_argument("--only", choices=("clicks", "links", "known"), default="", help="one kind of work, not saved")
     parser.add_argument("--save", action="store_true", help="write the result to bench/results/")
     options = parser.parse_args()
-    document = asyncio.run(bench(options.runs, options.workers, options.settle_runs))
+    document = asyncio.run(bench(options.runs, options.workers, options.settle_runs, options.only))
     print(table(document))
-    if options.save:
+    if options.save and not options.only:
         document |= {
             "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
