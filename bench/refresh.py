@@ -26,7 +26,8 @@ from pipeline.browser.supervise import BrowserPool
 from pipeline.explore import explore_site
 from pipeline.explore.capture import SiteCapture
 from pipeline.explore.refresh import Plan, Recall, Record, choose
-from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from tests.browsers import LOOPBACK_ONLY
+from tests.conftest import MemoryBlobs
 from waygraph.demo_site import DemoSite
 from waygraph.demo_site.local_server import LocalServer, Request, Response
 from waygraph.settings import RefreshSettings, Settings
