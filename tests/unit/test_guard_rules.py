@@ -64,6 +64,13 @@ def test_everything_else_that_is_sent_to_graphql_is_stopped(body):
         ("https://x.example/api/search?q=a", {"text": "shoes"}),
         ("https://es.example/index/_search", {"query": {"match_all": {}}}),
         ("https://a.algolia.example/1/indexes/*/queries", {"requests": []}),
+        (
+            "https://a.algolia.example/1/indexes/*/queries?x-app=1",
+            {"requests": [{"query": "lamp"}], "strategy": "none"},
+        ),
+        ("https://a.algolia.example/1/indexes/items/facets/brand/query", {"params": "q=lamp"}),
+        ("https://x.example/api/search?q=delete", {"text": "how to remove an account"}),
+        ("https://x.example/api/suggest", {"prefix": "sh"}),
         ("https://x.example/rpc", {"jsonrpc": "2.0", "method": "get_items", "id": 1}),
         (
             "https://x.example/rpc",
@@ -97,10 +104,57 @@ def test_reads_by_post_that_are_known_by_their_address_or_body_pass(url, body):
         ("https://login.example/oauth2/token", "grant_type=password&username=a"),
         ("https://x.example/socket.io/?EIO=4&transport=polling&sid=1", '42["buy",1]'),
         ("https://x.example/", ""),
+        ("https://x.example/api/queries", {"name": "New query", "query": "select 1", "data_source_id": 1}),
+        ("https://x.example/api/queries", {"requests": [], "name": "New query"}),
+        ("https://x.example/api/queries", [{"requests": []}]),
+        ("https://x.example/api/v1/forums/1/suggestions", {"title": "Dark mode"}),
+        ("https://x.example/saved/search", {"name": "q"}),
+        ("https://x.example/api/alerts/7/search", {"name": "q"}),
+        ("https://x.example/api/item/delete/search", {}),
+        ("https://x.example/api/delete-item/_query", {}),
+        ("https://x.example/api/search?action=delete", {}),
+        ("https://x.example/graphql/query", {"operationName": "DeleteItem", "variables": {"id": 1}}),
+        ("https://x.example/v1/query", {"extensions": {"persistedQuery": {"sha256Hash": "ab"}}}),
+        ("https://x.example/v1/search", {"extensions": {"persistedQuery": {"sha256Hash": "ab"}}}),
+        ("https://x.example/query", {"doc_id": "123", "variables": {}}),
+        ("http://[/search", ""),
     ],
 )
 def test_what_no_rule_knows_is_stopped(url, body):
     assert not reads(url, body)
+
+
+READING = """get getItems get_items items.list item/list Items:find listAll search_read name_search web_search_read
+    readGroup eth_getBlockByNumber system.listMethods getDeletedItems getAddress fetchHTMLPage count lookup_2 describeTable
+    GET_ITEMS order.search"""
+CHANGING = """mark_read mark_all_as_read markRead delete_list clear_search reset_count list_delete users.delete_query
+    countReset save_query message.mark_as_read bulk_delete.find set_name_search list_add add_to_list setRead
+    findOneAndUpdate getOrCreate find_and_modify READ_AND_CLEAR getaway_book listdelete web_save name_create web eth_call
+    items.get."""
+
+
+@pytest.mark.parametrize("name", READING.split())
+def test_a_remote_method_reads_when_its_first_word_does_and_none_changes_anything(name):
+    call = {"jsonrpc": "2.0", "id": 1, "method": name, "params": {}}
+    assert reads("https://x.example/rpc", call)
+    assert reads("https://x.example/web", {**call, "method": "call", "params": {"method": name}})
+
+
+@pytest.mark.parametrize("name", [*CHANGING.split(), "", "get_удалить"])
+def test_a_reading_word_elsewhere_in_the_name_of_a_method_says_nothing(name):
+    call = {"jsonrpc": "2.0", "id": 1, "method": name, "params": {}}
+    assert not reads("https://x.example/rpc", call)
+    assert not reads("https://x.example/web", {**call, "method": "call", "params": {"method": name}})
+
+
+@pytest.mark.parametrize(
+    ("method", "passes"),
+    [("GetItem", True), ("BatchGetItems", True), ("GetOrCreateItem", False), ("DeleteItem", False), ("Check", False)],
+)
+def test_calls_of_grpc_are_judged_by_the_method_at_the_end_of_their_address(method, passes):
+    headers = {"content-type": "application/grpc-web+proto"}
+    assert reads(f"https://x.example/shop.v1.Items/{method}", "\0", headers) is passes
+    assert not reads(f"https://x.example/shop.v1.Items/{method}", "\0", {"content-type": "text/plain"})
 
 
 def test_only_get_head_and_options_need_no_rule_and_overrides_need_one():

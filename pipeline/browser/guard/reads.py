@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from graphql import GraphQLError, OperationDefinitionNode, parse
 
@@ -84,6 +85,17 @@ def calls_only(sent: Sent, reads: Callable[[str], bool]) -> bool:
         and reads(_called(name, call.get("params")))
         for call in calls
     )
+
+
+def called_by_address(sent: Sent) -> str:
+    """The method that a gRPC call names at the end of its path."""
+    return urlsplit(sent.url).path.rstrip("/").rpartition("/")[2]
+
+
+def has_only(sent: Sent, keys: frozenset[str]) -> bool:
+    """Whether the body is a JSON object with some of these keys and no others."""
+    body = parsed_json(sent.body)
+    return isinstance(body, dict) and len(body) > 0 and body.keys() <= keys
 
 
 def _called(name: str, params: object) -> str:

@@ -24,7 +24,17 @@ import re2
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent, calls_only, only_queries, subscribes
+from pipeline.browser.guard.reads import (
+    MAX_BODY_CHARS,
+    SAFE_METHODS,
+    Sent,
+    called_by_address,
+    calls_only,
+    has_only,
+    only_queries,
+    subscribes,
+)
+from pipeline.browser.guard.verbs import Verbs
 from waygraph.rules_file import read_rules
 
 _MAX_PATTERN_CHARS = 2_000
@@ -61,27 +71,37 @@ class ReadRule(_Model):
     name: str = "a rule of the user"
     method: Literal["POST", "PUT", "PATCH", "DELETE", "SEND"] = "POST"
     url: Pattern = None
+    unless_url: Pattern = None
+    address: Literal["reads"] | None = None
     body: Pattern = None
     unless: Pattern = None
+    keys: frozenset[str] | None = None
     content_type: Pattern = None
     graphql: Literal["query", "subscription"] | None = None
     jsonrpc: Pattern = None
+    calls: Literal["jsonrpc", "address"] | None = None
 
     def matches(self, sent: Sent) -> bool:
         """Whether `sent` is of this kind; a rule without conditions matches nothing."""
-        if self.url is None and self.body is None and self.graphql is None and self.jsonrpc is None:
+        if all(asked is None for asked in (self.url, self.body, self.graphql, self.jsonrpc, self.calls)):
             return False
         text = sent.body if sent.body is not None and len(sent.body) <= MAX_BODY_CHARS else None
         if (self.body is not None or self.unless is not None) and text is None:
             return False
+        verbs = _builtin().verbs
         return (
             _found(self.url, sent.url)
+            and (self.unless_url is None or not self.unless_url.search(sent.url))
+            and (self.address is None or not verbs.change_at(sent.url))
             and _found(self.content_type, sent.content_type)
             and _found(self.body, text)
             and (self.unless is None or not self.unless.search(text))
             and (self.graphql != "query" or only_queries(sent))
             and (self.graphql != "subscription" or subscribes(sent))
+            and (self.keys is None or has_only(sent, self.keys))
             and (self.jsonrpc is None or calls_only(sent, lambda name: bool(self.jsonrpc.search(name))))
+            and (self.calls != "jsonrpc" or calls_only(sent, verbs.only_reads))
+            and (self.calls != "address" or verbs.only_reads(called_by_address(sent)))
         )
 
 
@@ -92,6 +112,7 @@ class _Override(_Model):
 
 
 class _Builtin(_Model):
+    verbs: Verbs
     reads: tuple[ReadRule, ...]
     overrides: tuple[_Override, ...]
     sockets: tuple[ReadRule, ...]
