@@ -1,6 +1,7 @@
 """Which requests by POST and which WebSocket messages only read, by our rules and by the user's."""
 
 import json
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
@@ -125,12 +126,12 @@ def test_what_no_rule_knows_is_stopped(url, body):
 
 
 READING = """get getItems get_items items.list item/list Items:find listAll search_read name_search web_search_read
-    readGroup eth_getBlockByNumber system.listMethods getDeletedItems getAddress fetchHTMLPage count lookup_2 describeTable
-    GET_ITEMS order.search"""
+    readGroup eth_getBlockByNumber system.listMethods getDeletedItems getAddress fetchHTMLPage count lookup_2
+    describeTable GET_ITEMS order.search"""
 CHANGING = """mark_read mark_all_as_read markRead delete_list clear_search reset_count list_delete users.delete_query
     countReset save_query message.mark_as_read bulk_delete.find set_name_search list_add add_to_list setRead
-    findOneAndUpdate getOrCreate find_and_modify READ_AND_CLEAR getaway_book listdelete web_save name_create web eth_call
-    items.get."""
+    findOneAndUpdate getOrCreate find_and_modify READ_AND_CLEAR getaway_book listdelete web_save name_create web
+    eth_call items.get."""
 
 
 @pytest.mark.parametrize("name", READING.split())
@@ -167,6 +168,30 @@ def test_only_get_head_and_options_need_no_rule_and_overrides_need_one():
         assert reads("https://x.example/a?my_method=delete", method=method)
     assert not reads("https://x.example/search", "", headers={"x-http-method-override": "DELETE"})
     assert not reads("https://x.example/graphql?query=mutation%20%7Ba%7D", method="GET")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["mutation{a}", "\n\tmutation { a }", "\r\nmutation M { a }", "# query\nmutation{a}", "\ufeff, mutation{a}",
+     "query A { a } mutation B { b }", "fragment F on T { a } mutation { ...F }", "mutation { a(b: $)"],
+)  # fmt: skip
+@pytest.mark.parametrize("mode", ["guard", "strict"])
+def test_a_graphql_mutation_by_get_is_a_change_however_it_is_written(query, mode):
+    judge = Judge(mode, RULES)
+    for written in (quote(query), quote_plus(query), "".join(f"%{byte:02x}" for byte in query.encode())):
+        for name in ("query", "%71uery", "QUERY"):
+            assert judge.may_change(Sent("GET", f"https://x.example/graphql?v=1&{name}={written}#a", {}, None))
+
+
+@pytest.mark.parametrize("query", ["{ a }", "query Q { mutation }", "mutation rates of viruses", "a {mutations}", ""])
+def test_a_query_by_get_that_is_none_may_speak_of_mutations(query):
+    assert reads(f"https://x.example/search?query={quote_plus(query)}", method="GET")
+
+
+def test_a_method_override_is_found_however_it_is_encoded():
+    for query in ("_method=delete", "%5Fmethod=%44ELETE", "a=1&_method=Put"):
+        assert not reads(f"https://x.example/a?{query}", method="GET")
+    assert reads("https://x.example/a?q=_method%3Ddelete", method="GET")
 
 
 def test_strict_lets_nothing_but_safe_methods_pass():

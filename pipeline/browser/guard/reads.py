@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from graphql import GraphQLError, OperationDefinitionNode, parse
 
@@ -17,6 +18,8 @@ MAX_BODY_CHARS = 256 * 1024
 
 _MAX_TOKENS = 20_000
 _MAX_OPERATIONS = 100
+#: What a mutation begins like, in a document that a laxer server may take.
+_MUTATION = re.compile(r"\bmutation\b[^{]*\{")
 _GRAPHQL_KEYS = frozenset({"query", "variables", "operationName", "extensions"})
 
 
@@ -63,6 +66,22 @@ def only_queries(sent: Sent) -> bool:
     return 0 < len(operations) <= _MAX_OPERATIONS and all(
         isinstance(one, dict) and one.keys() <= _GRAPHQL_KEYS and _executes(one) == "query" for one in operations
     )
+
+
+def may_mutate(document: str) -> bool:
+    """Whether a GraphQL document of an address holds a mutation, or speaks of one and cannot be read."""
+    if "mutation" not in document:
+        return False
+    kinds = _kinds(document)
+    return "mutation" in kinds if kinds is not None else bool(_MUTATION.search(document))
+
+
+def parameters_of(url: str) -> list[tuple[str, str]]:
+    """Names and values of an address's query, decoded."""
+    try:
+        return parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    except ValueError:
+        return []
 
 
 def subscribes(sent: Sent) -> bool:
@@ -115,16 +134,22 @@ def _executes(request: Mapping[str, Any]) -> str:
 
 
 def _operation(document: str, name: str | None) -> str:
+    """Kind of the operation of this name, or of all there are; empty when there is none, or it cannot be told."""
+    kinds = _kinds(document, name) or set()
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
+def _kinds(document: str, name: str | None = None) -> set[str] | None:
+    """Kinds of the operations (of this name) in a document; nothing when it cannot be read."""
     if len(document) > MAX_BODY_CHARS:
-        return ""
+        return None
     try:
         parsed = parse(document, no_location=True, max_tokens=_MAX_TOKENS)
     except (GraphQLError, RecursionError):
-        return ""
-    kinds = {
+        return None
+    return {
         definition.operation.value
         for definition in parsed.definitions
         if isinstance(definition, OperationDefinitionNode)
         and (not name or (definition.name and definition.name.value == name))
     }
-    return kinds.pop() if len(kinds) == 1 else ""

@@ -13,7 +13,7 @@ Expressions are RE2: their time grows with the text alone, whatever is written i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -31,7 +31,9 @@ from pipeline.browser.guard.reads import (
     called_by_address,
     calls_only,
     has_only,
+    may_mutate,
     only_queries,
+    parameters_of,
     subscribes,
 )
 from pipeline.browser.guard.verbs import Verbs
@@ -108,7 +110,16 @@ class ReadRule(_Model):
 class _Override(_Model):
     name: str
     header: Pattern = None
-    url: Pattern = None
+    parameter: Pattern = None
+    graphql: Literal["mutation"] | None = None
+
+    def matches(self, parameters: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> bool:
+        """Whether one of the decoded `parameters` of an address, or of the headers, is of this kind."""
+        if self.graphql is not None:
+            return any(name.lower() == "query" and may_mutate(value) for name, value in parameters)
+        if self.parameter is not None:
+            return any(self.parameter.search(f"{name}={value}") for name, value in parameters)
+        return any(self.header.search(f"{name}: {value}") for name, value in headers.items() if name.startswith("x-"))
 
 
 class _Builtin(_Model):
@@ -185,14 +196,8 @@ class GuardRules:
         return next((rule.name for rule in self._sockets if rule.matches(sent)), None)
 
     def _override(self, url: str, headers: Mapping[str, str]) -> bool:
-        for rule in self._overrides:
-            if rule.url is not None and rule.url.search(url):
-                return True
-            if rule.header is not None and any(
-                rule.header.search(f"{name}: {value}") for name, value in headers.items() if name.startswith("x-")
-            ):
-                return True
-        return False
+        parameters = parameters_of(url)
+        return any(rule.matches(parameters, headers) for rule in self._overrides)
 
 
 def _found(pattern: Any, text: str | None) -> bool:  # noqa: ANN401 - re2 ships no types
