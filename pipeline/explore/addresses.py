@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -53,8 +54,25 @@ def _in_path(path: str, query: str, known: Lexicon) -> str | None:
             return " ".join(piece)
         if identified and piece in known.beside:
             return " ".join(piece)
+        if not is_text and piece in known.whole:
+            return " ".join(piece)
+        if not is_text and piece in known.behind and _follows_an_item(pieces[:index], said[:index], query, known):
+            return " ".join(piece)
+        if piece in known.beside and index > 1 and said[index - 2] in known.named_items and not is_text:
+            return " ".join(piece)
+    if is_text and not _names_an_item(query) and not any(map(_IDENTIFIER.fullmatch, pieces)):
+        return None
     pairs = (first + second for first, second in pairwise(said))
     return next((" ".join(pair) for pair in pairs if pair in known.pairs), None)
+
+
+def _follows_an_item(pieces: Sequence[str], said: Sequence[Words], query: str, known: Lexicon) -> bool:
+    """Whether what comes before in a path is an item: `/messages/5`, `/job/nightly`, but not `/2024/05`."""
+    if not pieces:
+        return False
+    if _names_an_item(query) or (len(said) > 1 and said[-2] in known.named_items):
+        return True
+    return _IDENTIFIER.fullmatch(pieces[-1]) is not None and not all(piece.isdigit() for piece in pieces[:-1])
 
 
 def _in_query(query: str, known: Lexicon) -> str | None:

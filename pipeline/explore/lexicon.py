@@ -18,8 +18,10 @@ Words = tuple[str, ...]
 At = Literal["anywhere", "start", "buttons"]
 
 _FIRST_WORDS = 6
-#: A question has at least so many words; "Delete?" is a button that asks to be pressed.
+#: A question has at least so many words; "Delete?" and "Log out?" ask to be pressed. Links whose names have no spaces
+#: ask with at least so many letters.
 _QUESTION_WORDS = 4
+_QUESTION_LETTERS = 8
 _LONGEST_ACT = 3
 _UNSPACED = frozenset({"ja", "zh", "ko", "th"})
 REMEMBERED = 65_536
@@ -61,7 +63,10 @@ class Lexicon:
     article_paths: frozenset[Words]
     words_at_most: int
     acts: frozenset[Words]
+    whole: frozenset[Words]
     beside: frozenset[Words]
+    behind: frozenset[Words]
+    named_items: frozenset[Words]
     pairs: frozenset[Words]
     verbs_in: frozenset[Words]
     routes_in: frozenset[Words]
@@ -112,7 +117,7 @@ def hazard_in_name(name: str, *, shows: bool, leads_to: str = "") -> Found | Non
     leads_to : the other page that a link leads to; empty for everything else. Its names may be those of articles.
     """
     said = words(name)
-    if fold(name).rstrip().endswith("?") and (shows or len(said) >= _QUESTION_WORDS):
+    if _asks(fold(name), said, shows=shows):
         return None
     known = lexicon()
     for phrase in known.harmless:
@@ -165,6 +170,18 @@ def changing_method(method: str) -> bool:
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
+
+
+def _asks(name: str, said: Words, *, shows: bool) -> bool:
+    """Whether a name is a question, such as a heading of answers: "How do I delete my account?"."""
+    if not name.rstrip().endswith("?"):
+        return False
+    return len(said) >= _QUESTION_WORDS or (shows and not _is_spaced(name) and len("".join(said)) >= _QUESTION_LETTERS)
+
+
+def _is_spaced(name: str) -> bool:
+    """Whether a name is written in letters whose words have spaces between them; Thai and what comes later has not."""
+    return not any(letter >= "\u0e00" and letter.isalpha() for letter in name)
 
 
 def _acts_said(said: Words, known: Lexicon, *, shows: bool, is_link: bool) -> Iterator[tuple[_Entry, str]]:
@@ -265,7 +282,10 @@ def lexicon() -> Lexicon:
         article_paths=_set(articles["paths"]),
         words_at_most=articles["words_at_most"],
         acts=_set(addresses["acts"]),
+        whole=_set(addresses["whole"]),
         beside=_set(addresses["beside_identifier"]),
+        behind=_set(addresses["behind_identifier"]),
+        named_items=_set(addresses["named_items"]),
         pairs=_set(addresses["pairs"]),
         verbs_in=_set(addresses["verbs_in"]),
         routes_in=_set(addresses["routes_in"]),
@@ -278,7 +298,7 @@ def lexicon() -> Lexicon:
 
 
 def _set(lines: Iterable[str]) -> frozenset[Words]:
-    return frozenset(map(words, lines))
+    return frozenset(map(words, _alternatives(lines)))
 
 
 def _alternatives(lines: Iterable[str]) -> Iterator[str]:

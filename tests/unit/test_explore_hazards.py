@@ -56,6 +56,17 @@ def test_buttons_that_show_are_pressed(name):
     assert refusal(name, "button") is None
 
 
+@pytest.mark.parametrize("name", ["Log out?", "Sign out now?", "Unsubscribe?", "Abmelden?", "退出登录?"])
+def test_a_link_that_only_puts_a_question_mark_behind_an_act_is_no_question(name):
+    assert refusal(name, "link", "http://x/session/end-me") is not None
+    assert refusal(name, "button") is not None
+
+
+@pytest.mark.parametrize("name", ["How do I log out?", "Wie lösche ich mein Konto?", "退会した後はどうなりますか?"])
+def test_questions_of_links_are_followed(name):
+    assert refusal(name, "link", "http://x/session/end-me") is None
+
+
 @pytest.mark.parametrize(
     "name", ["Delete", "Delete a customer", "Cancel subscription", "Send", "Log out of all devices"]
 )
