@@ -18,6 +18,7 @@ from transformers import AutoTokenizer, ColModernVBertForRetrieval, ColModernVBe
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 
 from pipeline.encode.devices import compute_device, compute_dtype
+from pipeline.encode.loading import misfits
 from pipeline.encode.minilm import REPLACE
 from pipeline.encode.quiet import no_progress_bar
 from pipeline.encode.seeing import digest_of, find_model
@@ -74,7 +75,7 @@ class ColModernVBert:
             processor = _processor(folder)
         except Exception as error:  # transformers raises nothing narrower
             raise WeightsMissing(f"{folder} cannot be read: {error}", hint=REPLACE) from error
-        if wrong := {kind: sorted(map(str, keys)) for kind, keys in report.items() if keys}:
+        if wrong := misfits(report):
             raise WeightsMissing(f"{folder} does not fit its own config.json: {wrong}.", hint=REPLACE)
         model.requires_grad_(requires_grad=False).to(device).train(mode=False)
         return cls(model, processor, revision=digest_of(folder))

@@ -132,6 +132,7 @@ def _read_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
 def _read_any_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
     from transformers import AutoConfig, AutoModel  # noqa: PLC0415 - takes seconds, and the published model needs it not
 
+    from pipeline.encode.loading import misfits  # noqa: PLC0415 - as above
     from pipeline.encode.quiet import no_progress_bar  # noqa: PLC0415 - as above
 
     config = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -145,7 +146,7 @@ def _read_any_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
             output_loading_info=True,
         )
     # transformers fills what the file lacks with random numbers and goes on: vectors would be noise.
-    if wrong := {kind: sorted(map(str, keys)) for kind, keys in report.items() if keys}:
+    if wrong := misfits(report):
         raise WeightsMissing(f"The tensors are not those of config.json: {wrong}.")
     model.train(mode=False).to(dtype=dtype)
 

@@ -7,9 +7,7 @@ a checkpoint lacks get random numbers.
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from pipeline.encode.devices import compute_device, compute_dtype
+from pipeline.encode.loading import misfits, reports_of_loading
 from pipeline.encode.minilm import REPLACE
 from pipeline.encode.quiet import no_progress_bar
 from pipeline.encode.registry import public_name
@@ -29,8 +28,6 @@ WHERE = "Name a folder or a repository of a multi-vector model: --encoder st:NAM
 INSTALL = "Run: pip install 'waygraph[visual]'"
 #: Architectures whose prompts sentence-transformers does not apply, and who runs them instead.
 _RUN_ELSEWHERE = {"ColModernVBertForRetrieval": "colmodernvbert"}
-#: What transformers says in its report about tensors that were made up or left over.
-_COMPLAINTS = ("MISSING", "UNEXPECTED", "MISMATCH", "newly initialized")
 
 
 class SentenceTransformersModel:
@@ -69,9 +66,8 @@ class SentenceTransformersModel:
         folder = find_model(name, hint=WHERE)
         _refuse_headless(folder)
         device = compute_device(settings)
-        complaints: list[str] = []
         try:
-            with no_progress_bar(), _reported(complaints):
+            with no_progress_bar(), reports_of_loading() as reports:
                 model = MultiVectorEncoder(
                     str(folder),
                     device=str(device),
@@ -81,8 +77,10 @@ class SentenceTransformersModel:
                 )
         except Exception as error:  # two libraries, which raise nothing narrower
             raise WeightsMissing(f"{folder} cannot be read: {error}", hint=REPLACE) from error
-        if complaints:
-            raise WeightsMissing(f"{folder} does not fit its own configuration: {complaints[0]}", hint=REPLACE)
+        if not reports:
+            raise WeightsMissing(f"{folder} holds no model that transformers loads.", hint=WHERE)
+        if wrong := [found for report in reports if (found := misfits(report))]:
+            raise WeightsMissing(f"{folder} does not fit its own configuration: {wrong[0]}.", hint=REPLACE)
         model.requires_grad_(requires_grad=False)
         return cls(model, name=public_name(f"st:{name}"), revision=digest_of(folder))
 
@@ -141,22 +139,3 @@ def _refuse_headless(folder: Path) -> None:
             )
     if not any(name.endswith("ForRetrieval") or name == "HF_ColBERT" for name in architectures):
         raise InvalidInput(f"{folder} is no multi-vector model: its architecture is {architectures}.", hint=WHERE)
-
-
-@contextmanager
-def _reported(complaints: list[str]) -> Iterator[None]:
-    """Collect what transformers says about tensors that did not fit; it says it in its log alone."""
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            message = record.getMessage()
-            if any(word in message for word in _COMPLAINTS):
-                complaints.append(" ".join(message.split()))
-
-    logger = logging.getLogger("transformers")
-    handler = Collect(logging.WARNING)
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

@@ -192,6 +192,20 @@ def test_a_damaged_model_is_refused(folders, kind, damage, tmp_path):
     assert caught.value.hint
 
 
+def test_made_up_tensors_are_found_without_the_log(folders, tmp_path):
+    from transformers.utils import logging as transformers_logging
+
+    copied = Path(shutil.copytree(folders["st"], tmp_path / "copy"))
+    change_tensors_of(copied, lambda t: [t.pop(key) for key in list(t) if "embedding_proj" in key])
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()  # what TRANSFORMERS_VERBOSITY=error does
+    try:
+        with pytest.raises(WeightsMissing, match=r"missing_keys.*embedding_proj"):
+            create_encoder(settings_for("st", copied))
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+
+
 def test_a_model_of_single_vectors_is_refused(tmp_path):
     write_json(tmp_path / "config.json", {"architectures": ["BertModel"], "model_type": "bert"})
     with pytest.raises(InvalidInput, match="no multi-vector model"):
