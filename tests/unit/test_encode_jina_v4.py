@@ -296,6 +296,7 @@ def test_the_pixel_budget_of_the_checkpoint_is_used_and_nothing_else(copied, blo
 
 # Damaged checkpoints
 
+ADAPTER_CONFIG, PREPROCESSOR = "adapters/adapter_config.json", "preprocessor_config.json"
 SHARD, OTHER = "model-00002-of-00002.safetensors", "model-00001-of-00002.safetensors"
 
 
@@ -344,6 +345,30 @@ DAMAGES = {
     ),
     "no rank": (lambda f: change_json(f / "adapters/adapter_config.json", without("r")), "no 'r'"),
     "other rank": (lambda f: change_json(f / "adapters/adapter_config.json", lambda c: c.update(r=8)), "not rank 8"),
+    "rank 0": (lambda f: change_json(f / ADAPTER_CONFIG, lambda c: c.update(r=0)), "'r' of 0"),
+    "scale as text": (lambda f: change_json(f / ADAPTER_CONFIG, lambda c: c.update(lora_alpha="32")), "'lora_alpha'"),
+    "budget as text": (lambda f: change_json(f / PREPROCESSOR, lambda c: c.update(max_pixels="602112")), "budget"),
+    "size no object": (lambda f: change_json(f / PREPROCESSOR, lambda c: c.update(size=[1])), "'size'"),
+    "mean as text": (lambda f: change_json(f / PREPROCESSOR, lambda c: c.update(image_mean=["a"] * 3)), "normalises"),
+    "patch as text": (lambda f: change_json(f / PREPROCESSOR, lambda c: c.update(patch_size="14")), "'patch_size'"),
+    "factor as text": (lambda f: change_json(f / PREPROCESSOR, lambda c: c.update(rescale_factor="x")), "rescale"),
+    "not normalised": (lambda f: change_json(f / PREPROCESSOR, lambda c: c.update(do_normalize=False)), "do_normalize"),
+    "empty index": (
+        lambda f: change_json(f / "model.safetensors.index.json", lambda c: c.update(weight_map=[])),
+        "names no files",
+    ),
+    "dimension as text": (
+        lambda f: change_json(f / "config.json", lambda c: c.update(multi_vector_projector_dim="16")),
+        "'multi_vector_projector_dim'",
+    ),
+    "layers as text": (
+        lambda f: change_json(f / "config.json", lambda c: c.update(num_hidden_layers="3")),
+        "config.json",
+    ),
+    "rotary no object": (
+        lambda f: change_json(f / "config.json", lambda c: c.update(rope_scaling="mrope")),
+        "config.json",
+    ),
     "no retrieval task": (
         lambda f: change_tensors(f / ADAPTER, lambda t: [t.pop(k) for k in list(t) if ".retrieval." in k]),
         "not 'retrieval'",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -41,7 +42,6 @@ _VISION_KEYS = (
     "spatial_merge_size", "temporal_patch_size", "window_size", "fullatt_block_indexes",
 )  # fmt: skip
 _TOKEN_KEYS = ("image_token_id", "vision_start_token_id", "vision_end_token_id")
-_PIXEL_KEYS = ("patch_size", "temporal_patch_size", "merge_size", "image_mean", "image_std")
 _PLAIN_LORA = {"use_dora": False, "use_rslora": False, "fan_in_fan_out": False, "bias": "none"}
 
 
@@ -125,7 +125,12 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     files += [folder / "adapters" / "adapter_config.json", folder / ADAPTER, *shards]
     if absent := [str(file.relative_to(folder)) for file in files if not file.is_file()]:
         raise damaged(folder, f"{', '.join(absent)} is missing")
-    config: Any = _model_config(raw, folder)
+    try:
+        config: Any = _model_config(raw, folder)
+    except WeightsMissing:
+        raise
+    except Exception as error:  # transformers refuses values of other types by errors of several kinds
+        raise damaged(folder, f"config.json describes no such model: {error}") from error
     pixels = _pixel_rules(_read_json(folder / "preprocessor_config.json"), folder)
     vision = config.vision_config
     if (pixels.patch, pixels.frames, pixels.merge) != (
@@ -134,12 +139,14 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         vision.spatial_merge_size,
     ):
         raise damaged(folder, "config.json and preprocessor_config.json disagree about patches")
-    rank = _needed(adapter, "r", "adapters/adapter_config.json", folder)
+    rank = _count(adapter, "r", "adapters/adapter_config.json", folder)
     alpha = _needed(adapter, "lora_alpha", "adapters/adapter_config.json", folder)
+    if not _is_number(alpha):
+        raise damaged(folder, f"adapters/adapter_config.json has a 'lora_alpha' of {alpha!r}, which is no number")
     return Checkpoint(
         folder=folder,
         config=config,
-        dim=_needed(raw, "multi_vector_projector_dim", "config.json", folder),
+        dim=_count(raw, "multi_vector_projector_dim", "config.json", folder),
         pixels=pixels,
         shards=shards,
         rank=rank,
@@ -193,17 +200,27 @@ def _first(nested: Mapping[str, Any], raw: Mapping[str, Any], keys: Sequence[str
 def _pixel_rules(raw: Mapping[str, Any], folder: Path) -> PixelRules:
     name = "preprocessor_config.json"
     size = raw.get("size") or {}
+    if not isinstance(size, Mapping):
+        raise damaged(folder, f"{name} has a 'size' of {size!r}, which is no object")
     low = raw.get("min_pixels", size.get("shortest_edge", size.get("min_pixels")))
     high = raw.get("max_pixels", size.get("longest_edge", size.get("max_pixels")))
-    if not low or not high or low > high:
+    if not low or not high:
         raise damaged(folder, f"{name} has no pixel budget (min_pixels {low}, max_pixels {high})")
-    patch, frames, merge, mean, std = (_needed(raw, key, name, folder) for key in _PIXEL_KEYS)
-    if len(mean) != 3 or len(std) != 3 or 0 in std:
+    if not (_is_count(low) and _is_count(high) and low <= high):
+        raise damaged(folder, f"{name} has an impossible pixel budget (min_pixels {low!r}, max_pixels {high!r})")
+    patch, frames, merge = (
+        _count(raw, key, name, folder) for key in ("patch_size", "temporal_patch_size", "merge_size")
+    )
+    mean, std = (_needed(raw, key, name, folder) for key in ("image_mean", "image_std"))
+    if not (_are_three_numbers(mean) and _are_three_numbers(std)) or 0 in std:
         raise damaged(folder, f"{name} normalises by {mean}, {std}, not by three numbers each")
     if raw.get("resample", 3) != 3:
         raise damaged(folder, f"{name} asks for resampling {raw['resample']}, not for bicubic (3)")
-    if abs(raw.get("rescale_factor", 1 / 255) - 1 / 255) > 1e-9:
-        raise damaged(folder, f"{name} asks for a rescale factor of {raw['rescale_factor']}, not 1/255")
+    factor = raw.get("rescale_factor", 1 / 255)
+    if not _is_number(factor) or abs(factor - 1 / 255) > 1e-9:
+        raise damaged(folder, f"{name} asks for a rescale factor of {factor!r}, not 1/255")
+    if off := [key for key in ("do_resize", "do_rescale", "do_normalize") if not raw.get(key, True)]:
+        raise damaged(folder, f"{name} switches {', '.join(off)} off, which this model was not trained without")
     return PixelRules(low, high, patch, frames, merge, tuple(mean), tuple(std))
 
 
@@ -220,6 +237,8 @@ def _shards(folder: Path) -> tuple[Path, ...]:
     if not index.exists():
         return (folder / "model.safetensors",)
     mapped = _needed(_read_json(index), "weight_map", index.name, folder)
+    if not isinstance(mapped, Mapping) or not mapped or not all(isinstance(name, str) for name in mapped.values()):
+        raise damaged(folder, f"{index.name} has a 'weight_map' that names no files")
     return tuple(folder / name for name in sorted(set(mapped.values())))
 
 
@@ -227,6 +246,25 @@ def _needed(source: Mapping[str, Any], key: str, name: str, folder: Path) -> Any
     if source.get(key) is None:
         raise damaged(folder, f"{name} has no '{key}'")
     return source[key]
+
+
+def _count(source: Mapping[str, Any], key: str, name: str, folder: Path) -> int:
+    value = _needed(source, key, name, folder)
+    if not _is_count(value):
+        raise damaged(folder, f"{name} has a '{key}' of {value!r}, which is no number above 0")
+    return int(value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _are_three_numbers(values: object) -> bool:
+    return isinstance(values, list) and len(values) == 3 and all(map(_is_number, values))
 
 
 def _read_json(file: Path) -> dict[str, Any]:
