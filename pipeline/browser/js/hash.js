@@ -8,15 +8,17 @@ const newHash = () => {
     feed: (text) => {
       const bytes = utf8.encode(text);
       const words = new Uint32Array(bytes.buffer, 0, bytes.length >> 2);
+      // In variables of its own: those of an outer function are boxed numbers, made anew with every step.
+      let [x, y] = [a, b];
       for (let i = 0; i < words.length; i++) {
         const word = words[i];
-        a = Math.imul((a ^ word) + (a >>> 13), 0x01000193);
-        b = Math.imul((b ^ word) + (b >>> 15), 0x85ebca6b);
+        x = Math.imul((x ^ word) + (x >>> 13), 0x01000193);
+        y = Math.imul((y ^ word) + (y >>> 15), 0x85ebca6b);
       }
       let rest = bytes.length;
       for (let i = words.length * 4; i < bytes.length; i++) rest = (rest << 8) ^ bytes[i];
-      a = Math.imul((a ^ rest) + (a >>> 13), 0x01000193);
-      b = Math.imul((b ^ rest) + (b >>> 15), 0x85ebca6b);
+      a = Math.imul((x ^ rest) + (x >>> 13), 0x01000193);
+      b = Math.imul((y ^ rest) + (y >>> 15), 0x85ebca6b);
     },
     hex: () => (a >>> 0).toString(16).padStart(8, "0") + (b >>> 0).toString(16).padStart(8, "0"),
   };

@@ -29,6 +29,7 @@ const standsForControl = (element) => {
   return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
 };
 
+const FULLY = { opacityProperty: true, visibilityProperty: true };
 const NOTHING = new Set();
 const DISABLEABLE = new Set(["button", "input", "select", "textarea", "option", "fieldset"]);
 const NO_HANDLERS = new Map();
@@ -42,7 +43,7 @@ const submission = (button, handlers) => {
 // Where an absolutely positioned element is cut off: by its containing block, not by every ancestor.
 const absoluteClip = (where) => {
   for (let above = where; above.style; above = above.up) {
-    if (above.position !== "static" || above.style.transform !== "none") return above.clip;
+    if (above.style.position !== "static" || above.style.transform !== "none") return above.clip;
   }
   return where.world.view;
 };
@@ -153,7 +154,7 @@ const createLook = (options, alone = null) => {
   };
 
   // Adds what can be done with an element; says whether its descendants are part of something that is clicked as a whole.
-  const act = (node, element, tag, role, style, where, below) => {
+  const act = (node, element, tag, role, where, below) => {
     const { rect, place: number } = below;
     const { handlers } = where.world;
     if (alone && node !== shown) return false;
@@ -183,7 +184,7 @@ const createLook = (options, alone = null) => {
       return where.inside;
     }
     if (where.inside || tag === "body" || tag === "html" || tag === "iframe") return where.inside;
-    const pointed = style.cursor === "pointer" && !where.pointer;
+    const pointed = below.pointer && !where.pointer;
     let clicked = false;
     if (tag === "label" && element.control) {
       if (!standsForControl(element)) return true;
@@ -200,25 +201,32 @@ const createLook = (options, alone = null) => {
   // Describe one element; returns what its children need to know of it, nothing when there is no need to look at them.
   const enter = (node, element, tag, step, where) => {
     if (NEVER.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return null;
+    // Asking a style for one property costs as much as asking for a box: what most elements need not be asked for is not.
     const style = styleOf(node);
-    const { display } = style;
-    if (display === "none") return null;
-    const boxless = display === "contents";
-    if (!boxless && (!element.checkVisibility() || style.opacity === "0")) return null;
+    const isVisible = element.checkVisibility(FULLY);
+    let boxless = false;
+    if (!isVisible) {
+      const { display } = style;
+      if (display === "none") return null;
+      boxless = display === "contents";
+      if (!boxless && (!element.checkVisibility() || style.opacity === "0")) return null;
+    }
     const { world } = where;
-    const { position } = style;
     let { clip } = where;
-    if (position === "fixed") clip = world.view;
-    else if (position === "absolute") clip = absoluteClip(where);
+    if (clip !== world.view) {
+      const { position } = style;
+      if (position === "fixed") clip = world.view;
+      else if (position === "absolute") clip = absoluteClip(where);
+    }
     const rect = element.getBoundingClientRect();
     const { width, height } = rect;
     const inFront = where.inFront || node === world.modal;
     const isExposed =
-      !boxless && width > 0 && height > 0 && style.visibility === "visible" && shares(rect, clip) &&
+      !boxless && width > 0 && height > 0 && (isVisible || style.visibility === "visible") && shares(rect, clip) &&
       (!where.drawing || tag === "a" || alone !== null || hasAny(world.handlers.get(node) || NOTHING, CLICKS)) &&
       inFront;
     const below = {
-      up: where, world, step, place: null, style, position, clip, rect,
+      up: where, world, step, place: null, style, clip, rect,
       inside: where.inside, pointer: where.pointer, spoken: where.spoken, exposed: isExposed, inFront,
       drawing: where.drawing || tag === "svg", // in which only links and what is listened to count
     };
@@ -226,12 +234,12 @@ const createLook = (options, alone = null) => {
       exposed += 1;
       const role = roleOf(node);
       below.place = alone ? -1 : place(where, step);
-      below.inside = act(node, element, tag, role, style, where, below);
-      below.pointer = style.cursor === "pointer";
+      below.pointer = where.inside || style.cursor === "pointer"; // inside of what is clicked as a whole nobody asks
+      below.inside = act(node, element, tag, role, where, below);
       if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);
     }
     if (LEAVES.has(tag) && !FRAME_TAGS.has(tag) && !(tag === "svg" && (alone || world.drawings.has(node)))) return null;
-    if (!boxless) below.clip = clipBelow(element, style, rect, clip);
+    if (!boxless && (element.firstElementChild || shadowOf(node))) below.clip = clipBelow(element, style, rect, clip);
     return below;
   };
 
