@@ -208,7 +208,7 @@ async def _settling(browser: Browser, url: str, settings: Settings, *, runs: int
     for candidate in seen.candidates:
         await page.view.perform(candidate.action)
         began = time.perf_counter()
-        await page.view.settle_digest()
+        await page.view.settle()
         times.append((time.perf_counter() - began) * 1000)
     await page.close()
     missed, left = 0, iter(range(runs))

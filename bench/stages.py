@@ -49,7 +49,7 @@ STAGES: tuple[tuple[str, Any, str], ...] = (
     ("the rest of the level", Explorer, "_expand"),
     ("reach the state again", Worker, "_reach"),
     ("find and gesture", PageView, "perform"),
-    ("settle, digest (after the gesture)", PageView, "settle_digest"),
+    ("settle, digest (after the gesture)", PageView, "settle"),
     ("is it back: settle, digest", worker_module, "is_back"),
     ("is it back: settle, digest", undo_module, "is_back"),
     ("cookies", GuardedPage, "stored"),

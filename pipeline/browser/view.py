@@ -96,19 +96,21 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """A page that has settled, without a look at it.
+    """A page that has settled.
 
     Attributes
     ----------
     digest : hash of everything in the document that a person or a script would find again, see `PageView.digest`.
     capped : the page did not settle within the cap.
-    tabs, stopped : as in `Snapshot`, since the last look or `settle_digest`.
+    tabs, stopped : as in `Snapshot`, since the last look or `settle`.
+    look : what the page looks like, if that was asked for; without a digest.
     """
 
     digest: str
     capped: bool
     tabs: tuple[str, ...]
     stopped: tuple[BlockedRequest, ...]
+    look: Snapshot | None = None
 
 
 class PageView:
@@ -125,6 +127,8 @@ class PageView:
         self._lens = lens
         self._settings = settings
         self._hovering = False
+        self._draws = True
+        """Whether there are canvases in the page, as far as that is known."""
         self._documents = 0
         self._popups: asyncio.Queue[Page] = asyncio.Queue()
         self._dialogs: list[str] = []
@@ -176,6 +180,10 @@ class PageView:
         """
         options = {**self._lens.to_js(hovering=self._hovering), "digest": digest}
         seen = await self._frames.complete(lambda: self._ask_until("observe", options), "observe", options)
+        return self._parse(seen)
+
+    def _parse(self, seen: Mapping[str, Any]) -> Snapshot:
+        self._draws = seen["draws"]
         snapshot = parse_snapshot(seen, self._lens.url_policy)
         self._dialogs.extend(snapshot.dialogs)
         return snapshot
@@ -195,8 +203,12 @@ class PageView:
         return await self._ask_until("digest", None)
 
     async def drawn(self) -> None:
-        """Wait until what is drawn on canvases in view stays the same, as charts do after a second; at most 1.5 s."""
-        await self._ask(f"() => {WAYGRAPH}?.drawn()", None)
+        """Wait until what is drawn on canvases in view stays the same, as charts do after a second; at most 1.5 s.
+
+        A page whose last look found no canvas is not asked.
+        """
+        if self._draws:
+            await self._ask(f"() => {WAYGRAPH}?.drawn()", None)
 
     async def _ask_until(self, question: str, options: Mapping[str, Any] | None) -> str:
         """Ask the in-page script, and whatever document takes the place of one that goes away meanwhile."""
@@ -333,6 +345,7 @@ class PageView:
                 await self.leave(action.target)
             self._hovering = holds(action)
             if found.get("draws"):
+                self._draws = True
                 await self.drawn()  # what a chart answers depends on what it has drawn under the pointer
             if frame is not None and "x" in found:
                 await self._frames.point(frame, found["x"], found["y"])
@@ -349,23 +362,34 @@ class PageView:
         else:
             await self._ask(f"() => {WAYGRAPH}?.changed()", None)
 
-    async def settle_digest(self) -> Quiet:
-        """Wait until the page has settled, then take its digest: one round trip, no pass over what is exposed.
+    async def settle(self, *, unless: str | None = None) -> Quiet:
+        """Wait until the page has settled, then take its digest: one round trip.
 
         Each frame of another origin that belongs to the site costs another one, and is part of the digest.
+
+        Parameters
+        ----------
+        unless : look at the page as well when its digest is another one than this. Without it nothing is looked at.
 
         Raises
         ------
         BrowserFailure
-            When the page does not answer. One that was replaced meanwhile has an empty digest.
+            When the page does not answer. One that was replaced meanwhile has an empty digest, and no look.
         """
         options = self._lens.to_js(hovering=self._hovering)
-        quiet = await self._frames.complete(lambda: self._ask_quiet(options), "quiet", options)
+        asked = options if unless is None else {**options, "unless": unless}
+        quiet = await self._frames.complete(lambda: self._ask_quiet(asked), "quiet", options)
         if not quiet:
             return Quiet("", capped=False, tabs=(), stopped=())
         self._dialogs.extend(quiet["dialogs"])
         stopped = tuple(BlockedRequest(method, url, "form") for method, url in quiet["stopped"] if method != "GET")
-        return Quiet(quiet["digest"], quiet["settled"]["capped"], tuple(quiet["tabs"]), stopped)
+        digest: str = quiet["digest"]
+        look: Snapshot | None = None
+        if "look" in quiet:
+            look = self._parse(quiet["look"])
+        elif unless is not None and digest != unless:
+            look = await self.observe(digest=False)  # with what its frames show
+        return Quiet(digest, quiet["settled"]["capped"], tuple(quiet["tabs"]), stopped, look)
 
     async def _ask_quiet(self, options: Mapping[str, Any]) -> str:
         for waits in range(_MORE_WAITS, -1, -1):

@@ -132,9 +132,11 @@ async def is_back(view: PageView, before: Snapshot) -> str | None:
     Equal digests say that no element, attribute or text differs. When one does that nobody can see (an emptied `style`
     attribute, say), the page is looked at and compared by what is exposed.
     """
-    quiet = await view.settle_digest()
+    quiet = await view.settle(unless=before.digest)
     if quiet.digest == before.digest:
         return quiet.digest
+    if quiet.look is not None:
+        return quiet.digest if looks_like(quiet.look, before) else None
     seen = await view.observe()
     return seen.digest if looks_like(seen, before) else None
 

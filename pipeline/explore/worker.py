@@ -247,7 +247,8 @@ class Worker:
         page.take_stopped()
         requests = page.guard.requests
         performed = await page.view.perform(candidate.action)
-        quiet = await page.view.settle_digest()
+        # What style sheets alone show under the pointer changes nothing in the document.
+        quiet = await page.view.settle(unless="" if holds(candidate.action) else stage.look.digest)
         self._pace.after_action(stage.state.url, requested=page.guard.requests > requests)
         self._counters["explore/activations"] += 1
         self._counters["settle/capped"] += int(quiet.capped)
@@ -265,9 +266,8 @@ class Worker:
             downloads=page.view.downloads,
             other_tabs=quiet.tabs[1:],
         )
-        # What style sheets alone show under the pointer changes nothing in the document.
         same = quiet.digest == before.digest and not holds(candidate.action)
-        seen = before if same else await page.view.observe(digest=False)
+        seen = before if same else quiet.look or await page.view.observe(digest=False)
         if not page.guard.hold and seen.url != before.url:
             await check_answer(page, seen, seen.raw_url, pace=self._pace, counters=self._counters)
         changed = await self._changed_areas(stage, seen)

@@ -65,7 +65,7 @@ def test_a_digest_changes_with_whatever_can_be_found_again_and_comes_back_with_i
 
     async def work(page, _):
         first = (await page.view.observe()).digest
-        assert await page.view.digest() == (await page.view.settle_digest()).digest == first
+        assert await page.view.digest() == (await page.view.settle()).digest == first
         unseen = []
         for what, change in CHANGES.items():
             await page.page.evaluate(change)
@@ -74,6 +74,12 @@ def test_a_digest_changes_with_whatever_can_be_found_again_and_comes_back_with_i
             await page.page.evaluate(UNDO[what])
             if await page.view.digest() != first:
                 unseen.append(f"{what} undone")
+        await page.page.evaluate(CHANGES["text"])
+        seen = await page.view.observe()
+        assert (await page.view.settle(unless=seen.digest)).look is None
+        told = await page.view.settle(unless=first)
+        assert told.look is not None
+        assert (told.digest, told.look.id, told.look.segments) == (seen.digest, seen.id, seen.segments)
         return unseen
 
     assert visit(html, work) == []

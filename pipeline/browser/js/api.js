@@ -19,10 +19,16 @@ writeProperty(window, KEY, {
     digestDocument,
     shadowRoots,
     digest: () => withNatives(digest),
+    // With `unless`: a look as well, when the digest is another one and there are no frames that have to be asked first.
     quiet: async (options) => {
       const settled = await settle(options);
       if (!settled) return "";
-      return withNatives(() => stringify({ settled, digest: digest(), foreign: tellForeign(), ...takeAllActivity() }));
+      return withNatives(() => {
+        const told = { settled, digest: digest(), foreign: tellForeign(), ...takeAllActivity() };
+        const isNew = "unless" in options && told.digest !== options.unless && told.foreign.length === 0;
+        if (isNew) told.look = { settled, ...snapshot({ ...options, digest: false }) };
+        return stringify(told);
+      });
     },
     drawn,
     readHandlers,

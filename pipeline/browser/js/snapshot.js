@@ -54,6 +54,7 @@ const snapshot = (options) => {
     digest: options.digest ? digest() : "",
     storage: storageDigest(),
     password: asksForPassword(),
+    draws: document.querySelector("canvas") !== null,
     foreign: tellForeign((frame) => seen.foreign.get(frame) ?? null),
     banner: bannerOf(seen.candidates, seen.elements),
     ...takeAllActivity(),
