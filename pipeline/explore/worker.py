@@ -20,7 +20,17 @@ from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, S
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
-from pipeline.explore.loads import LOSSES, LOST, VISITS, Loader, Loads, TakeCapture, TurnedAway, check_answer
+from pipeline.explore.loads import (
+    LOADS_PER_CONTEXT,
+    LOSSES,
+    LOST,
+    VISITS,
+    Loader,
+    Loads,
+    TakeCapture,
+    TurnedAway,
+    check_answer,
+)
 from pipeline.explore.pace import Pace
 from pipeline.explore.state import Load, Source
 from pipeline.explore.undo import Attempt, Rates, Undo, is_back
@@ -156,6 +166,8 @@ class Worker:
         self._stage: _Stage | None = None
         self._differs: frozenset[str] = frozenset()
         """In what the page's context is known to differ from the prepared session."""
+        self._asked_for = 0
+        """Documents that were asked for in the page's context, loaded or held back."""
         self._pace = pace
         self._advise = advise
         self.loader = Loader(open_page, session, pace=pace, counters=counters, see=see, advise=advise)
@@ -252,7 +264,9 @@ class Worker:
         self._pace.after_action(stage.state.url, requested=page.guard.requests > requests)
         self._counters["explore/activations"] += 1
         self._counters["settle/capped"] += int(quiet.capped)
-        return _Happened(performed, quiet, page.take_stopped())
+        stopped = page.take_stopped()
+        self._asked_for += len(stopped.held)
+        return _Happened(performed, quiet, stopped)
 
     async def _follow(self, stage: _Stage, candidate: Candidate, happened: _Happened) -> Outcome | None:
         """Where did the action lead? Nothing when its navigation must not be held back."""
@@ -332,6 +346,7 @@ class Worker:
             self._page = await self._open_page()
             self._counters["browser/contexts"] += 1
         self._page.guard.hold = False
+        self._asked_for += 1
         replayed = await replay(self._page.view, way[done:], agrees=self._agrees)
         self._counters["reach/replays"] += 1
         self._counters["reach/steps"] += len(replayed.walked)
@@ -361,6 +376,8 @@ class Worker:
 
     async def _prepare(self) -> None:
         """Bring back the prepared session: what is stored now is what was done before, or what other pages keep."""
+        if self._asked_for >= LOADS_PER_CONTEXT:
+            await self._renew()
         if not self._differs or self._page is None:
             return
         if self._differs <= RESTORABLE:
@@ -374,6 +391,6 @@ class Worker:
     async def _renew(self) -> None:
         """Leave the page that is acted on; the next one starts from the prepared session again."""
         page, self._page, self._stage = self._page, None, None
-        self._differs = frozenset()
+        self._differs, self._asked_for = frozenset(), 0
         if page is not None:
             await page.close()

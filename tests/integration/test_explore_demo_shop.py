@@ -104,10 +104,12 @@ def test_the_whole_graph_does_not_depend_on_the_number_of_workers(shop, workers)
 
 def test_contexts_are_left_after_so_many_loads_and_the_graph_is_the_same(shop, shallow, monkeypatch):
     base = shop.site.url
-    monkeypatch.setattr("pipeline.explore.loads.LOADS_PER_CONTEXT", 2)
+    for module in ("loads", "worker"):
+        monkeypatch.setattr(f"pipeline.explore.{module}.LOADS_PER_CONTEXT", 2)
     often = explore(base, depth=1, workers=1)
     contexts = [capture.report.counters["browser/contexts"] for capture in (shallow, often)]
-    assert contexts[1] >= contexts[0] + often.report.counters["browser/loads"] // 2 - 1
+    loads, reached = (often.report.counters[name] for name in ("browser/loads", "reach/replays"))
+    assert contexts[1] >= contexts[0] + loads // 2 + reached // 2 - 2
     assert canonical(often, base) == canonical(shallow, base)
 
 
