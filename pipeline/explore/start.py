@@ -93,7 +93,7 @@ class Start:
 
     async def open_page(self, browser: Browser, lens: Lens, settings: Settings, pace: Pacing) -> GuardedPage:
         """A fresh page in the prepared session, guarded, that asks for documents when it is its turn."""
-        return await GuardedPage.open(
+        page = await GuardedPage.open(
             browser,
             lens=lens,
             settings=settings.browser,
@@ -108,6 +108,8 @@ class Start:
             access=Access.of(self.url, settings.explore, lambda url: self.scope.refuse_url(url) is None),
             acts=self.acts_on_get,
         )
+        page.guard.on_unguarded = self.walls.add_unguarded
+        return page
 
 
 async def prepare(
@@ -148,6 +150,7 @@ async def prepare(
         access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
         acts=lambda target: site_key(target) == site_key(url) and asked_for.refuse_url(target) is not None,
     )
+    page.guard.on_unguarded = walls.add_unguarded
     try:
         acted = await _load_start(page, url, walls)
         first = acted.snapshot

@@ -26,7 +26,7 @@ class Walls:
     rules : what pages of this site may send although it could change something; give them to `GuardedPage.open`.
     blocked : requests that only the proxy stopped: no page is known for them.
     refused : (URL, reason) of destinations that are not public and were not named.
-    counters : `egress/blocked`, `egress/refused`.
+    counters : `egress/blocked`, `egress/refused`, `guard/unguarded`.
     """
 
     proxy: EgressProxy
@@ -50,6 +50,10 @@ class Walls:
         self.counters["egress/blocked"] += 1
         if len(self.blocked) < _MOST_RECORDS:
             self.blocked.append(request)
+
+    def add_unguarded(self) -> None:
+        """Note a frame or worker that could not be guarded, and so was never set going."""
+        self.counters["guard/unguarded"] += 1
 
     def add_refused(self, url: str, reason: str) -> None:
         """Note a destination that the proxy refused."""

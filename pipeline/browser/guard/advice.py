@@ -25,7 +25,7 @@ def advice(blocked: Sequence[BlockedRequest], before: Snapshot | None, after: Sn
     before : the state that was acted on; nothing for a load.
     after : what was seen then.
     """
-    suspects = [request for request in blocked if request.kind != "ping"]
+    suspects = [request for request in blocked if request.kind not in {"ping", "unguarded"}]
     if not suspects:
         return None
     if _looks_logged_out(before, after):

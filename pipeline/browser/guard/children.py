@@ -14,7 +14,8 @@ from playwright.async_api import Error as PlaywrightError
 
 log = logging.getLogger(__name__)
 
-_PATIENCE_S = 5.0
+#: A target waits this long for an answer of its process; nobody waits for the target.
+_PATIENCE_S = 15.0
 
 #: Frames and workers that belong to a page but run elsewhere; they wait until they are guarded.
 _AUTO_ATTACH = {
@@ -45,6 +46,7 @@ class ChildSession:
         self.url: str = target["url"].partition("#")[0]
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self.gone = False
 
     async def send(self, method: str, params: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - a protocol answer
         """Send a command to the target, see `Session.send`."""
@@ -77,6 +79,7 @@ class ChildSession:
 
     def detached(self) -> None:
         """The target is gone: nobody waits for it any longer."""
+        self.gone = True
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(PlaywrightError(f"The {self.kind} is gone"))
@@ -88,6 +91,7 @@ class TargetTree:
     Parameters
     ----------
     prepare : guards a new target.
+    may_run : asked about a target that could not be guarded; without a yes it goes on waiting, until its page is left.
     on_event : gets every event of every target below the page.
     """
 
@@ -96,20 +100,27 @@ class TargetTree:
         session: CDPSession,
         *,
         prepare: Callable[[ChildSession], Awaitable[None]],
+        may_run: Callable[[ChildSession], bool],
         on_event: EventHandler,
         spawn: Callable[[Awaitable[None]], None],
     ) -> None:
         self._session = session
         self._prepare = prepare
+        self._may_run = may_run
         self._on_event = on_event
         self._spawn = spawn
         self._children: dict[str, ChildSession] = {}
+        self._closed = False
 
     async def watch(self) -> None:
         """Attach to targets below the page from now on."""
         for method in ("Target.attachedToTarget", "Target.detachedFromTarget", "Target.receivedMessageFromTarget"):
             self._session.on(method, lambda params, method=method: self._dispatch(self._session, method, params))
+        self._session.on("close", lambda _: self._close())
         await self._session.send("Target.setAutoAttach", _AUTO_ATTACH)
+
+    def _close(self) -> None:
+        self._closed = True
 
     def has_worker(self, url: str) -> bool:
         """Whether a worker below the page runs the script at this address."""
@@ -134,10 +145,16 @@ class TargetTree:
 
     async def _start(self, child: ChildSession) -> None:
         try:
-            await child.send("Target.setAutoAttach", _AUTO_ATTACH)
+            # First what guards it: what comes after may be late.
             await self._prepare(child)
+            await child.send("Target.setAutoAttach", _AUTO_ATTACH)
         except PlaywrightError as error:
-            log.debug("guard/target_gone %s: %s", child.kind, error)
+            if child.gone or self._closed:
+                log.debug("guard/target_gone %s: %s", child.kind, error)
+                return
+            log.warning("guard/unguarded %s %s is not set going: %s", child.kind, child.url, error)
+            if not self._may_run(child):
+                return
         try:
             await child.send("Runtime.runIfWaitingForDebugger")
         except PlaywrightError as error:

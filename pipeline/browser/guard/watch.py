@@ -41,6 +41,9 @@ _BINDING = "__waygraph_guard"
 #: More than this between two calls of `take` is a flood; its rest is stopped all the same, and only counted.
 _MOST_RECORDS = 1_000
 
+#: Kind of what is recorded for a frame or worker that could not be guarded and was never set going.
+UNGUARDED = "unguarded"
+
 #: Says why a document must not be loaded, or nothing when it may.
 DocumentPolicy = Callable[[str], str | None]
 
@@ -116,6 +119,8 @@ class NetworkGuard:
         self.hold = False
         self.before_document: Callable[[str], Awaitable[None]] | None = None
         """Awaited before a document of the main frame is asked for: it may have to wait for its host's turn."""
+        self.on_unguarded: Callable[[], None] | None = None
+        """Told of each frame or worker that could not be guarded and was never set going."""
         self.requests = 0
         """Requests of scripts (fetch, XMLHttpRequest) that were let through."""
         self._blocked: list[BlockedRequest] = []
@@ -142,7 +147,13 @@ class NetworkGuard:
             elif method == "Runtime.bindingCalled" and event["name"] == _BINDING:
                 self._on_report(event["payload"])
 
-        targets = TargetTree(session, prepare=self._prepare_target, on_event=on_event, spawn=self._spawn)
+        targets = TargetTree(
+            session,
+            prepare=self._prepare_target,
+            may_run=self._may_run_unguarded,
+            on_event=on_event,
+            spawn=self._spawn,
+        )
         session.on("Fetch.requestPaused", lambda event: on_event(session, "Fetch.requestPaused", event))
         await session.send("Fetch.enable", {"patterns": self._patterns})
         await targets.watch()
@@ -169,6 +180,14 @@ class NetworkGuard:
         await child.send("Runtime.enable")
         await child.send("Runtime.addBinding", {"name": _BINDING})
         await child.send("Runtime.evaluate", {"expression": guard_script(self._judge.mode)})
+
+    def _may_run_unguarded(self, child: ChildSession) -> bool:
+        if not self._judge.stops:
+            return True
+        self.record(BlockedRequest("GET", child.url, UNGUARDED))
+        if self.on_unguarded is not None:
+            self.on_unguarded()
+        return False
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
