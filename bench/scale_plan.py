@@ -64,8 +64,8 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
         "c": Input(
             per_state,
             "core-seconds a state",
-            f"bench/results/sites.json: {cores} cores x all seconds / all states of {len(sites)} sites; cores that waited are "
-            "counted, so this is rather too much",
+            f"bench/results/sites.json: {cores} cores x all seconds / all states of {len(sites)} sites; cores that waited "
+            "are counted, so this is rather too much",
         ),
         "e": Input(
             48.0,
@@ -94,7 +94,7 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
         "q": Input(
             largest["memory_bytes_per_site"]["coordinator"],
             "bytes a site",
-            f"bench/results/scale.json, {largest['sites']} sites: what the coordinator grew by; outcomes are in a ledger on the disk",
+            f"bench/results/scale.json, {largest['sites']} sites: what the coordinator grew by",
         ),
         "p0": Input(site_ms, "ms of CPU a site", f"{runs}, and {full['sites']} of {full['states_per_site']}: a line"),
         "p1": Input(state_ms, "ms of CPU a state", "the same line"),
