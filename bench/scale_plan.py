@@ -64,8 +64,8 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
         "c": Input(
             per_state,
             "core-seconds a state",
-            f"bench/results/sites.json: {cores} cores x all seconds / all states of {len(sites)} sites; cores that waited "
-            "are counted, so this is rather too much",
+            f"bench/results/sites.json: {cores} cores x all seconds / all states of {len(sites)} sites; "
+            "cores that waited are counted, so this is rather too much",
         ),
         "e": Input(
             48.0,

@@ -131,6 +131,16 @@ def test_shadow_roots_that_are_written_into_the_page_are_seen():
     assert names(seen) == ["Inside"]
 
 
+def test_a_state_is_the_same_whether_or_not_it_is_known_who_listens_in_a_drawing():
+    drawing = "<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar /></svg><button>B</button>"
+    heard, plain = (
+        look(drawing + script) for script in ("<script>bar.onclick = () => 1</script>", "<script></script>")
+    )
+    assert [c.action.name for c in heard.candidates] == ["Bar", "B"]
+    assert [c.action.name for c in plain.candidates] == ["B"]
+    assert heard.structure == plain.structure
+
+
 def test_what_a_script_listens_to_in_a_drawing_is_clicked():
     led = outcome(
         f"""<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar />

@@ -57,7 +57,7 @@ const createLook = (options, alone = null) => {
   const roles = new Set(options.roles);
   const steps = [];
   const parents = []; // of each place: its parent's number, or -1 - number of its document
-  const veiled = []; // places that are not exposed themselves, only something in them
+  const veiled = []; // places that are no part of the structure: only something in them is, or can be clicked
   const documents = []; // XPaths of the frames that lead to each document
   const candidates = [];
   const elements = []; // parallel to candidates
@@ -234,6 +234,8 @@ const createLook = (options, alone = null) => {
       exposed += 1;
       const role = roleOf(node);
       below.place = alone ? -1 : place(where, step);
+      // Only a page that this script was in from the start tells who listens, and a state is to be known in any.
+      if (where.drawing && tag !== "a" && !alone) veiled.push(below.place);
       below.pointer = where.inside || style.cursor === "pointer"; // inside of what is clicked as a whole nobody asks
       below.inside = act(node, element, tag, role, where, below);
       if (!where.spoken) below.spoken = speak(node, role, rect, world.origin);

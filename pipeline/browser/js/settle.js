@@ -72,9 +72,11 @@ const normalise = () => {
 // run. Scrolling through once makes it be there always. Bounded, so that endless lists grow by a step at most.
 const MAX_SCREENS = 20;
 const MAX_SWEEPS = 2; // after each action or load: a list that grows when its end is seen grows once more
-// Whether there was a frame: what watches for what comes into view is told in one. Pages that are not drawn have none.
+// Whether there was a frame: what watches for what comes into view is told in one. Pages that are not drawn have none; on
+// a busy machine the next one may be long in coming.
+const FRAME_MS = 1_000;
 const frame = () =>
-  Promise.race([new Promise((r) => nativeFrame(() => r(true))), new Promise((r) => nativeSetTimeout(() => r(false), 250))]);
+  Promise.race([new Promise((r) => nativeFrame(() => r(true))), new Promise((r) => nativeSetTimeout(() => r(false), FRAME_MS))]);
 const scroller = () => {
   const page = document.scrollingElement;
   if (!page || page.scrollHeight > window.innerHeight) return page;
