@@ -12,9 +12,10 @@ import pytest
 from index.graph import site_key
 from index.store import Store
 from pipeline.encode.registry import create_encoder
-from pipeline.jobs import run_index, scaling
+from pipeline.jobs import run_index
 from pipeline.jobs.actors import start_actor
 from pipeline.jobs.encoding import encoder_pool as pools
+from pipeline.jobs.encoding import pool_size
 from pipeline.jobs.encoding.batches import Batch, planned
 from pipeline.jobs.encoding.encoder_actor import EncoderActor, Unencodable
 from pipeline.jobs.encoding.encoder_pool import EncoderPool, Job
@@ -164,7 +165,7 @@ def test_encoders_that_die_of_everything_end_the_pool_and_not_never(encoding):
 
 def test_an_encoder_is_started_while_batches_wait_and_let_go_when_it_idles(encoding, monkeypatch):
     monkeypatch.setattr(pools, "IDLE_SECONDS", 0.5)
-    monkeypatch.setattr(scaling, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(pool_size, "IDLE_SECONDS", 0.5)
     pictures = encoding(colours(120), most=2)
 
     async def work():
