@@ -18,6 +18,7 @@ from pipeline.explore import explore_site
 from pipeline.explore.refresh import Plan, Recall, Record, choose
 from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
 from tests.sites.mutable import KINDS, PATHS, MutableSite, Mutation
+from tests.sites.noise import noise_pages
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import Settings
 
@@ -173,6 +174,22 @@ def test_noise_is_no_change(explorations):
         assert any(not node.addressable for node in before.graph.nodes.values())
         again = explorations.again(site, before)
     assert not [change for change in explorations.diff(before, again).states if change.verdict in {"changed", "gone"}]
+
+
+@pytest.fixture(scope="module")
+def restless(explorations):
+    """A page for every kind of noise, no load of which looks like the one before, and what exploring it found."""
+    with FixtureServer(noise_pages()) as site:
+        yield Mapped((site, explorations(site)))
+
+
+@pytest.mark.parametrize("share", [0.17, None], ids=["default", "full"])
+def test_no_kind_of_noise_is_a_change(explorations, restless, share):
+    site, before = restless
+    diff = explorations.diff(before, explorations.again(site, before, share=share))
+    assert {kind: set(counts) - {"match", "moved"} for kind, counts in diff.counts().items()} == {
+        kind: set() for kind in diff.counts()
+    }, [change for change in (*diff.states, *diff.edges) if change.verdict not in {"match", "moved"}]
 
 
 def test_a_page_that_fails_for_a_while_stays_until_grace_is_used_up(explorations):
