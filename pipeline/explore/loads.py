@@ -65,6 +65,8 @@ class Loader:
         self._page: GuardedPage | None = None
         self._loaded = 0
         self.pace = pace
+        self.left: Snapshot | None = None
+        """What the page showed that asks for the next document; nothing when none did."""
 
     def seeing(self, see: Callable[[Snapshot, TakeCapture], Awaitable[str]]) -> Loader:
         """Another loader, with a page of its own, that tells its looks to `see`."""
@@ -108,7 +110,7 @@ class Loader:
         self._counters["settle/capped"] += int(seen.capped)
         self._counters["look/cut"] += int(seen.cut)
         await check_answer(page, seen, url, pace=self.pace, counters=self._counters)
-        if said := advice(stopped.blocked, None, seen):
+        if said := advice(stopped.blocked, self.left, seen, asked=url):
             self._advise(said)
         look = await self._see(seen, lambda: page.capture(acted))
         for banner in acted.banners:

@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 from index.graph import BlockedRequest, PathStep
 from pipeline.browser.features import features
 from pipeline.browser.gestures import holds
-from pipeline.browser.guard import Stopped
+from pipeline.browser.guard import Stopped, advice
 from pipeline.browser.replay import Agreement, replay
 from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, Stored
 from pipeline.browser.snapshot import Candidate, Snapshot
@@ -284,6 +284,8 @@ class Worker:
         seen = before if same else quiet.look or await page.view.observe(digest=False)
         if not page.guard.hold and seen.url != before.url:
             await check_answer(page, seen, seen.raw_url, pace=self._pace, counters=self._counters)
+        if said := advice(outcome.blocked, before, seen):
+            self._advise(said)
         changed = await self._changed_areas(stage, seen)
         if held and changed:
             self._start_over(changed)
@@ -307,7 +309,11 @@ class Worker:
 
     async def _load(self, outcome: Outcome, stage: _Stage, url: str, referrer: str) -> Outcome:
         """What the document shows that an action asked for."""
-        load = await self._loads.get(url, self.loader, referrer)
+        self.loader.left = stage.look
+        try:
+            load = await self._loads.get(url, self.loader, referrer)
+        finally:
+            self.loader.left = None
         return outcome.led_to(load, stage.state.id)
 
     async def _restore(self, stage: _Stage, candidate: Candidate, happened: _Happened, seen: Snapshot) -> bool:

@@ -228,9 +228,13 @@ def test_messages_over_websockets_that_subscribe_arrive_in_order_and_others_neve
 def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
     with HostileSite(other_host="127.0.0.1") as hostile:
         hostile.site.pages["/start"] = (
-            "<a href='/elements'>Elements</a><a href='/some'>Some</a><a href='/gets'>Gets</a>"
+            "<a href='/elements'>Elements</a><a href='/some'>Some</a><a href='/gets'>Gets</a><a href='/lost'>Lost</a>"
         )
         hostile.site.pages["/some"] = hostile.page("fetch", "form", "socket", "worker", "frame-form", "form-native-tab")
+        hostile.site.pages["/lost"] = (
+            f"<h1>Kept</h1>{'<p>A line</p>' * 9}<button onclick=\"fetch('/change/lost', {{method: 'POST'}})"
+            ".catch(() => { document.body.textContent = 'Nothing' })\">More</button>"
+        )
         on_load = "<script>fetch('/logout?load')</script>"
         hostile.site.pages["/gets"] = on_load + hostile.page(*ACTING_GETS)
         # Named, so that the egress proxy lets its WebSockets through and their messages are what is stopped.
@@ -247,3 +251,4 @@ def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
     assert asked.keys() >= {"logout?get-fetch", "delete?id=get-xhr", "logout?get-redirect"}
     assert set(asked.values()) <= {"fetch", "xhr", "worker"}
     assert "/moved" in fetched
+    assert any("(nearly) empty" in said and "/change/lost" in said for said in capture.report.advice)
