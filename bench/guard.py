@@ -30,7 +30,7 @@ from playwright.async_api import BrowserContext, CDPSession, Page
 from index.graph import Action
 from pipeline.browser import session
 from pipeline.browser.find import find_browser
-from pipeline.browser.guard import NetworkGuard
+from pipeline.browser.guard import Judge, NetworkGuard
 from pipeline.browser.launch import launch
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens
@@ -99,10 +99,10 @@ async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
     settings = Settings()
     began = time.perf_counter(), cpu_seconds()
     async with AsyncExitStack() as stack:
-        proxy, rules = "", None
+        proxy, judge = "", Judge()
         if what == "guard and proxy":
             around = await stack.enter_async_context(walls(url, settings))
-            proxy, rules = around.proxy.url, around.rules
+            proxy, judge = around.proxy.url, around.judge
         browser = await stack.enter_async_context(launch(settings.browser, guarded=what != "nothing"))
         if what == "nothing":
             stack.enter_context(patch.object(session, "NetworkGuard", _NoGuard))
@@ -114,7 +114,8 @@ async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
             user_agent="waygraph-bench",
             storage_state=None,
             policy=lambda _: None,
-            guard_rules=rules,
+            guard_rules=judge.rules,
+            acts=judge.acts,
             proxy=proxy,
         )
         captured: set[str] = set()

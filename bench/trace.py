@@ -249,7 +249,7 @@ class _Script:
             **context_options(self._settings.capture, user_agent="bench", proxy=self._around.proxy.url)
         )
         await context.add_init_script(_WATCH)
-        guard = NetworkGuard(lambda _: None, mode=self._settings.explore.guard, rules=self._around.rules)
+        guard = NetworkGuard(lambda _: None, mode=self._settings.explore.guard, rules=self._around.judge.rules)
         await guard.prepare(context)
         page = await context.new_page()
         return _Bare(context, page, await guard.attach(page), guard)

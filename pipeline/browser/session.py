@@ -16,7 +16,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from pipeline.browser.access import Access
-from pipeline.browser.guard import ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
+from pipeline.browser.guard import NOTHING_ACTS, ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
 from pipeline.browser.script import page_script
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import Acted, PageView
@@ -136,7 +136,7 @@ class GuardedPage:
         proxy: str = "",
         pace: Pacing | None = None,
         access: Access | None = None,
-        acts: ActsOnGet = lambda _: False,
+        acts: ActsOnGet = NOTHING_ACTS,
     ) -> GuardedPage:
         """Open a context under the capture profile, with one page that the guard watches from its first request.
 
@@ -145,7 +145,7 @@ class GuardedPage:
         proxy : URL of the egress proxy that everything goes through, loopback included.
         pace : asked for a turn before each document of the main frame.
         access : passwords and headers for the site's own hosts.
-        acts : addresses that scripts may not ask for, see `NetworkGuard`.
+        acts : addresses that may not be asked for, see `NetworkGuard`.
         """
         context = await browser.new_context(
             **context_options(profile, user_agent=user_agent, proxy=proxy),

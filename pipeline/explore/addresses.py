@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pipeline.explore.lexicon import REMEMBERED, Found, Lexicon, Words, below_articles, code_words, lexicon, pieces_of
 
@@ -14,6 +14,10 @@ _LONGEST_ACT = 3
 _NOT_SET = frozenset({"0", "false", "no", "off"})
 _SCRIPT = re.compile(r"\.(?:php\d?|aspx?|jspx?|do|action|cgi|pl|cfm)$", re.IGNORECASE)
 _STATIC = re.compile(r"\.html?$", re.IGNORECASE)
+#: What shows or runs in a page and does nothing at the server: `/icons/delete.svg`.
+_PART = re.compile(
+    r"\.(?:m?js|css|map|wasm|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf|otf|eot|mp[34]|webm|ogg)$", re.IGNORECASE
+)
 _IDENTIFIER = re.compile(r"\d+|(?=.*\d)[0-9a-fA-F-]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ID_KEY = re.compile(r"(?:^|[_-])(?:id|ids|uid|pid|item|key)$|[a-z]Id$", re.IGNORECASE)
 
@@ -28,7 +32,8 @@ def hazard_in_address(url: str) -> Found | None:
     if parts.scheme not in {"http", "https"}:
         return None
     known = lexicon()
-    found = _in_path(parts.path, parts.query, known) or _in_query(parts.query, known)
+    found = None if _PART.search(parts.path) else _in_path(parts.path, parts.query, known)
+    found = found or _in_query(parts.query, known)
     if found is None and parts.fragment[:1] in {"/", "!"}:
         path, _, query = parts.fragment.lstrip("!").partition("?")
         found = _in_path(path, query, known) or _in_query(query, known)
@@ -36,6 +41,45 @@ def hazard_in_address(url: str) -> Found | None:
         said = code_words(unquote(parts.fragment))
         found = " ".join(said) if said in known.acts else None
     return Found(found, "hazards.yaml: addresses", "address") if found else None
+
+
+#: Shorter words of acts beside identifiers stand in the addresses of too many pictures: `/run`, `/on`.
+_LEAST_LETTERS = 5
+#: Shorter acts are looked for where a piece of a path begins only.
+_LEAST_ANYWHERE = 6
+
+
+@cache
+def acting_globs() -> tuple[str, ...]:
+    """Patterns (`*`, `?`) for the addresses that `hazard_in_address` finds, and few others.
+
+    The first letter of a longer word may be a capital. Words in capitals, short words beside identifiers and those of
+    queries that are no acts by themselves (`?do=send`) are left out.
+    """
+    known = lexicon()
+    beside = {act for act in known.beside | known.behind if len("".join(act)) >= _LEAST_LETTERS}
+    begins = {act for act in known.acts if len("".join(act)) < _LEAST_ANYWHERE} | known.whole | beside
+    globs = {f"*{glob}*" for act in known.acts - begins for glob in _globs(act)}
+    globs |= {f"*/{_beginning(act)}*" for act in begins}
+    globs |= {f"*/{first}/{second}*" for first, second in (pair for pair in known.pairs if len(pair) == 2)}
+    return tuple(sorted(globs))
+
+
+def _globs(act: Words) -> set[str]:
+    """The words of an act, spelled as one and with something between them."""
+    spelled = [_any_case(word) for word in act]
+    return {"".join(spelled), "?".join(spelled)}
+
+
+def _any_case(word: str) -> str:
+    return f"?{word[1:]}" if word.isascii() else quote(word)
+
+
+def _beginning(act: Words) -> str:
+    """First and last word of an act; a short one in lower case alone: `?urge` is in "burger" as well."""
+    if len(act) == 1:
+        return act[0] if act[0].isascii() and len(act[0]) < _LEAST_ANYWHERE else _any_case(act[0])
+    return f"{_any_case(act[0])}*{_any_case(act[-1])}"
 
 
 def _in_path(path: str, query: str, known: Lexicon) -> str | None:

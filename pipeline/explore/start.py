@@ -87,10 +87,6 @@ class Start:
         )
         return refusal.reason if refusal else None
 
-    def acts_on_get(self, url: str) -> bool:
-        """Whether a script that asks for this address would change something here: `fetch("/logout")`."""
-        return self.scope.refuse_url(url) is None and self.hazards.refuse_url(url) is not None
-
     async def open_page(self, browser: Browser, lens: Lens, settings: Settings, pace: Pacing) -> GuardedPage:
         """A fresh page in the prepared session, guarded, that asks for documents when it is its turn."""
         page = await GuardedPage.open(
@@ -102,11 +98,11 @@ class Start:
             storage_state=self.session.storage_state,
             policy=self.refuse_url,
             guard_mode=settings.explore.guard,
-            guard_rules=self.walls.rules,
+            guard_rules=self.walls.judge.rules,
             proxy=self.walls.proxy.url,
             pace=pace,
             access=Access.of(self.url, settings.explore, lambda url: self.scope.refuse_url(url) is None),
-            acts=self.acts_on_get,
+            acts=self.walls.judge.acts,
         )
         page.guard.on_unguarded = self.walls.add_unguarded
         return page
@@ -134,7 +130,6 @@ async def prepare(
     robots = RobotsByHost(user_agent=user_agent, proxy=walls.proxy.url, pacer=pacer) if explore.robots else None
     await _ask_robots(robots, url)
     initial = read_storage_state(explore.storage_state, site_key(url))
-    asked_for = Hazards(BlockList.read(explore.rules, site_key(url)))
     page = await GuardedPage.open(
         browser,
         lens=Lens.of(settings.browser, explore, Scope.of(site_key(url), explore).frames),
@@ -144,11 +139,11 @@ async def prepare(
         storage_state=initial,
         policy=lambda target: _refuse_start(target, robots),
         guard_mode=explore.guard,
-        guard_rules=walls.rules,
+        guard_rules=walls.judge.rules,
         proxy=walls.proxy.url,
         pace=pace,
         access=Access.of(url, settings.explore, lambda target: site_key(target) == site_key(url)),
-        acts=lambda target: site_key(target) == site_key(url) and asked_for.refuse_url(target) is not None,
+        acts=walls.judge.acts,
     )
     page.guard.on_unguarded = walls.add_unguarded
     try:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 from index.graph import BlockedRequest, parse_start_url, site_key
 from pipeline.browser.egress import EgressProxy, HostRules, UpstreamProxy
-from pipeline.browser.guard import GuardRules, Judge
+from pipeline.browser.guard import ActsOnGet, GuardRules, Judge
+from pipeline.explore.addresses import acting_globs
+from pipeline.explore.blocklist import BlockList
+from pipeline.explore.hazard import Hazards
 from pipeline.explore.scope import Scope
 from waygraph.settings import Settings
 
@@ -23,14 +26,14 @@ class Walls:
     Attributes
     ----------
     proxy : give its `url` to `launch`, with `guarded=True`.
-    rules : what pages of this site may send although it could change something; give them to `GuardedPage.open`.
+    judge : what pages of this site may send and ask for; give its rules and `acts` to `GuardedPage.open`.
     blocked : requests that only the proxy stopped: no page is known for them.
     refused : (URL, reason) of destinations that are not public and were not named.
     counters : `egress/blocked`, `egress/refused`, `guard/unguarded`.
     """
 
     proxy: EgressProxy
-    rules: GuardRules
+    judge: Judge
     blocked: list[BlockedRequest] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
@@ -42,8 +45,7 @@ class Walls:
 
     def follow(self, site: str, settings: Settings) -> None:
         """The start page led to another site than the one asked for: from now on its rules count."""
-        self.rules = GuardRules.read(settings.explore.rules, site)
-        self.proxy.judge = Judge(settings.explore.guard, self.rules)
+        self.judge = self.proxy.judge = _judge(site, settings)
 
     def add_blocked(self, request: BlockedRequest) -> None:
         """Note a request that the proxy stopped."""
@@ -73,15 +75,26 @@ async def walls(start_url: str, settings: Settings) -> AsyncIterator[Walls]:
     """
     explore = settings.explore
     site = site_key(parse_start_url(start_url))
-    rules = GuardRules.read(explore.rules, site)
+    judge = _judge(site, settings)
     proxy = EgressProxy(
         allowed=Scope.of(site, explore).named,
         upstream=UpstreamProxy.parse(explore.proxy.get_secret_value()),
-        judge=Judge(explore.guard, rules),
+        judge=judge,
         host_rules=HostRules.of(settings.browser.extra_args),
     )
-    around = Walls(proxy, rules)
+    around = Walls(proxy, judge)
     proxy.on_blocked = around.add_blocked
     proxy.on_refused = around.add_refused
     async with proxy:
         yield around
+
+
+def _judge(site: str, settings: Settings) -> Judge:
+    explore = settings.explore
+    scope = Scope.of(site, explore)
+    hazards = Hazards(BlockList.read(explore.rules, site))
+
+    def says(url: str) -> bool:
+        return hazards.refuse_url(url) is not None and scope.refuse_url(url) is None
+
+    return Judge(explore.guard, GuardRules.read(explore.rules, site), ActsOnGet(says, acting_globs()))

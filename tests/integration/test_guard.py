@@ -248,7 +248,9 @@ def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
     assert blocked >= {"pinged-link", "fetch", "form", "socket", "worker", "frame-form"}
     asked = {r.url.rsplit("/", 1)[1]: r.kind for e in capture.graph.edges for r in e.blocked if r.method == "GET"}
     # A worker may come to it when nobody watches that edge any more.
-    assert asked.keys() >= {"logout?get-fetch", "delete?id=get-xhr", "logout?get-redirect"}
-    assert set(asked.values()) <= {"fetch", "xhr", "worker"}
+    assert asked.keys() >= {"logout?get-fetch", "delete?id=get-xhr", "logout?get-redirect", "logout?get-events",
+                            "delete?id=get-image", "logout?get-script", "logout?get-frame"}  # fmt: skip
+    assert set(asked.values()) <= {"fetch", "xhr", "worker", "eventsource", "image", "script", "stylesheet", "prefetch",
+                                   "other", "document"}  # fmt: skip
     assert "/moved" in fetched
     assert any("(nearly) empty" in said and "/change/lost" in said for said in capture.report.advice)

@@ -93,6 +93,13 @@ ACTING_GETS = {
     "get-fetch": "fetch('/logout?get-fetch')",
     "get-xhr": "const r = new XMLHttpRequest(); r.open('GET', '/delete?id=get-xhr'); r.send()",
     "get-redirect": "fetch('/moved')",
+    "get-events": "new EventSource('/logout?get-events')",
+    "get-image": "new Image().src = '/delete?id=get-image'",
+    "get-image-redirect": "new Image().src = '/moved?get-image-redirect'",
+    "get-script": "const s = document.createElement('script'); s.src = '/logout?get-script'; document.head.append(s)",
+    "get-style": "document.head.insertAdjacentHTML('beforeend', '<link rel=stylesheet href=/delete?id=get-style>')",
+    "get-prefetch": "document.head.insertAdjacentHTML('beforeend', '<link rel=prefetch href=/delete?id=get-prefetch>')",
+    "get-frame": "document.body.insertAdjacentHTML('beforeend', '<iframe src=/logout?get-frame></iframe>')",
     "get-worker": "new Worker(URL.createObjectURL(new Blob([`fetch('${location.origin}/logout?get-worker')`])))",
 }
 

@@ -1,5 +1,6 @@
 """What does the lexicon leave alone, and what does it not? A table of names, addresses and attributes, both ways."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import yaml
 
 from index.graph import Action, Box
 from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.explore.addresses import hazard_in_address
+from pipeline.explore.addresses import acting_globs, hazard_in_address
 from pipeline.explore.blocklist import BlockList, ElementRule
 from pipeline.explore.hazard import Forms, Hazards
 from pipeline.explore.lexicon import fold, lexicon, words
@@ -103,6 +104,35 @@ def test_addresses_that_act_when_they_are_loaded_are_left_alone(path):
     assert hazard_in_address(f"https://shop.example{path}") is not None
     assert refusal("Innocent", "link", f"http://x{path}") is not None
     assert Hazards().refuse_url(f"http://x{path}").reason == "hazard"
+
+
+def globbed(path):
+    url = f"https://shop.example{path}"
+    patterns = (re.escape(glob).replace(r"\*", ".*").replace(r"\?", ".") for glob in acting_globs())
+    return any(re.fullmatch(pattern, url) for pattern in patterns)
+
+
+def test_the_guard_is_asked_about_most_addresses_that_act_when_they_are_parts_of_a_page():
+    acting = [path for path in KNOWN["addresses_that_act"] if "#" not in path]
+    missed = {path for path in acting if not globbed(path)}
+    assert missed <= {
+        "/?op=del&x=2", "/?cmd=rm", "/%6Cogout", "/vote?id=5&how=up", "/users/12/ban", "/invoice/5/pay",
+        "/invoices/pay?id=5", "/orders/5/ship", "/jobs/5/kill", "/relay/1/off", "/admin?cmd=reboot",
+        "/hide?id=5&goto=news", "/vm?op=stop", "/power.cgi?action=restart", "/x?do=mark_all_read",
+    }  # fmt: skip
+    assert len(acting_globs()) < 150, "each costs a little with each request"
+
+
+@pytest.mark.parametrize("path", ["/static/app.js", "/img/chair.png", "/blog/about/hair.webp", "/burger/surgery.svg",
+                                  "/marketing/hero.jpg", "/fonts/sun.woff2", "/api/items?page=2"])  # fmt: skip
+def test_the_guard_is_not_asked_about_other_parts_of_pages(path):
+    assert not globbed(path)
+
+
+@pytest.mark.parametrize("path", ["/icons/delete.svg", "/js/logout.js?v=3", "/delete/button.png", "/logout.css"])
+def test_files_that_pages_are_made_of_do_nothing_whatever_they_are_called(path):
+    assert hazard_in_address(f"https://shop.example{path}") is None
+    assert hazard_in_address(f"https://shop.example{path.partition('?')[0]}?action=delete") is not None
 
 
 @pytest.mark.parametrize("path", KNOWN["addresses_that_show"])

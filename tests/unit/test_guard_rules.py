@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.browser.guard import GuardRules, Judge, Sent
+from pipeline.browser.guard import ActsOnGet, GuardRules, Judge, Sent
 from waygraph.errors import InvalidInput
 
 RULES = GuardRules()
@@ -300,3 +300,10 @@ def test_rules_that_make_no_sense_are_one_clear_message(tmp_path, allow):
 def test_an_expression_that_backtracks_elsewhere_takes_no_time_here(tmp_path):
     rules = rules_of(tmp_path, 'sites: [{host: "*", reads: [{url: "(a+)+$", body: "^(([a-z])+.)+[A-Z]([a-z])+$"}]}]')
     assert rules.why_read(Sent("POST", "https://x.example/" + "a" * 50_000 + "!", {}, "a" * 100_000)) is None
+
+
+def test_what_acts_on_get_may_be_asked_for_as_a_page_alone():
+    judge = Judge("guard", RULES, ActsOnGet(lambda url: url.endswith("/logout")))
+    assert judge.may_change(Sent("GET", "https://x.example/logout"))
+    assert not judge.may_change(Sent("GET", "https://x.example/logout"), document=True, shown=True)
+    assert not judge.may_change(Sent("GET", "https://x.example/in"))

@@ -149,7 +149,11 @@ class EgressProxy:
         method = request.method.decode("latin-1")
         if self.on_request is not None:
             self.on_request(method, url)
-        if self.judge is None or not self.judge.stops or not self.judge.may_change(request.sent(url)):
+        if self.judge is None or not self.judge.stops:
+            return False
+        sent = request.sent(url)
+        # Browsers ask for documents like this; which of them may be shown is not decided here.
+        if not self.judge.may_change(sent, shown="upgrade-insecure-requests" in sent.headers):
             return False
         self._block(BlockedRequest(method, url, "egress"))
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,19 +15,46 @@ GuardMode = Literal["strict", "guard", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
+class ActsOnGet:
+    """Addresses that act when they are asked for, whatever the method: `/logout`.
+
+    Attributes
+    ----------
+    says : whether an address does.
+    globs : patterns of the DevTools protocol (`*`, `?`) that such addresses match, and few others: the requests for
+        pictures, scripts and the like that are worth asking about.
+    """
+
+    says: Callable[[str], bool]
+    globs: tuple[str, ...] = ()
+
+
+NOTHING_ACTS = ActsOnGet(lambda _: False)
+
+
+@dataclass(frozen=True, slots=True)
 class Judge:
     """What may change something at a server, under one mode and one set of rules."""
 
     mode: GuardMode = "guard"
     rules: GuardRules = field(default_factory=GuardRules)
+    acts: ActsOnGet = NOTHING_ACTS
 
     @property
     def stops(self) -> bool:
         """Whether what may change something is stopped, not only recorded."""
         return self.mode != "observe"
 
-    def may_change(self, sent: Sent, *, document: bool = False) -> bool:
-        """Whether a request could change something; a `document` is a form that was sent."""
+    def may_change(self, sent: Sent, *, document: bool = False, shown: bool = False) -> bool:
+        """Whether a request could change something.
+
+        Parameters
+        ----------
+        document : it asks for a document; when it is no GET, a form was sent.
+        shown : the document is a page's own, so that its address was judged before.
+        """
+        if not shown and self.acts.says(sent.url):
+            return True
         if not self.rules.changes(sent.method, sent.url, sent.headers):
             return False
         return self.mode == "strict" or self.rules.why_read(sent, document=document) is None

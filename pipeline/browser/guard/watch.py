@@ -18,19 +18,20 @@ from playwright.async_api import Error as PlaywrightError
 from index.graph import BlockedRequest
 from pipeline.browser.access import Access
 from pipeline.browser.guard.children import ChildSession, Session, TargetTree
-from pipeline.browser.guard.judge import GuardMode, Judge
+from pipeline.browser.guard.judge import NOTHING_ACTS, ActsOnGet, GuardMode, Judge
 from pipeline.browser.guard.reads import MAX_BODY_CHARS, SAFE_METHODS, Sent
 from pipeline.browser.guard.rules import GuardRules
 
 log = logging.getLogger(__name__)
 
-#: Only what can change something on a server, or show another document; images, styles and scripts pass untouched.
+#: Only what can change something on a server, or show another document. Images, styles and scripts pass untouched, but
+#: for addresses that look like acts.
 _PATTERNS = [
     {"urlPattern": "*", "resourceType": kind, "requestStage": "Request"}
     for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
 ]
 
-#: What scripts ask for, and then do not show: no policy for documents sees it.
+#: What scripts ask for by themselves.
 _BY_SCRIPTS = {"XHR", "Fetch"}
 
 _EVERYTHING = [{"urlPattern": "*", "requestStage": "Request"}]
@@ -46,9 +47,6 @@ UNGUARDED = "unguarded"
 
 #: Says why a document must not be loaded, or nothing when it may.
 DocumentPolicy = Callable[[str], str | None]
-
-#: Says whether an address acts when it is asked for, whatever the method: `/logout`.
-ActsOnGet = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class NetworkGuard:
     policy : which documents the main frame may load.
     rules : what only reads although its method says otherwise; those that come with waygraph when left out.
     access : headers to add to what goes to the site's own hosts.
-    acts : which addresses scripts may not ask for either, although a GET should change nothing.
+    acts : what may not be asked for either, except as a page to show, although a GET should change nothing.
     """
 
     def __init__(
@@ -108,14 +106,13 @@ class NetworkGuard:
         mode: GuardMode = "guard",
         rules: GuardRules | None = None,
         access: Access | None = None,
-        acts: ActsOnGet = lambda _: False,
+        acts: ActsOnGet = NOTHING_ACTS,
     ) -> None:
         self._policy = policy
-        self._acts = acts
         self._access = access
         # Headers are asked for with images and styles as well.
-        self._patterns = _EVERYTHING if access is not None and access.headers else _PATTERNS
-        self._judge = Judge(mode, rules or GuardRules())
+        self._patterns = _EVERYTHING if access is not None and access.headers else [*_PATTERNS, *_worth_asking(acts)]
+        self._judge = Judge(mode, rules or GuardRules(), acts)
         self.hold = False
         self.before_document: Callable[[str], Awaitable[None]] | None = None
         """Awaited before a document of the main frame is asked for: it may have to wait for its host's turn."""
@@ -216,12 +213,12 @@ class NetworkGuard:
             log.exception("guard/policy_failed %s", url)
             return "malformed"  # a URL that cannot be judged is not loaded
 
-    def _may_change(self, event: Mapping[str, Any]) -> bool:
+    def _may_change(self, event: Mapping[str, Any], *, leaves: bool) -> bool:
         request = event["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
         sent = Sent(request["method"], request["url"], headers, _body_of(request))
-        by_script = event["resourceType"] in _BY_SCRIPTS and self._acts(request["url"])
-        return by_script or self._judge.may_change(sent, document=event["resourceType"] == "Document")
+        document = event["resourceType"] == "Document"
+        return self._judge.may_change(sent, document=document, shown=leaves)
 
     async def _decide(self, session: Session, event: Mapping[str, Any], main_frame: str, targets: TargetTree) -> None:
         request = event["request"]
@@ -232,7 +229,7 @@ class NetworkGuard:
         leaves = document and event["frameId"] == main_frame
         stop = False
         if url.startswith(("http:", "https:")):
-            changes = self._may_change(event)
+            changes = self._may_change(event, leaves=leaves)
             reason = self._refusal(url) if leaves else None
             if changes:
                 # Events name the frame that a worker belongs to; who sent the request shows in its referrer alone.
@@ -251,7 +248,7 @@ class NetworkGuard:
             stop = True
         if not stop and leaves and self.before_document is not None:
             await self.before_document(url)
-        self.requests += not stop and not document
+        self.requests += not stop and event["resourceType"] in _BY_SCRIPTS
         if stop:
             verdict = "Fetch.failRequest"
             # "Aborted" leaves the current document in place, any other reason replaces it with an error page.
@@ -263,6 +260,10 @@ class NetworkGuard:
         except PlaywrightError as error:
             # The page went away meanwhile, and its requests with it.
             log.debug("guard/answer_too_late %s %s: %s", method, url, error)
+
+
+def _worth_asking(acts: ActsOnGet) -> list[dict[str, str]]:
+    return [{"urlPattern": glob, "requestStage": "Request"} for glob in acts.globs]
 
 
 def _body_of(request: Mapping[str, Any]) -> str | None:
