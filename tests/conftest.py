@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -18,6 +19,10 @@ from pipeline.jobs.publishing.draft import encoded_draft
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph.demo_site import DemoSite
 from waygraph.settings import EncodeSettings, Settings
+
+# How long an example takes says how busy the machine is, and nothing else.
+hypothesis.settings.register_profile("waygraph")
+hypothesis.settings.load_profile("waygraph")
 
 #: A test with real browsers and processes on a busy machine gets a second try, which the summary lists as RERUN: one
 #: lost race among three thousand tests should be looked at, not stop everything. The pure core gets none.

@@ -98,7 +98,6 @@ MUTATIONS = st.lists(
 
 @settings(
     max_examples=SETS,
-    deadline=None,
     derandomize=SETS == 1,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -71,7 +71,6 @@ def test_answers_keep_to_the_document(document: schemathesis.schemas.BaseSchema)
 
         @settings(
             max_examples=15,
-            deadline=None,
             derandomize=True,
             database=None,
             phases=[Phase.explicit, Phase.generate],

@@ -62,7 +62,7 @@ def node_name(number: int) -> str:
     return f"{number:032x}"
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=60), st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_every_engine_agrees_with_the_reference(make_index, lengths, query_rows, seed):
     rng = np.random.default_rng(seed)

@@ -55,7 +55,7 @@ RECORDS = (Candidate, Outcome, Load, Edge, State, Fate)
 
 @pytest.mark.parametrize("kind", RECORDS)
 def test_every_record_comes_back_as_it_was(kind):
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(values_of(kind))
     def round_trip(record):
         # By text: a NaN is no other NaN's equal.
@@ -64,7 +64,7 @@ def test_every_record_comes_back_as_it_was(kind):
     round_trip()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(values_of(Snapshot), st.one_of(st.lists(HASHES).map(tuple), st.lists(TEXTS, max_size=3).map(tuple)))
 def test_every_look_comes_back_as_it_was(snapshot, structure):
     snapshot = dataclasses.replace(snapshot, structure=structure)

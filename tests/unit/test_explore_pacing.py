@@ -54,7 +54,7 @@ cancelled = st.tuples(st.just("cancel"), hosts, times, times, times, times)
 used = st.tuples(st.just("used"), hosts, times, times, times, times)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(navigation | cancelled | used, max_size=25), st.floats(0.1, 5), st.integers(1, 4))
 def test_no_server_ever_sees_a_gap_below_the_delay_whatever_happens_in_between(events, delay, slots):
     async def scenario() -> Site:

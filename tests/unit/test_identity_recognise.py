@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from index.graph import Action, Merge, UrlPolicy
@@ -205,7 +205,6 @@ def follow(found, steps, known=None):
     return states, answers
 
 
-@settings(deadline=None)
 @given(steps)
 def test_exact_mode_never_merges(steps):
     states, answers = follow(recogniser("exact"), steps)
@@ -213,7 +212,6 @@ def test_exact_mode_never_merges(steps):
     assert set(states) == {look(body, HOME + path).id for body, path, _ in steps}
 
 
-@settings(deadline=None)
 @given(steps)
 def test_a_look_that_was_placed_is_placed_there_again(steps):
     found = recogniser()
@@ -224,13 +222,11 @@ def test_a_look_that_was_placed_is_placed_there_again(steps):
         assert answer.node_id in states
 
 
-@settings(deadline=None)
 @given(steps)
 def test_the_same_calls_give_the_same_answers(steps):
     assert follow(recogniser(), steps)[1] == follow(recogniser(), steps)[1]
 
 
-@settings(deadline=None)
 @given(steps, steps)
 def test_what_is_remembered_is_enough_to_go_on(before, after):
     one, other = recogniser(), recogniser()

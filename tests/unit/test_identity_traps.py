@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.explore.identity import Traps
@@ -209,7 +209,6 @@ def test_packed_numbers_come_back(numbers):
     assert unpack(pack(numbers)) == sorted(numbers)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 6))
 def test_an_exhausted_group_stays_so(pages, budget):
     traps = Traps(budget, str)

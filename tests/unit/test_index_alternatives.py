@@ -49,7 +49,7 @@ def every_way(graph: InteractionGraph, source: str | None, target: str, *, goto:
                 yield from on(there.id, here | {there.id}, goto_cost_ms(there.load_ms), 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs(), st.data())
 def test_they_are_the_cheapest_of_all_ways_without_loops(graph, data):
     names = [*graph.nodes]

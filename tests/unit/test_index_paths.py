@@ -103,7 +103,7 @@ def check_walkable(graph: InteractionGraph, path, *, goto: bool, avoid=frozenset
     assert round(path.cost_ms * 1000) == total
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs(), st.booleans(), st.randoms(use_true_random=False))
 def test_every_path_costs_what_brute_force_finds(graph, goto, rng):
     edges = list(graph.edges)
@@ -157,7 +157,7 @@ def test_paths_of_larger_graphs_cost_what_plain_dijkstra_finds(seed):
                     router.route(source, target, allow_goto=goto)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_the_answer_does_not_depend_on_the_order_in_which_a_graph_was_built(graph, rng):
     nodes, edges = list(graph.nodes.values()), list(graph.edges)

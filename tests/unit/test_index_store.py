@@ -140,7 +140,7 @@ def any_map(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(any_map())
 def test_any_map_survives_storage(store, parts):
     published = draft(store, **parts)

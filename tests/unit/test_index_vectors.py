@@ -23,7 +23,7 @@ def test_maxsim_is_the_mean_over_query_rows_of_the_best_product():
     assert maxsim(query, np.array([[0.5, 0.25], [0.1, 1.0]])) == pytest.approx((0.5 + 2.0) / 2)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.integers(1, 6), min_size=1, max_size=30),
     st.integers(1, 5),

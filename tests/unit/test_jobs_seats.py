@@ -54,7 +54,7 @@ def test_nobody_joins_an_explorer_that_has_no_room_until_it_is_tried_again_or_th
 tasks = st.tuples(st.booleans(), st.floats(0, 5), st.floats(0, 5), st.booleans())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(tasks, max_size=20), st.integers(1, 3), st.integers(1, 4))
 def test_whoever_wants_to_be_alone_is_and_everybody_gets_a_seat(tasks, explorers, each):
     async def scenario() -> int:

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from index.graph import Action, Box, Edge, InteractionGraph, Merge, Node, Observation, Recognition, Segment
@@ -169,7 +169,6 @@ def test_an_outage_is_counted_and_forgotten_when_it_is_over():
     assert remembers.load_track("http://a.test/x", Load(), changed=True) == Track(checks=1, changes=1)
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 1), st.integers(0, 60), st.integers(0, 200_000))
 def test_a_sample_keeps_to_its_share_and_its_budget(share, pages, budget_ms):
     loads = {f"http://a.test/{i}": KeptLoad(Load("n", 100), Track(age=i % 5)) for i in range(pages)}
@@ -200,7 +199,6 @@ def test_an_estimate_from_nothing_promises_nothing():
 TEXT = st.lists(st.sampled_from(["menu", "news", "footer", "help", "about", "team"]), unique=True, min_size=2)
 
 
-@settings(deadline=None)
 @given(TEXT, st.data())
 def test_advertisements_in_one_place_are_noise_and_changes_elsewhere_are_not(texts, data):
     place = data.draw(st.integers(0, len(texts)))
@@ -289,7 +287,6 @@ def maps(draw):
     return graph(*((f"{ids[i]}{looks[i]}", ids[i] * bool(i), (ids[i], str(i))) for i in range(count)))
 
 
-@settings(deadline=None)
 @given(maps(), maps())
 def test_every_state_and_edge_is_accounted_for_once(old, new):
     diff = compare(side(old, {}), side(new, {}))
@@ -300,7 +297,6 @@ def test_every_state_and_edge_is_accounted_for_once(old, new):
     assert sum(c.after is not None for c in diff.edges) == len(list(new.edges))
 
 
-@settings(deadline=None)
 @given(maps())
 def test_a_map_is_its_own_successor(same):
     assert successors(same, same, ({}, {})) == {node_id: node_id for node_id in same.nodes}

@@ -22,7 +22,7 @@ def reference(pages: dict[str, np.ndarray], query: np.ndarray, k: int) -> list:
     return ranked(((name, maxsim(query, page)) for name, page in pages.items()), k)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.integers(1, 40), min_size=1, max_size=40),
     query_rows=st.integers(1, 40),

@@ -12,7 +12,7 @@ METHODS = (windows, merged_neighbours, pooled)
 
 
 @pytest.mark.parametrize("pool", METHODS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=st.integers(1, 90), count=st.integers(1, 100), seed=st.integers(0, 2**32 - 1))
 def test_pooling_makes_as_many_rows_as_asked_for_and_the_same_every_time(pool, rows, count, seed):
     page = np.random.default_rng(seed).normal(size=(rows, DIM)).astype(np.float16)

@@ -137,7 +137,7 @@ ADDRESSES = st.one_of(
 POLICIES = list(yaml.safe_load_all((ROOT / "k8s" / "base" / "network.yaml").read_text()))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(address=ADDRESSES)
 def test_no_page_reaches_an_address_that_the_egress_proxy_would_refuse(address):
     """Two walls with one opinion: NetworkPolicies let nothing through that the proxy beside the browser would stop."""
