@@ -21,7 +21,7 @@ from waygraph.demo_site import DemoSite
 from waygraph.settings import EncodeSettings, Settings
 
 # How long an example takes says how busy the machine is, and nothing else.
-hypothesis.settings.register_profile("waygraph")
+hypothesis.settings.register_profile("waygraph", deadline=None)
 hypothesis.settings.load_profile("waygraph")
 
 #: A test with real browsers and processes on a busy machine gets a second try, which the summary lists as RERUN: one
