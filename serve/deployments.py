@@ -91,7 +91,7 @@ class Encoders:
     async def encode(self, texts: list[str]) -> list[RemoteAnswer]:
         """Encode questions: Ray Serve calls it with those that wait, each caller gets its own answer."""
         try:
-            return list(await asyncio.to_thread(self._encoder.encode_together, texts))
+            return list(await asyncio.to_thread(self._encoder.encode_each, texts))
         except WaygraphError as error:
             return [error] * len(texts)
 

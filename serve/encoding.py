@@ -89,6 +89,13 @@ class QueryEncoder:
         encoder = self.load()
         return [EncodedQuestion(vectors, encoder.fingerprint) for vectors in encoder.encode_queries(texts)]
 
+    def encode_each(self, texts: Sequence[str]) -> list[EncodedQuestion | InvalidInput]:
+        """Like `encode_together`; a question that cannot be encoded has its error, and spoils no other."""
+        try:
+            return list(self.encode_together(texts))
+        except InvalidInput as error:
+            return [error] if len(texts) == 1 else [answer for text in texts for answer in self.encode_each([text])]
+
 
 class Encoding(Protocol):
     """Encodes questions for callers on an event loop, in this process or elsewhere."""
@@ -200,11 +207,13 @@ class EncodingHere:
         asked = {text: self._waiting.pop(text) for text in list(self._waiting)[:MAX_TOGETHER]}
         self._encoding = len(asked)
         self._metrics.encoded(len(asked))
-        found = asyncio.get_running_loop().run_in_executor(self._thread, self._encoder.encode_together, list(asked))
+        found = asyncio.get_running_loop().run_in_executor(self._thread, self._encoder.encode_each, list(asked))
         found.add_done_callback(partial(self._tell, asked))
 
     def _tell(
-        self, asked: dict[str, list[asyncio.Future[EncodedQuestion]]], found: asyncio.Future[list[EncodedQuestion]]
+        self,
+        asked: dict[str, list[asyncio.Future[EncodedQuestion]]],
+        found: asyncio.Future[list[EncodedQuestion | InvalidInput]],
     ) -> None:
         """Give each of those who asked, and still want to know, the answer or the error."""
         self._encoding = 0
@@ -213,10 +222,11 @@ class EncodingHere:
             for future in futures:
                 if future.done():
                     continue
-                if error is not None:
-                    future.set_exception(error)
+                answer = error or found.result()[number]
+                if isinstance(answer, BaseException):
+                    future.set_exception(answer)
                 else:
-                    future.set_result(found.result()[number])
+                    future.set_result(answer)
         self._encode_next()
 
     def close(self) -> None:

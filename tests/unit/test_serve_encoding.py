@@ -99,6 +99,14 @@ async def test_a_question_that_cannot_be_encoded_is_told_and_later_ones_are_enco
     assert (await encoding.encode("good")).vectors[0, 0] == 4
 
 
+async def test_a_question_that_cannot_be_encoded_spoils_none_that_is_encoded_with_it(encoding):
+    tasks = asked(encoding, "first", "good", "bad", "better")
+    encoding._encoder.let.set()
+    first, good, bad, better = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(bad, InvalidInput)
+    assert [encoded.vectors[0, 0] for encoded in (first, good, better)] == [5, 4, 6]
+
+
 async def test_the_same_question_is_encoded_once(encoding):
     remembered = Remembered(encoding, 10_000, Metrics())
     encoding._encoder.let.set()
