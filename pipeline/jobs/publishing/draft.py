@@ -88,7 +88,9 @@ def recorded(settings: Settings) -> dict[str, Any]:
     return {
         "explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"}),
         "encode": {
-            **settings.encode.model_dump(mode="json", exclude={"weights", "threads", "device", "token_budget"}),
+            **settings.encode.model_dump(
+                mode="json", exclude={"weights", "threads", "device", "token_budget", "compile"}
+            ),
             "encoder": public_name(settings.encode.encoder),
         },
     }
