@@ -17,16 +17,19 @@ from PIL import Image
 from transformers import AutoTokenizer, ColModernVBertForRetrieval, ColModernVBertProcessor
 from transformers.models.idefics3.image_processing_pil_idefics3 import Idefics3ImageProcessorPil
 
+from pipeline.encode.compiling import CompiledLayers
 from pipeline.encode.devices import compute_device, compute_dtype
 from pipeline.encode.loading import misfits
 from pipeline.encode.minilm import REPLACE
 from pipeline.encode.quiet import no_progress_bar
-from pipeline.encode.seeing import digest_of, find_model
+from pipeline.encode.repositories import digest_of, find_model
 from waygraph.errors import InvalidInput, WeightsMissing
 from waygraph.settings import EncodeSettings
 
 REPOSITORY = "ModernVBERT/colmodernvbert"
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
+#: A page without a screenshot is encoded by so many tokens of its text at most.
+MAX_PASSAGE_TOKENS = 1024
 WHERE = f"Run `hf download {REPOSITORY}`, or name a folder that holds it: WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
 
 
@@ -36,10 +39,11 @@ class ColModernVBert:
     name = "colmodernvbert"
     sees = True
 
-    def __init__(self, model: Any, processor: Any, *, revision: str) -> None:  # noqa: ANN401 - transformers has no types
+    def __init__(self, model: Any, processor: Any, *, revision: str, compiled: bool) -> None:  # noqa: ANN401 - no types
         self._model = model
         self._processor = processor
         self._revision = revision
+        self.compiled = CompiledLayers(model, wanted=compiled)
         self.dim: int = model.config.embedding_dim
 
     @classmethod
@@ -78,7 +82,7 @@ class ColModernVBert:
         if wrong := misfits(report):
             raise WeightsMissing(f"{folder} does not fit its own config.json: {wrong}.", hint=REPLACE)
         model.requires_grad_(requires_grad=False).to(device).train(mode=False)
-        return cls(model, processor, revision=digest_of(folder))
+        return cls(model, processor, revision=digest_of(folder), compiled=settings.compile)
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -100,18 +104,28 @@ class ColModernVBert:
 
     def passages(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """A page without a screenshot; without what is appended to questions."""
-        return self._forward(self._processor(text=list(texts), text_kwargs={"truncation": True, "max_length": 1024}))
+        limit = {"truncation": True, "max_length": MAX_PASSAGE_TOKENS}
+        return self._forward(self._processor(text=list(texts), text_kwargs=limit))
 
     def questions(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """See `Model.questions`."""
         return self._forward(self._processor.process_queries(list(texts)))
+
+    def question_tokens(self, text: str) -> tuple[int, int]:
+        """See `Model.question_tokens`."""
+        tokens = self._processor.process_queries([text])["input_ids"].shape[1]
+        return tokens, self._model.config.vlm_config.text_config.max_position_embeddings
+
+    def cut_passages(self, texts: Sequence[str]) -> int:
+        """See `Model.cut_passages`."""
+        return sum(len(ids) > MAX_PASSAGE_TOKENS for ids in self._processor.tokenizer(list(texts))["input_ids"])
 
     @torch.inference_mode()
     def _forward(self, inputs: Any) -> list[NDArray[np.float32]]:  # noqa: ANN401
         inputs = inputs.to(self._model.device)
         if "pixel_values" in inputs:
             inputs["pixel_values"] = inputs["pixel_values"].to(self._model.dtype)
-        vectors = self._model(**inputs).embeddings.float().cpu()
+        vectors = self.compiled.run(lambda: self._model(**inputs).embeddings).float().cpu()
         masks = inputs["attention_mask"].bool().cpu()
         return [row[mask].numpy() for row, mask in zip(vectors, masks, strict=True)]
 

@@ -37,8 +37,8 @@ def reports_of_loading() -> Iterator[list[Report]]:
         return (model, report) if asked else model
 
     with _patching:
-        PreTrainedModel.from_pretrained = classmethod(reporting)
+        PreTrainedModel.from_pretrained = classmethod(reporting)  # type: ignore[method-assign, assignment]
         try:
             yield reports
         finally:
-            PreTrainedModel.from_pretrained = original
+            PreTrainedModel.from_pretrained = original  # type: ignore[method-assign]

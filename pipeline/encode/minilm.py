@@ -1,4 +1,4 @@
-"""What is the vector of a text? all-MiniLM-L6-v2 (or another BERT-like sentence model) on the CPU, mean pooling.
+"""What is the vector of a text? all-MiniLM-L6-v2 (or another sentence model) on the CPU, mean or first-token pooling.
 
 With `pipeline.encode.bert`, the only module of the text encoder that knows torch, transformers and tokenizers.
 """
@@ -6,6 +6,7 @@ With `pipeline.encode.bert`, the only module of the text encoder that knows torc
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -19,11 +20,12 @@ from tokenizers import Encoding, Tokenizer
 
 from pipeline.encode.batching import length_batches
 from pipeline.encode.bert import Bert
+from pipeline.encode.sentence_recipe import Pooling
 from pipeline.encode.weights import Weights
 from waygraph.errors import WeightsMissing
 
-#: Tokens of a text that are read, special tokens included; the model was trained on no more.
-MAX_TOKENS = 256
+log = logging.getLogger(__name__)
+
 REPLACE = "Replace the folder by a complete copy of the model."
 
 #: Vectors of all tokens, of shape (texts, tokens, dim), from their numbers and which of them are text, both of shape
@@ -40,7 +42,14 @@ class SentenceModel:
     """
 
     def __init__(
-        self, forward: Forward, dim: int, tokenizer: Tokenizer, *, batch_size: int, remember: int = 20_000
+        self,
+        forward: Forward,
+        dim: int,
+        tokenizer: Tokenizer,
+        *,
+        batch_size: int,
+        remember: int = 20_000,
+        pooling: Pooling = "mean",
     ) -> None:
         self._token_vectors = forward
         self._tokenizer = tokenizer
@@ -48,6 +57,8 @@ class SentenceModel:
         self._remember = remember
         self._known: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
+        self._pooling = pooling
+        self._said_cut = False
         self.dim = dim
         self.embedded = 0
         """Texts that went through the model so far."""
@@ -78,9 +89,9 @@ class SentenceModel:
             raise WeightsMissing(f"{weights.folder}: {error.message}", hint=REPLACE) from error
         except Exception as error:  # three libraries, one of which raises nothing narrower
             raise WeightsMissing(f"{weights.folder} cannot be read: {error}", hint=REPLACE) from error
-        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.enable_truncation(weights.recipe.max_tokens)
         tokenizer.no_padding()
-        return cls(forward, dim, tokenizer, batch_size=batch_size)
+        return cls(forward, dim, tokenizer, batch_size=batch_size, pooling=weights.recipe.pooling)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, float32 of shape (len(texts), dim), in the order of `texts`."""
@@ -99,12 +110,22 @@ class SentenceModel:
         return np.stack([found[text] for text in texts]) if texts else np.empty((0, self.dim), np.float32)
 
     def embed_now(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Like `embed`, but remembering nothing."""
+        """Like `embed`, but remembering nothing. That ends of texts are not read is logged once."""
         encodings = self._tokenizer.encode_batch(list(texts))
+        if not self._said_cut and (cut := sum(bool(encoding.overflowing) for encoding in encodings)):
+            self._said_cut = True
+            log.warning("encode/cut_text ends of %d of %d texts are not read; this is said once", cut, len(texts))
         vectors = np.empty((len(texts), self.dim), np.float32)
         for batch in length_batches([len(e.ids) for e in encodings], self._batch_size):
             vectors[batch] = self._forward([encodings[i] for i in batch])
         return vectors
+
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, special tokens included, whether they are read or not."""
+        return [
+            len(encoding.ids) + sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
+            for encoding in self._tokenizer.encode_batch(list(texts))
+        ]
 
     def _forward(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
         width = max(len(e.ids) for e in encodings)
@@ -115,9 +136,12 @@ class SentenceModel:
             mask[row, : len(encoding.ids)] = 1
         with torch.inference_mode():
             tokens = self._token_vectors(ids, mask).float()
-            weight = mask.unsqueeze(-1).to(tokens.dtype)
-            mean = (tokens * weight).sum(1) / weight.sum(1)
-            unit: NDArray[np.float32] = torch.nn.functional.normalize(mean, dim=1).numpy()
+            if self._pooling == "cls":
+                pooled = tokens[:, 0]
+            else:
+                weight = mask.unsqueeze(-1).to(tokens.dtype)
+                pooled = (tokens * weight).sum(1) / weight.sum(1)
+            unit: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=1).numpy()
         return unit
 
 

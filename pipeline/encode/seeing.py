@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,16 +19,17 @@ from index.graph import Observation, SegmentCounts
 from index.vectors.multivector import EncodedPage, MultiVector
 from pipeline.encode.pages import RECIPE, Tile, joined, read_page, text_page
 from pipeline.encode.protocol import Reads, Screenshots, SiteContext
+from pipeline.encode.questions import SHORTER, cleaned_question, refuse_longer
 from pipeline.encode.throughput import Halving
-from waygraph.errors import EncodingFailed, InvalidInput, WeightsMissing
+from waygraph.errors import EncodingFailed, InvalidInput
 from waygraph.settings import EncodeSettings
+
+log = logging.getLogger(__name__)
 
 #: Values of a multi-vector that a vector database takes.
 MAX_VALUES = 2**20 - 1
 #: Longer questions are refused: what a model cuts off would be missing without a sign.
 MAX_QUESTION_CHARACTERS = 4_000
-#: Files of a model that vectors depend on; texts about it are not among them.
-_WEIGHTY = frozenset({".json", ".safetensors", ".txt", ".model", ".jinja"})
 
 
 class Model(Protocol):
@@ -66,6 +67,14 @@ class Model(Protocol):
         """Encode questions."""
         ...
 
+    def question_tokens(self, text: str) -> tuple[int, int]:
+        """Tokens of a question with what is put around it, and how many of them are read at most."""
+        ...
+
+    def cut_passages(self, texts: Sequence[str]) -> int:
+        """How many of these texts are longer than what is read of them."""
+        ...
+
 
 class SeeingEncoder:
     """An encoder around a model that pads and prepares batches itself. Calls are serialised."""
@@ -78,10 +87,11 @@ class SeeingEncoder:
         self.reads: Reads = "screenshot" if model.sees else "text"
         self._screenshots = screenshots
         self._lock = threading.Lock()
+        self._said_cut = False
         self._threads = ThreadPoolExecutor(settings.threads or len(os.sched_getaffinity(0)))
         size = min(settings.batch_size, 16)
         self._images = Halving[Tile](self._see, size=size)
-        self._passages = Halving[str](model.passages, size=size)
+        self._passages = Halving[str](self._read, size=size)
         self._questions = Halving[str](model.questions, size=settings.batch_size)
 
     @property
@@ -141,57 +151,26 @@ class SeeingEncoder:
         Raises
         ------
         InvalidInput
-            When a question is empty, or has more than 4,000 characters.
+            When a question is empty, is no text, or has more characters than 4,000 or more tokens than the model reads.
 
         """
-        questions = [" ".join(text.split()) for text in texts]
-        if not all(questions):
-            raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
+        questions = [cleaned_question(text) for text in texts]
         if (longest := max(map(len, questions), default=0)) > MAX_QUESTION_CHARACTERS:
             raise InvalidInput(
-                f"The question has {longest} characters, more than {MAX_QUESTION_CHARACTERS}.",
-                hint="Ask in fewer words.",
+                f"The question has {longest} characters, more than {MAX_QUESTION_CHARACTERS}.", hint=SHORTER
             )
         with self._lock:
+            for question in questions:
+                refuse_longer(*self.model.question_tokens(question))
             return self._questions.run(questions)
+
+    def _read(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        if not self._said_cut and (cut := self.model.cut_passages(texts)):
+            self._said_cut = True
+            log.warning(
+                "encode/cut_text %s: ends of %d of %d pages are not read; this is said once", self.name, cut, len(texts)
+            )
+        return self.model.passages(texts)
 
     def _see(self, tiles: Sequence[Tile]) -> list[NDArray[np.float32]]:
         return self.model.images(list(self._threads.map(Tile.pixels, tiles)))
-
-
-def find_model(name: str, *, hint: str) -> Path:
-    """The folder `name`, or the snapshot of a repository of that name: from the Hugging Face cache, else from the hub.
-
-    Raises
-    ------
-    WeightsMissing
-        When there is neither.
-
-    """
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return folder
-    import httpx  # noqa: PLC0415 - only when an encoder is created
-    from huggingface_hub import constants, snapshot_download  # noqa: PLC0415
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError  # noqa: PLC0415
-
-    try:
-        offline = constants.is_offline_mode()
-        patterns = [f"*{suffix}" for suffix in sorted(_WEIGHTY)]
-        return Path(snapshot_download(name, allow_patterns=patterns, local_files_only=offline))
-    except HFValidationError as error:
-        raise WeightsMissing(f"'{name}' is neither a folder nor the name of a repository.", hint=hint) from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, httpx.HTTPError, OSError) as error:
-        reason = "it is not in the cache, and the hub is switched off" if offline else type(error).__name__
-        raise WeightsMissing(f"{name} cannot be loaded: {reason}.", hint=hint) from error
-
-
-def digest_of(folder: Path) -> str:
-    """SHA-256 (hex) over names and contents of the files of a model that vectors depend on."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix in _WEIGHTY and file.is_file())
-    whole = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as opened:
-            content = hashlib.file_digest(opened, "sha256").hexdigest()
-        whole.update(f"{file.relative_to(folder).as_posix()} {content}\n".encode())
-    return whole.hexdigest()

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from pipeline.encode.compiling import CompiledLayers
 from pipeline.encode.devices import compute_device, compute_dtype
 from pipeline.encode.loading import misfits, reports_of_loading
 from pipeline.encode.minilm import REPLACE
 from pipeline.encode.quiet import no_progress_bar
 from pipeline.encode.registry import public_name
-from pipeline.encode.seeing import digest_of, find_model
+from pipeline.encode.repositories import digest_of, find_model
 from waygraph.errors import EnvironmentMissing, InvalidInput, WeightsMissing
 from waygraph.settings import EncodeSettings
 
@@ -33,9 +34,10 @@ _RUN_ELSEWHERE = {"ColModernVBertForRetrieval": "colmodernvbert"}
 class SentenceTransformersModel:
     """A `pipeline.encode.seeing.Model`."""
 
-    def __init__(self, model: Any, *, name: str, revision: str) -> None:  # noqa: ANN401 - an optional dependency
+    def __init__(self, model: Any, *, name: str, revision: str, compiled: bool) -> None:  # noqa: ANN401 - optional
         self._model = model
         self._revision = revision
+        self.compiled = CompiledLayers(model, wanted=compiled)
         self.name = name
         self.sees = "image" in model.modalities
         self.dim: int = self.questions(["orders"])[0].shape[1]
@@ -82,7 +84,7 @@ class SentenceTransformersModel:
         if wrong := [found for report in reports if (found := misfits(report))]:
             raise WeightsMissing(f"{folder} does not fit its own configuration: {wrong[0]}.", hint=REPLACE)
         model.requires_grad_(requires_grad=False)
-        return cls(model, name=public_name(f"st:{name}"), revision=digest_of(folder))
+        return cls(model, name=public_name(f"st:{name}"), revision=digest_of(folder), compiled=settings.compile)
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -111,13 +113,35 @@ class SentenceTransformersModel:
         """See `Model.questions`."""
         return self._encoded(self._model.encode_query, list(texts))
 
+    def question_tokens(self, text: str) -> tuple[int, int]:
+        """See `Model.question_tokens`."""
+        (whole,), (read,) = (self._lengths([text], "query", truncation=cut) for cut in (False, True))
+        return whole, read
+
+    def cut_passages(self, texts: Sequence[str]) -> int:
+        """See `Model.cut_passages`."""
+        whole, read = (self._lengths(texts, "document", truncation=cut) for cut in (False, True))
+        return sum(a > b for a, b in zip(whole, read, strict=True))
+
+    def _lengths(self, texts: Sequence[str], task: str, *, truncation: bool) -> list[int]:
+        """Tokens of each text as the model's own preparation makes them, with and without its limit."""
+        options: dict[str, Any] = (
+            {} if truncation else {"processing_kwargs": {"text": {"truncation": False, "max_length": None}}}
+        )
+        names = ("query",) if task == "query" else ("document", "passage", "corpus")
+        prompt = next((self._model.prompts[name] for name in names if name in self._model.prompts), None)
+        prepared = (self._model.preprocess([text], prompt=prompt, task=task, **options) for text in texts)
+        return [int(features["input_ids"].shape[1]) for features in prepared]
+
     def _encoded(self, encode: Any, inputs: list[Any]) -> list[NDArray[np.float32]]:  # noqa: ANN401
-        matrices = encode(
-            inputs,
-            batch_size=max(len(inputs), 1),
-            show_progress_bar=False,
-            convert_to_numpy=True,
-            normalize_embeddings=True,
+        matrices = self.compiled.run(
+            lambda: encode(
+                inputs,
+                batch_size=max(len(inputs), 1),
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=True,
+            )
         )
         return [np.asarray(matrix, dtype=np.float32) for matrix in matrices]
 

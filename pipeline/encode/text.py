@@ -19,11 +19,11 @@ import numpy as np
 from index.graph import Observation, SegmentCounts
 from index.vectors.multivector import EncodedPage, MultiVector
 from pipeline.encode.composites import describe
-from pipeline.encode.minilm import MAX_TOKENS, SentenceModel
+from pipeline.encode.minilm import SentenceModel
 from pipeline.encode.protocol import Reads, SiteContext
+from pipeline.encode.questions import cleaned_question, refuse_longer
 from pipeline.encode.site_text import SiteText
 from pipeline.encode.weights import Weights, find_weights
-from waygraph.errors import InvalidInput
 from waygraph.settings import EncodeSettings
 
 #: Raise it with every change of `composites`, `site_text` or `url_words` that changes any text.
@@ -31,7 +31,6 @@ RECIPE = "composites+passages+names+context/4"
 #: How much what other states call a state counts beside what it says itself; chosen on the dev questions of
 #: `bench/retrieval`, where 1 did worse than 0.
 NAMES_WEIGHT = np.float32(0.2)
-POOLING = "mean, unit length"
 
 
 class TextEncoder:
@@ -65,7 +64,7 @@ class TextEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Names everything that vectors depend on: recipe, parameters, tokenizer, pooling, dimension."""
+        """Names everything that vectors depend on: recipe, parameters, tokenizer, pooling, prompts, dimension."""
         return fingerprint(self.weights, self.dim)
 
     def prepare_site(self, counts: SegmentCounts) -> SiteContext:
@@ -77,7 +76,8 @@ class TextEncoder:
         site = SiteText.from_json(context)
         states = [describe(observation, site) for observation in observations]
         texts = [text for state in states for text in (state.context, state.names, *(row.text for row in state.rows))]
-        vectors = self.model.embed(texts)
+        prompt = self.weights.recipe.document_prompt
+        vectors = self.model.embed([prompt + text for text in texts])
         ends = [0]
         for state in states:
             ends.append(ends[-1] + 2 + len(state.rows))
@@ -96,28 +96,32 @@ class TextEncoder:
         Raises
         ------
         InvalidInput
-            When the question is empty.
+            When the question is empty, is no text, or has more tokens than the model reads.
 
         """
         return self.encode_queries([text])[0]
 
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
         """Encode questions that were asked at the same time, see `encode_query`."""
-        questions = [" ".join(text.split()) for text in texts]
-        if not all(questions):
-            raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
+        recipe = self.weights.recipe
+        questions = [recipe.query_prompt + cleaned_question(text) for text in texts]
+        for tokens in self.model.token_counts(questions):
+            refuse_longer(tokens, recipe.max_tokens)
         vectors = self.model.embed_now(questions)
         return [vectors[row : row + 1] for row in range(len(questions))]
 
 
 def fingerprint(weights: Weights, dim: int) -> str:
     """`text-` and 16 hex digits."""
-    content = {
+    recipe = weights.recipe
+    content: dict[str, object] = {
         "recipe": RECIPE,
         "model": weights.model_sha256,
         "tokenizer": weights.tokenizer_sha256,
-        "max_tokens": MAX_TOKENS,
-        "pooling": POOLING,
+        "max_tokens": recipe.max_tokens,
+        "pooling": f"{recipe.pooling}, unit length",
         "dim": dim,
     }
+    if recipe.query_prompt or recipe.document_prompt:
+        content["prompts"] = [recipe.query_prompt, recipe.document_prompt]
     return "text-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

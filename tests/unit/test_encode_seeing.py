@@ -18,7 +18,7 @@ from pipeline.encode.screenshots import decode
 from pipeline.encode.seeing import SeeingEncoder
 from pipeline.encode.throughput import Halving
 from tests.tiny_jina import change_tensors, one_thread, picture, write_json  # noqa: F401
-from tests.tiny_visual import DIM, make_colmodernvbert, make_colpali
+from tests.tiny_visual import DIM, make_colmodernvbert, make_colpali, make_tokenizer
 from waygraph.errors import BadImage, EncodingFailed, InvalidInput, WeightsMissing
 from waygraph.settings import EncodeSettings
 
@@ -140,6 +140,83 @@ def test_a_state_without_a_screenshot_is_encoded_by_its_text_and_that_is_logged(
     pages = encoders[kind].encode_pages(mixed, {})
     assert [set(page.rows) for page in pages] == [{"screenshot"}, {"Orders"}, {"screenshot"}]
     assert "encode/no_screenshot n1" in caplog.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_question_that_is_no_text_is_refused(encoders, kind):
+    with pytest.raises(InvalidInput, match="halves of characters"):
+        encoders[kind].encode_query("caf\udce9")
+
+
+def test_a_question_of_more_tokens_than_colmodernvbert_reads_is_refused(encoders):
+    model = encoders["colmodernvbert"].model
+    tokens, most = model.question_tokens("orders")
+    assert tokens == len(encoders["colmodernvbert"].encode_query("orders"))
+    assert most == model._model.config.vlm_config.text_config.max_position_embeddings
+    model._model.config.vlm_config.text_config.max_position_embeddings = tokens
+    try:
+        assert len(encoders["colmodernvbert"].encode_query("orders")) == tokens
+        with pytest.raises(InvalidInput, match=f"more than {tokens}"):
+            encoders["colmodernvbert"].encode_query("orders and prices")
+    finally:
+        model._model.config.vlm_config.text_config.max_position_embeddings = most
+
+
+def test_ends_of_passages_that_are_not_read_are_logged_once(folders, caplog):
+    encoder = create_encoder(settings_for("colmodernvbert", folders["colmodernvbert"]), Blobs())
+    long = (Segment("where are my orders " * 600, "text", Box(0, 0, 10, 10)),)
+    pages = [Observation(f"n{n}", "http://shop.test/a", "A", long) for n in range(2)]
+    encoder.encode_pages(pages, {})
+    encoder.encode_pages(pages, {})
+    assert caplog.text.count("encode/cut_text colmodernvbert: ends of 2 of 2 pages") == 1
+    assert caplog.text.count("encode/cut_text") == 1
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory) -> Path:
+    """A model that reads: 12 tokens of a question, 20 of a page."""
+    library = pytest.importorskip("sentence_transformers")
+    from transformers import BertConfig, BertModel
+
+    root = tmp_path_factory.mktemp("reader")
+    tokenizer = make_tokenizer(cls_token="[CLS]", sep_token="[SEP]")
+    tokenizer.model_max_length = 64
+    tokenizer.save_pretrained(root / "bert")
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48}
+    BertModel(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(root / "bert")
+    model = library.MultiVectorEncoder(str(root / "bert"), device="cpu")
+    model[0].query_length, model[0].document_length = 12, 20
+    model.save(str(root / "model"))
+    return root / "model"
+
+
+def test_a_reading_model_refuses_questions_that_it_would_cut_and_says_that_pages_are_cut(reader, caplog):
+    encoder = create_encoder(EncodeSettings(encoder=f"st:{reader}", device="cpu"))
+    assert encoder.reads == "text"
+    words = next(n for n in range(1, 20) if encoder.model.question_tokens("x" * n)[0] == 12)
+    assert len(encoder.encode_query("x" * words)) == 12
+    with pytest.raises(InvalidInput, match="has 13 tokens, more than 12"):
+        encoder.encode_query("x" * (words + 1))
+    short = Observation("n1", "http://shop.test/a", "A", ())
+    encoder.encode_pages([short], {})
+    assert "encode/cut_text" not in caplog.text
+    long = Observation("n1", "http://shop.test/a", "x" * 100, ())
+    encoder.encode_pages([short, long], {})
+    encoder.encode_pages([long], {})
+    assert "ends of 1 of 2 pages are not read" in caplog.text
+    assert caplog.text.count("encode/cut_text") == 1
+
+
+def test_a_model_that_widens_every_question_to_one_length_refuses_longer_ones(reader, tmp_path):
+    copied = Path(shutil.copytree(reader, tmp_path / "copy"))
+    settings = json.loads((copied / "sentence_bert_config.json").read_text())
+    expansion = {"strategy": "fixed", "length": 12, "attend": False, "token": "[SEP]"}
+    write_json(copied / "sentence_bert_config.json", settings | {"query_expansion": expansion})
+    encoder = create_encoder(EncodeSettings(encoder=f"st:{copied}", device="cpu"))
+    assert len(encoder.encode_query("x")) == 12
+    with pytest.raises(InvalidInput, match="more than 12"):
+        encoder.encode_query("x" * 20)
 
 
 def test_states_that_say_the_same_are_encoded_once_by_who_reads_and_apart_by_who_sees(blobs):

@@ -97,7 +97,7 @@ def test_a_folder_of_the_settings_is_used_whatever_its_content_and_nothing_else_
     fill_cache(empty_machine)
     folder = fill(tmp_path / "mine", b"my own model")
     assert (find_weights(folder).source, find_weights(folder).folder) == ("settings", folder)
-    with pytest.raises(WeightsMissing, match="is not a folder"):
+    with pytest.raises(WeightsMissing, match="is neither a folder nor"):
         find_weights(tmp_path / "nowhere")
 
 

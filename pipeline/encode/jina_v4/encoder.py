@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import threading
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from index.graph import Observation, SegmentCounts
 from index.vectors.multivector import EncodedPage, MultiVector
+from pipeline.encode.compiling import CompiledLayers
 from pipeline.encode.devices import compute_device, compute_dtype
 from pipeline.encode.jina_v4.checkpoint import Checkpoint, find_checkpoint
 from pipeline.encode.jina_v4.inputs import (
@@ -23,6 +25,7 @@ from pipeline.encode.jina_v4.inputs import (
     IMAGE_SUFFIX,
     PASSAGE_PREFIX,
     QUERY_PREFIX,
+    Batch,
     Grid,
     Picture,
     Prompts,
@@ -34,9 +37,12 @@ from pipeline.encode.jina_v4.inputs import (
 from pipeline.encode.jina_v4.model import JinaV4, open_checkpoint
 from pipeline.encode.pages import RECIPE, Page, Tile, joined, patch_rows, read_page
 from pipeline.encode.protocol import Reads, Screenshots, SiteContext
+from pipeline.encode.questions import cleaned_question, refuse_longer
 from pipeline.encode.throughput import BatchRunner
-from waygraph.errors import BadImage, EncodingFailed, InvalidInput
+from waygraph.errors import BadImage, EncodingFailed
 from waygraph.settings import EncodeSettings
+
+log = logging.getLogger(__name__)
 
 #: Longer questions are refused: what was cut off would be missing without a sign.
 MAX_QUERY_TOKENS = 2_048
@@ -70,6 +76,8 @@ class JinaV4Encoder:
         self._dtype = str(model.projector.weight.dtype).removeprefix("torch.")
         self._screenshots = screenshots
         self._lock = threading.Lock()
+        self._said_cut = False
+        self.compiled = CompiledLayers(model, wanted=settings.compile)
         budget = settings.token_budget or (GPU_BUDGET if model.device.type == "cuda" else CPU_BUDGET)
         threads = settings.threads or len(os.sched_getaffinity(0))
         self._images = BatchRunner[Tile, Picture](self._prepare, self._see, budget=budget, threads=threads)
@@ -166,19 +174,13 @@ class JinaV4Encoder:
         Raises
         ------
         InvalidInput
-            When a question is empty, or has more than 2,048 tokens.
+            When a question is empty, is no text, or has more than 2,048 tokens.
 
         """
         sequences = []
         for text in texts:
-            question = " ".join(text.split())
-            if not question:
-                raise InvalidInput("The question is empty.", hint="Say in a few words what the page is for.")
-            ids = self.prompts.plain(QUERY_PREFIX + question)
-            if len(ids) > MAX_QUERY_TOKENS:
-                raise InvalidInput(
-                    f"The question has {len(ids)} tokens, more than {MAX_QUERY_TOKENS}.", hint="Ask in fewer words."
-                )
+            ids = self.prompts.plain(QUERY_PREFIX + cleaned_question(text))
+            refuse_longer(len(ids), MAX_QUERY_TOKENS)
             sequences.append(ids)
         with self._lock, torch.inference_mode():
             return self._texts.run(sequences, [len(ids) for ids in sequences])
@@ -199,15 +201,21 @@ class JinaV4Encoder:
         return Picture(torch.from_numpy(np.array(shrunk)), grid)
 
     def _see(self, pictures: Sequence[Picture]) -> Tensor:
-        vectors: Tensor = self.model(image_batch(pictures, self.prompts, self.model.backbone))
-        return vectors
+        return self._run(image_batch(pictures, self.prompts, self.model.backbone))
 
     def _read(self, sequences: Sequence[Sequence[int]]) -> Tensor:
-        vectors: Tensor = self.model(text_batch(sequences))
+        return self._run(text_batch(sequences))
+
+    def _run(self, batch: Batch) -> Tensor:
+        vectors: Tensor = self.compiled.run(lambda: self.model(batch))
         return vectors
 
     def _passage(self, page: Page) -> list[int]:
-        return self.prompts.plain(PASSAGE_PREFIX + page.text)[:MAX_PASSAGE_TOKENS]
+        ids = self.prompts.plain(PASSAGE_PREFIX + page.text)
+        if len(ids) > MAX_PASSAGE_TOKENS and not self._said_cut:
+            self._said_cut = True
+            log.warning("encode/cut_text %s: the end of %s is not read; this is said once", self.name, page.label)
+        return ids[:MAX_PASSAGE_TOKENS]
 
     def _rows_of(self, tile: Tile) -> tuple[str, ...]:
         grid = self._grid_of(tile)
