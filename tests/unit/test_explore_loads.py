@@ -11,6 +11,7 @@ from index.graph import UrlPolicy
 from pipeline.browser.session import Capture
 from pipeline.explore.loads import Loads
 from pipeline.explore.looks import Looks
+from pipeline.explore.secrets import Redactor
 from pipeline.explore.state import Load, State
 from tests.sites.still import look
 from waygraph.errors import BrowserFailure
@@ -79,10 +80,9 @@ async def test_another_name_of_what_was_loaded_is_known_to_a_resumed_run():
 
 @pytest.mark.parametrize("failing", [0, 1, 3, 4])
 async def test_when_a_capture_fails_the_next_one_who_has_the_page_tries(failing):
-    journal = SimpleNamespace(add_look=no_journal, record_capture=no_journal)
-    redactor = SimpleNamespace(dom=str, document=str)
+    journal = SimpleNamespace(add_look=no_journal, record_capture=no_journal, withhold=no_journal)
     counters, under_way = Counter(), 0
-    looks = Looks(journal, SimpleNamespace(put=lambda content: content.decode()), counters, {}, redactor)
+    looks = Looks(journal, SimpleNamespace(put=lambda content: content.decode()), counters, {}, Redactor())
     failures = iter(range(failing))
 
     async def take():
