@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -156,6 +157,13 @@ def typed(error: BaseException, where: str) -> WaygraphError:
         result = WorkerLost(
             f"{where}: the worker process died. {_first_line(cause)}",
             hint="Its logs are in the run's folder. Often memory ran out: try fewer --sites-at-once or --workers.",
+        )
+    elif isinstance(cause, OSError) and cause.errno in {errno.ENOSPC, errno.EDQUOT}:
+        # The store says so itself; browsers, Ray and temporary files need room as well.
+        named = f" ({cause.filename})" if cause.filename else ""
+        result = StoreError(
+            f"{where}: {cause.strerror}{named}.",
+            hint="Make room, in the temporary folder too, and run the command again.",
         )
     else:
         kind = "Ray failed" if isinstance(cause, RayError) else "Unexpected error"

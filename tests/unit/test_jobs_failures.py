@@ -1,5 +1,7 @@
 """What does an error mean that comes out of Ray?"""
 
+import errno
+
 import pytest
 from ray.exceptions import (
     ActorDiedError,
@@ -12,7 +14,7 @@ from ray.exceptions import (
 
 from pipeline.jobs.actors import share
 from pipeline.jobs.failures import CaptureLost, MachineLost, WorkerLost, typed, verdict
-from waygraph.errors import SiteUnreachable, WaygraphError, WeightsMissing
+from waygraph.errors import SiteUnreachable, StoreError, WaygraphError, WeightsMissing
 
 
 def as_raised_by_ray(error):
@@ -41,6 +43,12 @@ def test_an_unexpected_error_is_named_with_its_place_and_keeps_its_cause():
     assert type(found) is WaygraphError
     assert found.message == "Exploring a.example: Unexpected error: ZeroDivisionError: a bug"
     assert found.__cause__ is raised
+
+
+def test_a_full_disk_is_said_wherever_it_was_noticed():
+    found = typed(as_raised_by_ray(OSError(errno.ENOSPC, "No space left on device", "/a/b")), "Exploring a.example")
+    assert type(found) is StoreError
+    assert found.message == "Exploring a.example: No space left on device (/a/b)."
 
 
 @pytest.mark.parametrize("died", [ActorDiedError(), WorkerCrashedError()])
