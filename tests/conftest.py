@@ -66,7 +66,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
     return FilesWithOneShop(config, log)
 
 
-class FilesWithOneShop(LoadFileScheduling):
+class FilesWithOneShop(LoadFileScheduling):  # type: ignore[misc]
     """A file is not split; those about the shop are one."""
 
     def _split_scope(self, nodeid: str) -> str:
