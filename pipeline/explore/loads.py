@@ -25,7 +25,7 @@ _TRIES = 2
 #: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
 LOST, LOSSES = "browser has been closed", 3
 #: Playwright keeps what it knows of requests, 10,000 of each kind, until their context is closed.
-LOADS_PER_CONTEXT = 500
+LOADS_PER_CONTEXT = 200
 #: A host that turned us away is asked so often in all, each time after leaving it alone for longer.
 VISITS = 3
 
