@@ -1,4 +1,4 @@
-"""What does a site's map look like, and how does one get from one of its states to another? Standard library only."""
+"""What does a site's map look like, and how does one get from one of its states to another?"""
 
 from index.graph.identity import element_hash, node_id, similarity
 from index.graph.model import PASSIVE, Action, ActionKind, BlockedRequest, Edge, Evidence, Merge, Node, Path, PathStep

@@ -7,9 +7,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Box:
+
+class Box(Struct, frozen=True, gc=False):
     """A rectangle in CSS pixels, relative to the top-left corner of the page (not of the viewport)."""
 
     x: int
@@ -18,8 +19,7 @@ class Box:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True, gc=False):
     """One visible piece of text with the role of the element that carries it.
 
     `role` is an ARIA role (`heading`, `link`, `button`, `tab`, `textbox`, `columnheader`, `cell`, `img`, ...), or

@@ -14,10 +14,11 @@ import json
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
 
@@ -178,7 +179,7 @@ class ForeignFrames:
         async def ask(question: str, *arguments: object) -> str | None:
             return await self.ask(frame, question, *arguments)
 
-        inner, frames = await self.find(replace(action, frame=left), options, ask)
+        inner, frames = await self.find(structs.replace(action, frame=left), options, ask)
         if inner is not None and "x" in inner:
             hops = action.frame[: len(action.frame) - len(left)]
             raw = await ask_page("reveal", hops, inner["x"], inner["y"])

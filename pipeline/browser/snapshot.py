@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from msgspec import Struct
+
 from index.graph import Action, BlockedRequest, Box, Segment, UrlPolicy, node_id, normalize_url
 from pipeline.browser.foreign import FrameScope
 from waygraph.settings import BrowserSettings, ExploreSettings
@@ -18,8 +20,7 @@ MAX_SEGMENTS = 1_000
 _SHARED = 16_384
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True, gc=False):
     """An exposed element that can be acted on, with what policies need to know about it.
 
     Attributes

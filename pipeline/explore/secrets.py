@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from index.graph import Action, BlockedRequest, Edge, InteractionGraph, Observation, mask_secrets
+from msgspec import structs
+
+from index.graph import Action, BlockedRequest, Edge, InteractionGraph, Observation, Segment, mask_secrets
 from index.graph.urls import MASK, SECRET_PARAMETERS
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.capture import Failure, SiteCapture, Skip
@@ -104,7 +106,8 @@ class Redactor:
     def action(self, action: Action) -> Action:
         """An action to be kept. A link target with a secret is left out: role, name and place find the link as well."""
         target = "" if self.url(action.target) != action.target else action.target
-        return replace(action, target=target, url=self.url(action.url), name=self.text(action.name))
+        redacted: Action = structs.replace(action, target=target, url=self.url(action.url), name=self.text(action.name))
+        return redacted
 
     def edge(self, edge: Edge) -> Edge:
         """An edge to be kept."""
@@ -148,7 +151,7 @@ class Redactor:
             seen,
             url=self.url(seen.url),
             title=self.text(seen.title),
-            segments=tuple(replace(segment, text=self.text(segment.text)) for segment in seen.segments),
+            segments=tuple(Segment(self.text(s.text), s.role, s.box) for s in seen.segments),
         )
 
     def site(self, capture: SiteCapture) -> SiteCapture:

@@ -49,17 +49,6 @@ def test_ids_and_the_export_are_the_same_in_processes_with_different_hash_seeds(
     assert len(printed) == 1
 
 
-def test_the_graph_package_needs_the_standard_library_only():
-    code = """if True:
-        import sys
-        import index.graph, index.graph.export, index.graph.paths
-        third_party = {m.partition(".")[0] for m in sys.modules} - sys.stdlib_module_names
-        print(sorted(m for m in third_party if not m.startswith(("_", "index", "waygraph"))))
-    """
-    output = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert output.stdout == "[]\n"
-
-
 @given(hashes, st.text(max_size=20).filter(lambda text: text.isprintable()), st.randoms(use_true_random=False))
 def test_order_and_repetition_of_elements_do_not_change_a_node_id(structure, url, rng):
     shuffled = structure * 2

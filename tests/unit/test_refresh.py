@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from index.graph import Action, Box, Edge, InteractionGraph, Merge, Node, Observation, Recognition, Segment
 from index.graph.diff import Side, compare
@@ -59,7 +60,7 @@ def record(loads=(), outcomes=(), looks=(), *, is_public=lambda _: True):
 def link(target, source, shown):
     action = source.candidates[0].action
     outcome = Outcome(shown.id, loaded=True, look=look_key(shown), ms=10)
-    return KeptOutcome(look_key(source), source.id, replace(action, target=target), "", outcome, Track())
+    return KeptOutcome(look_key(source), source.id, structs.replace(action, target=target), "", outcome, Track())
 
 
 HOME = snapshot(texts=("Home",), links=("http://a.test/x",))
@@ -99,11 +100,11 @@ def test_what_is_no_record_is_unreadable(content):
 
 def test_a_plain_link_is_known_wherever_it_stands_on_the_page():
     remembers = recall(Plan(frozenset(), frozenset()))
-    moved = replace(HOME.candidates[0], action=replace(HOME.candidates[0].action, xpath="/nav/a[7]"))
+    moved = structs.replace(HOME.candidates[0], action=structs.replace(HOME.candidates[0].action, xpath="/nav/a[7]"))
     known = remembers.outcome("a look that nobody had", moved)
     assert known is not None
     assert known.url == "http://a.test/x"
-    handled = replace(moved, handler="open(this)")
+    handled = structs.replace(moved, handler="open(this)")
     assert remembers.outcome("a look that nobody had", handled) is None
 
 
