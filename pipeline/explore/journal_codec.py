@@ -69,7 +69,7 @@ def unpack(raw: bytes, kind: type[T]) -> T:
 def pack_hashes(hashes: tuple[str, ...]) -> bytes:
     """16 bytes per hash when all are MD5 in hex, as they are in structures."""
     joined = "".join(hashes)
-    if all(len(h) == _HEX for h in hashes):
+    if {*map(len, hashes)} <= {_HEX}:
         try:
             raw = bytes.fromhex(joined)
         except ValueError:
@@ -83,10 +83,9 @@ def unpack_hashes(raw: bytes) -> tuple[str, ...]:
     """Inverse of `pack_hashes`."""
     if raw[:1] != b"x":
         return unpack(raw, tuple[str, ...])
-    joined = raw[1:].hex()
-    if len(joined) % _HEX:
+    if (len(raw) - 1) % (_HEX // 2):
         raise Unreadable(f"{len(raw)} bytes of hashes")
-    return tuple(joined[i : i + _HEX] for i in range(0, len(joined), _HEX))
+    return tuple(raw[1:].hex(" ", _HEX // 2).split())
 
 
 def pack_look(snapshot: Snapshot) -> tuple[bytes, bytes, bytes]:

@@ -28,10 +28,14 @@ const documentIn = (element) => {
 const isForeign = (element) =>
   documentIn(element) === null && windowIn(element) !== null && (!element.sandbox?.length || element.sandbox.contains("allow-scripts"));
 
+// A document without frames, as most are, says so without being searched.
+const frameCount = Function.prototype.call.bind(readProperty(window, "length").get); // of those outside of shadow roots
+const framesIn = (doc) => (doc.defaultView && frameCount(doc.defaultView) === 0 ? [] : doc.querySelectorAll(FRAMES));
 const shadowRoots = () => [...shadowHosts].filter((host) => host.isConnected).map((host) => shadowOf(host));
 const framesOf = function* (win) {
   const roots = win === window ? shadowRoots() : win[KEY]?.shadowRoots() ?? [];
-  for (const root of [win.document, ...roots]) yield* root.querySelectorAll(FRAMES);
+  yield* framesIn(win.document);
+  for (const root of roots) yield* root.querySelectorAll(FRAMES);
 };
 // What is known of the windows in this one that are of its origin.
 const innerWaygraphs = function* (win) {
