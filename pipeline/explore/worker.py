@@ -330,7 +330,10 @@ class Worker:
         else:
             digest = await self._undo.restore(view, candidate.action, before, seen.raw_url)
             stage.page.take_stopped()
-        if digest is None or await self._changed_areas(stage, before):
+        # A page that is back keeps in its storage what it kept; one that is not may have written to it meanwhile.
+        changed = await self._changed_areas(stage, before if digest is not None else await view.observe(digest=False))
+        self._differs |= changed
+        if digest is None or changed:
             return False
         stage.look = replace(before, digest=digest)
         return True

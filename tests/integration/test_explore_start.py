@@ -82,6 +82,19 @@ def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
     assert capture.report.failures == ()
 
 
+def test_what_taking_an_action_back_leaves_in_the_browser_is_gone_too():
+    """Closing the panel stores something, which the other button would tell of."""
+    html = """<button onclick="if (!panel.hidden) localStorage.closed = 1; panel.hidden = !panel.hidden">Panel</button>
+    <p id=panel hidden>A panel</p>
+    <button onclick="out.innerHTML = '<h2>' + (localStorage.closed ? 'Was closed' : 'Untouched') + '</h2>'">Ask</button>
+    <div id=out></div>"""
+    with FixtureServer({"/": html}) as site:
+        capture = explore(site.url, depth=1, workers=1)
+    shown = {segment.text for seen in capture.observations.values() for segment in seen.segments}
+    assert {"A panel", "Untouched"} <= shown
+    assert "Was closed" not in shown
+
+
 def test_what_pages_store_when_they_are_loaded_is_no_change_of_an_action():
     """Each page writes its name down, and once more when it is left: no reason to do anything twice, or anew."""
     html = """<h1>{0}</h1><a href=/>Home</a><a href=/one>One</a><a href=/two>Two</a>

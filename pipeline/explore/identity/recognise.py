@@ -82,6 +82,7 @@ class Recogniser:
         self._keys: dict[str, str] = {}
         self._keys_version = 0
         self._last_source: tuple[str, Features] | None = None
+        self._last_content: tuple[Snapshot, str | None] | None = None
         self._known: dict[str, _Known] = {}
         self._at: dict[str, list[str]] = {}
         self._loaded: dict[str, str] = {}
@@ -186,8 +187,14 @@ class Recogniser:
         structure = self._look(kept).structure
         return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(structure))
 
+    def _content_of(self, seen: Snapshot) -> str | None:
+        """A look that was placed is added next."""
+        if self._last_content is None or self._last_content[0] is not seen:
+            self._last_content = (seen, content_key(seen))
+        return self._last_content[1]
+
     def _same_content(self, seen: Snapshot) -> Merge | None:
-        content = content_key(seen)
+        content = self._content_of(seen)
         if content is None:
             return None
         for kept in self._contents.get((content_template(seen.url), content), ()):
@@ -248,7 +255,7 @@ class Recogniser:
         """Take a look that `place` gave its own id into the known states. Known ids are left as they are."""
         if seen.id in self._known:
             return
-        content = content_key(seen) if self._tolerant else None
+        content = self._content_of(seen) if self._tolerant else None
         self._known[seen.id] = _Known(seen.url, len(seen.structure), content)
         if self._tolerant:
             self.parameters.meet(seen)
