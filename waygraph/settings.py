@@ -121,6 +121,9 @@ class ExploreSettings(_Section):
     """Time for one work item (reach, act, look) at most."""
     cookie_banners: bool = True
     """Close cookie banners before the first look, by the button that refuses, else the one that accepts."""
+    dialogs: Literal["dismiss", "accept"] = "dismiss"
+    """How `confirm`, `prompt` and `beforeunload` of pages are answered, by exploring and by teleports on the map.
+    Accepted prompts keep the text that the page proposes. The guard still stops what would change something."""
     submit_search: bool = False
     """Also submit search forms (GET), with a word of the page's own title."""
     delay_seconds: float | None = Field(None, ge=0, le=3_600)

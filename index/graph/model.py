@@ -94,7 +94,7 @@ class Edge:
     inherited : the element was skipped because the parent state had it too; the parent's edge is kept, unverified.
     opens_tab : the target was shown in a new tab.
     blocked : requests the network guard stopped while the action ran.
-    dialogs : JavaScript dialogs the action raised, as "type: message"; they were dismissed.
+    dialogs : JavaScript dialogs the action raised, as "type: message"; answered as the map's settings say.
 
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -17,7 +18,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from pipeline.browser.access import Access
 from pipeline.browser.guard import NOTHING_ACTS, ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
-from pipeline.browser.script import page_script
+from pipeline.browser.script import WAYGRAPH, page_script
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import Acted, PageView
 from waygraph.errors import BrowserFailure
@@ -152,7 +153,8 @@ class GuardedPage:
             storage_state=storage_state,
             http_credentials=access.credentials if access else None,
         )
-        await context.add_init_script(f"{page_script()}\nwindow[Symbol.for('waygraph')].guarded = true;")
+        own = json.dumps({"guarded": True, "acceptsDialogs": lens.accept_dialogs})
+        await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {own});")
         guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access, acts=acts)
         await guard.prepare(context)
         page = await context.new_page()

@@ -79,7 +79,7 @@ class Snapshot:
     storage : hashes of the values in local and session storage, by key.
     password : a field for a password can be seen.
     digest : hash of everything in the document that a person or a script would find again.
-    dialogs : JavaScript dialogs that a guarded page raised since then, as "type: message"; they were dismissed.
+    dialogs : JavaScript dialogs that a guarded page raised since then, as "type: message"; answered as the lens says.
     cut : the page has more elements than one look takes in; `structure` and `candidates` end at some element.
     look_ms : milliseconds that the look itself took in the page.
     banner : the cookie banner that lies over the page, if there is one.
@@ -124,6 +124,8 @@ class Lens:
     cap_ms: int
     banners: bool = True
     """Close cookie banners when a page was loaded."""
+    accept_dialogs: bool = False
+    """Say yes where a page asks with a JavaScript dialog; else no."""
     submit_search: bool = False
     frames: FrameScope = field(default_factory=FrameScope)
     """Which frames of other origins belong to the site, and are looked into."""
@@ -140,6 +142,7 @@ class Lens:
             cap_ms=browser.settle_cap_ms,
             submit_search=explore.submit_search,
             banners=explore.cookie_banners,
+            accept_dialogs=explore.dialogs == "accept",
             frames=frames or FrameScope(),
         )
 

@@ -51,7 +51,7 @@ class Acted:
     popup : a view of the new tab, when the action opened one; it is left open.
     opens_tab : the target is meant for a new tab; a guarded page may show it in its own.
     other_tabs : URLs of further tabs that the action asked for; they were not opened.
-    dialogs : JavaScript dialogs that were raised, and dismissed.
+    dialogs : JavaScript dialogs that were raised, and answered.
     downloads : URLs of downloads that were started, and refused.
     ms : milliseconds from the action until the page had settled.
     stopped : form posts into new tabs that the page did not send.
@@ -119,7 +119,8 @@ class PageView:
     Parameters
     ----------
     page : the Playwright page; its viewport, cookies and handlers are left as they are.
-    own : whether the page is ours, so that its JavaScript dialogs are this view's to answer.
+    own : whether the page is ours, so that its JavaScript dialogs are this view's to answer. In others' pages they are
+        where `lens` accepts them: whoever dismisses one gets elsewhere than the map says.
     """
 
     def __init__(self, page: Page, lens: Lens, settings: BrowserSettings, *, own: bool = True) -> None:
@@ -152,7 +153,8 @@ class PageView:
         page.on("popup", self._popups.put_nowait)
         page.on("requestfailed", self._on_request_failed)
         page.on("download", self._on_download)
-        if own:
+        self._answers_dialogs = own or lens.accept_dialogs
+        if self._answers_dialogs:
             page.on("dialog", self._on_dialog)
 
     def detach(self) -> None:
@@ -161,7 +163,7 @@ class PageView:
         self.page.remove_listener("requestfailed", self._on_request_failed)
         self.page.remove_listener("download", self._on_download)
         self._asker.detach()
-        if self._own:
+        if self._answers_dialogs:
             self.page.remove_listener("dialog", self._on_dialog)
 
     async def observe(self, *, digest: bool = True) -> Snapshot:
@@ -424,7 +426,7 @@ class PageView:
 
     @property
     def dialogs(self) -> tuple[str, ...]:
-        """JavaScript dialogs that were raised since the last action began, and dismissed."""
+        """JavaScript dialogs that were raised since the last action began, and answered."""
         return tuple(self._dialogs)
 
     @property
@@ -505,7 +507,8 @@ class PageView:
         leaving = dialog.type == "beforeunload"
         if not leaving:
             self._dialogs.append(f"{dialog.type}: {dialog.message[:200]}")
-        self._in_background(dialog.accept() if leaving else dialog.dismiss())
+        accepted = leaving or self._lens.accept_dialogs
+        self._in_background(dialog.accept(dialog.default_value) if accepted else dialog.dismiss())
 
     def _on_request_failed(self, request: Request) -> None:
         """A navigation that became a download, got no content or was stopped leaves its document waiting for it."""

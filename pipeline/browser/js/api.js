@@ -4,6 +4,7 @@ writeProperty(window, KEY, {
   enumerable: false,
   value: {
     guarded: false, // whether this is a page of our own, whose new tabs the driver opens
+    acceptsDialogs: false, // how a page of our own answers when a script asks
     isQuiet,
     rest,
     acted,
