@@ -3,6 +3,8 @@
 import gc
 import hashlib
 import logging
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +35,24 @@ TRIED_TWICE = {"integration", "e2e"}
 def _service_is_heard() -> None:
     """A Ray that was started in this process silences what is logged below its name, the service's warnings as well."""
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
+
+
+_ended: list[int] = []
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    _ended.append(int(exitstatus))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure() -> None:
+    """Leave at once when all is said: a Ray that ran in this process leaves threads of gRPC behind (`event_engine`,
+    `gcs_client_io_service`), and one of them crashed the taking down of a process that had passed every test.
+    """
+    if _ended and "ray" in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_ended[-1])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
