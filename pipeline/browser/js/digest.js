@@ -28,7 +28,7 @@ const digestRoot = (hash, root) => {
   for (const field of root.querySelectorAll("input, textarea, select, video, audio")) hash.feed(fieldState(field));
   // Neither has an attribute that says so.
   for (const box of root.querySelectorAll("[popover], dialog")) hash.feed(`${box.matches(":popover-open")}${box.matches(":modal")}`);
-  for (const frame of root.nodeType === Node.DOCUMENT_NODE ? framesIn(root) : root.querySelectorAll(FRAMES)) {
+  for (const frame of root.nodeType === 9 ? framesIn(root) : root.querySelectorAll(FRAMES)) {
     const doc = documentIn(frame); // of another origin: only the element itself counts
     const inner = doc?.defaultView?.[KEY];
     if (inner) hash.feed(inner.digestDocument());
