@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-from index.graph.model import Action, Edge
+from index.graph.model import Edge
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Observation
+from index.graph.pairing import name_key, paired
 from index.graph.recognition import Recognition
-from index.graph.succession import Texts, link_key, successors
+from index.graph.succession import Texts, successors
 
 StateVerdict = Literal["match", "moved", "changed", "gone", "added"]
 EdgeVerdict = Literal["match", "moved", "changed", "gone", "added", "session_dependent", "non_deterministic"]
@@ -94,7 +95,8 @@ def compare(old: Side, new: Side, unstable: Mapping[tuple[str, str], EdgeVerdict
     shown = [{node_id: side.texts(seen) for node_id, seen in side.observations.items()} for side in (old, new)]
     found = successors(old.graph, new.graph, (shown[0], shown[1]), new.recognition)
     states = [_state(before, found.get(before, ""), old, new) for before in old.graph.nodes]
-    states += [StateChange("added", after=after) for after in new.graph.nodes if after not in set(found.values())]
+    known = set(found.values())
+    states += [StateChange("added", after=after) for after in new.graph.nodes if after not in known]
     edges = list(_edges(old.graph, new.graph, found, unstable or {}))
     return MapDiff(tuple(states), tuple(edges), found, tuple(_broken(old.graph, edges)))
 
@@ -131,42 +133,18 @@ def _edges(
     found: Mapping[str, str],
     unstable: Mapping[tuple[str, str], EdgeVerdict],
 ) -> Iterator[EdgeChange]:
-    places: list[dict[Any, list[Edge]]] = [defaultdict(list) for _ in _KEYS]
-    for edge in sorted(new.edges, key=lambda edge: edge.inherited):
-        for by_key, key in zip(places, _KEYS, strict=True):
-            by_key[edge.source, key(edge.action)].append(edge)
-    used = set[int]()
-    for edge in old.edges:
-        if edge.inherited:
-            continue
-        source, target = found.get(edge.source, ""), found.get(edge.target)
-        alike = [
-            other
-            for by_key, key in zip(places, _KEYS, strict=True)
-            for other in by_key.get((source, key(edge.action)), ())
-            if id(other) not in used
-        ]
-        after = next((other for other in alike if other.target == target), alike[0] if alike else None)
-        if after is None:
+    before, after = [edge for edge in old.edges if not edge.inherited], list(new.edges)
+    pairs = paired(before, after, found)
+    for place, edge in enumerate(before):
+        if place in pairs:
+            other = after[pairs[place]]
+            yield EdgeChange(_verdict(edge, other, found.get(edge.target), unstable), edge, other)
+        else:
             yield EdgeChange("gone", edge)
-            continue
-        used.add(id(after))
-        yield EdgeChange(_verdict(edge, after, target, unstable), edge, after)
-    for edge in new.edges:
-        if not edge.inherited and id(edge) not in used:
+    used = set(pairs.values())
+    for place, edge in enumerate(after):
+        if not edge.inherited and place not in used:
             yield EdgeChange("added", after=edge)
-
-
-def _named(action: Action) -> Any:  # noqa: ANN401 - a key
-    return (action.kind, action.value, action.role, action.name)
-
-
-def _placed(action: Action) -> Any:  # noqa: ANN401 - a key
-    return (action.kind, action.value, action.role, action.frame, action.xpath)
-
-
-#: What makes elements of two pages the same, the most exact first.
-_KEYS: tuple[Callable[[Action], Any], ...] = (lambda action: action, link_key, _named, _placed)
 
 
 def _verdict(
@@ -174,7 +152,7 @@ def _verdict(
 ) -> EdgeVerdict:
     if known := unstable.get((after.source, str(after.action))):
         return known
-    if after.target != target or _named(edge.action) != _named(after.action):
+    if after.target != target or name_key(edge.action) != name_key(after.action):
         return "changed"
     return "match" if (edge.source, edge.action) == (after.source, after.action) else "moved"
 

@@ -15,6 +15,9 @@ from index.graph.tokens import untokened
 #: What a state shows, whatever it is named by: texts with counts.
 Texts = Mapping[str, int]
 
+#: A successor of a parent, what makes an action on it the same, and the address that this leads to.
+_Way = tuple[str, Any, str]
+
 #: A page under another address is the same page when so much of what tells it apart is the same (Jaccard).
 _MOVED = 0.7
 #: A state that stays at its address is the same one when structures or texts are this much alike, nothing better found.
@@ -106,21 +109,45 @@ class _Pairs:
                 self.add(node.id, pages.get(untokened(node.url), ""))
 
     def by_way(self) -> None:
-        """The same action on the successor of the parent leads to the successor, when the address is the same."""
-        led: dict[tuple[str, Any], list[str]] = defaultdict(list)
+        """The same action on the successor of the parent leads to the successor, when the address is the same.
+
+        Where several elements of a page are called the same, what they show tells which is which.
+        """
+        led: dict[_Way, dict[str, None]] = defaultdict(dict)
         for edge in self._new.edges:
-            led[edge.source, link_key(edge.action)].append(edge.target)
+            url = untokened(self._new.nodes[edge.target].url)
+            led[edge.source, link_key(edge.action), url][edge.target] = None
         progress = True
         while progress:
             progress = False
+            ways: dict[_Way, dict[str, None]] = defaultdict(dict)
             for edge in self._old.edges:
-                if edge.inherited or edge.target in self.found or edge.source not in self.found:
-                    continue
-                url = untokened(self._old.nodes[edge.target].url)
-                for target in led.get((self.found[edge.source], link_key(edge.action)), ()):
-                    if untokened(self._new.nodes[target].url) == url and self.add(edge.target, target):
-                        progress = True
-                        break
+                if not edge.inherited and edge.target not in self.found and edge.source in self.found:
+                    url = untokened(self._old.nodes[edge.target].url)
+                    ways[self.found[edge.source], link_key(edge.action), url][edge.target] = None
+            # First what has its way for itself: a state may be reached by several ways.
+            for way in sorted(ways, key=lambda way: len(ways[way]) + len(led.get(way, ()))):
+                progress |= self._lead_to(ways[way], led.get(way, ()))
+
+    def _lead_to(self, befores: Collection[str], afters: Collection[str]) -> bool:
+        """Join states to which the same way leads; whether there were any."""
+        known = len(self.found)
+        # Another way that was looked at just now may lead to the same states.
+        then = [before for before in befores if before not in self.found]
+        now = [after for after in afters if after not in self._taken]
+        if len(then) == len(now) == 1:
+            return self.add(then[0], now[0])
+        # What shows the same is found at once; only the others are compared each with each.
+        showing: dict[frozenset[tuple[str, int]], list[str]] = defaultdict(list)
+        for after in reversed(now):
+            showing[frozenset(self._texts[1].get(after, {}).items())].append(after)
+        for before in then:
+            if same := showing.get(frozenset(self._texts[0].get(before, {}).items())):
+                self.add(before, same.pop())
+        left = [self._old.nodes[before] for before in then if before not in self.found]
+        free = [self._new.nodes[after] for after in now if after not in self._taken]
+        self._take_best(self._alike(left, free))
+        return len(self.found) > known
 
     def most_alike(self) -> None:
         """At the same address."""
@@ -128,14 +155,19 @@ class _Pairs:
         for node in self._new.nodes.values():
             if node.id not in self._taken:
                 at[untokened(node.url)].append(node)
-        scored = []
+        scored: list[tuple[float, str, str]] = []
         for node in self._left():
-            for other in at.get(untokened(node.url), ()):
+            scored += self._alike([node], at.get(untokened(node.url), ()))
+        self._take_best(scored)
+
+    def _alike(self, befores: Iterable[Node], afters: Collection[Node]) -> Iterator[tuple[float, str, str]]:
+        """All pairs, with how alike they are, when that is enough to be the same state."""
+        for node in befores:
+            for other in afters:
                 says = _likeness(self._texts[0].get(node.id, {}), self._texts[1].get(other.id, {}))
                 built = similarity(node.structure, other.structure)
                 if max(says, built) >= _STAYED:
-                    scored.append((says + built, node.id, other.id))
-        self._take_best(scored)
+                    yield says + built, node.id, other.id
 
     def moved(self) -> None:
         """At another address, what shows nearly the same."""

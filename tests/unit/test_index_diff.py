@@ -1,0 +1,135 @@
+"""Which element is which when many share a name: links that all say "Read more", buttons that all say "Details"."""
+
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Recognition, Segment
+from index.graph.diff import Side, compare
+from pipeline.browser.features import text_features
+
+HOME = Node("home", "http://a.test/", "", ("h",), 0, addressable=True)
+
+
+def listing(items, *, start=HOME, places=None):
+    """A page with a list of elements, each of which leads to a page of its own.
+
+    Parameters
+    ----------
+    items : page that is led to, name of the element, whether it is a link.
+    places : of the elements on the page; else one after the other.
+    """
+    named, edges = Counter(), []
+    for place, (page, name, is_link) in zip(places or range(len(items)), items, strict=True):
+        url = f"http://a.test/{page}"
+        role, target = ("link", url) if is_link else ("button", "")
+        xpath = f"/ul/li[{place}]/{role}"
+        action = Action("click", role=role, name=name, nth=named[role, name], xpath=xpath, target=target)
+        named[role, name] += 1
+        edges.append(Edge(start.id, page, action))
+    nodes = [Node(page, f"http://a.test/{page}", "", (page,), 1, addressable=True) for page, _, _ in items]
+    return InteractionGraph([start, *nodes], edges)
+
+
+def side(graph, texts=None):
+    seen = {
+        name: Observation(name, node.url, "", tuple(Segment(t, "text", Box(0, 0, 9, 9)) for t in (texts or {})[name]))
+        for name, node in graph.nodes.items()
+        if texts
+    }
+    return Side(graph, seen, Recognition(), text_features)
+
+
+def told(diff):
+    """What a diff says of edges, whatever their order."""
+    return {
+        (e.verdict, e.before and (e.before.target, e.before.action), e.after and e.after.action) for e in diff.edges
+    }
+
+
+ITEMS = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["Read more", "Details"]), st.booleans()),
+    min_size=1,
+    unique_by=lambda item: item[0],
+)
+
+
+@given(ITEMS)
+def test_a_map_compared_with_itself_matches(items):
+    same = listing(items)
+    diff = compare(side(same), side(same))
+    assert diff.counts() == {"states": {"match": len(items) + 1}, "edges": {"match": len(items)}}
+    assert diff.broken == ()
+
+
+@given(ITEMS, st.data(), st.booleans())
+def test_an_element_that_left_is_the_only_one_that_is_gone(items, data, is_shifted):
+    left = data.draw(st.integers(0, len(items) - 1))
+    rest = [place for place in range(len(items)) if place != left]
+    new = listing([items[place] for place in rest], places=None if is_shifted else rest)
+    diff = compare(side(listing(items)), side(new))
+    assert [(e.before.target, e.after) for e in diff.edges if e.verdict == "gone"] == [(items[left][0], None)]
+    assert all(e.before.target == e.after.target for e in diff.edges if e.verdict != "gone")
+    assert {e.verdict for e in diff.edges} <= {"match", "moved", "gone"}
+    assert [node_id for node_id, _ in diff.broken] == [items[left][0]]
+
+
+@given(ITEMS, st.data(), st.booleans())
+def test_of_two_elements_in_turn_one_is_gone_and_one_is_new(items, data, is_link):
+    """Where a list has many of one name, a new one at its end is not the old one from its beginning."""
+    items = [(page, "Read more", is_link) for page, _, _ in items] + [("y", "Read more", is_link)]
+    diff = compare(side(listing(items)), side(listing([*items[1:], ("z", "Read more", is_link)])))
+    gone, added = ([e for e in diff.edges if e.verdict == verdict] for verdict in ("gone", "added"))
+    assert [e.before.target for e in gone] == [items[0][0]]
+    assert [e.after.target for e in added] == ["z"]
+    assert all(e.before.target == e.after.target for e in diff.edges if e not in (*gone, *added))
+
+
+@given(ITEMS, ITEMS, st.randoms(use_true_random=False))
+def test_the_order_of_edges_does_not_matter(items, others, chance):
+    old, new = listing(items), listing(others)
+
+    def shuffled(graph):
+        edges = list(graph.edges)
+        chance.shuffle(edges)
+        return InteractionGraph(graph.nodes.values(), edges)
+
+    assert told(compare(side(old), side(new))) == told(compare(side(shuffled(old)), side(shuffled(new))))
+
+
+def test_a_link_is_known_by_its_address_and_a_button_by_where_it_leads():
+    old = listing(
+        [("a", "Read more", True), ("b", "Read more", True), ("c", "Details", False), ("d", "Details", False)]
+    )
+    there = [edge.target for edge in old.edges]
+    swapped = [replace(edge, target=there[i]) for edge, i in zip(old.edges, (1, 0, 3, 2), strict=True)]
+    diff = compare(side(old), side(InteractionGraph(old.nodes.values(), swapped)))
+    assert [(e.verdict, e.before.action.nth, e.after.action.nth) for e in diff.edges] == [
+        ("changed", 0, 0), ("changed", 1, 1), ("moved", 0, 1), ("moved", 1, 0)
+    ]  # fmt: skip
+
+
+def dialogs(names, home):
+    """A page whose buttons have one name, each of which opens something in it. Ids change when the page does."""
+    states = [
+        replace(HOME, id=f"{name}{len(names)}", depth=1, structure=("h", "d"), addressable=False) for name in names
+    ]
+    edges = [
+        Edge(home, state.id, Action("click", role="button", name="Details", nth=nth, xpath=f"/ul/li[{nth}]/button"))
+        for nth, state in enumerate(states)
+    ]
+    return InteractionGraph([replace(HOME, id=home), *states], edges)
+
+
+@given(st.permutations("abcde"), st.integers(0, 4))
+def test_what_a_button_opens_is_known_by_what_it_shows_when_others_have_its_name(names, left):
+    rest = [name for place, name in enumerate(names) if place != left]
+    old, new = dialogs(names, "home"), dialogs(rest, "home2")
+    texts = {node_id: ["Our offers", f"All about {node_id[0]}"] for node_id in (*old.nodes, *new.nodes)}
+    texts[f"{rest[0]}4"].append("written lately")
+    diff = compare(side(old, texts), side(new, texts))
+    assert diff.successors == {"home": "home2"} | {f"{name}5": f"{name}4" for name in rest}
+    assert [e.before.target[0] for e in diff.edges if e.verdict == "gone"] == [names[left]]
+    assert Counter(e.verdict for e in diff.edges) == {"gone": 1, "moved": 4}
