@@ -12,7 +12,7 @@ from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Observation
 from index.graph.pairing import name_key, paired
 from index.graph.recognition import Recognition
-from index.graph.succession import Texts, successors
+from index.graph.succession import Texts, merged, successors
 
 StateVerdict = Literal["match", "moved", "changed", "gone", "added"]
 EdgeVerdict = Literal["match", "moved", "changed", "gone", "added", "session_dependent", "non_deterministic"]
@@ -68,7 +68,8 @@ class MapDiff:
 
     Attributes
     ----------
-    successors : ids of the newer map by those of the older one.
+    successors : ids of the newer map by those of the older one. Of states that are one by now, which have the same,
+        one goes on and the others are gone.
     broken : states whose shortest path from the start had an edge that is gone or leads elsewhere, with that edge.
     """
 
@@ -97,8 +98,9 @@ def compare(old: Side, new: Side, unstable: Mapping[tuple[str, str], EdgeVerdict
     states = [_state(before, found.get(before, ""), old, new) for before in old.graph.nodes]
     known = set(found.values())
     states += [StateChange("added", after=after) for after in new.graph.nodes if after not in known]
-    edges = list(_edges(old.graph, new.graph, found, unstable or {}))
-    return MapDiff(tuple(states), tuple(edges), found, tuple(_broken(old.graph, edges)))
+    leads = {**merged(old.graph, new.graph, new.recognition), **found}
+    edges = list(_edges(old.graph, new.graph, found, leads, unstable or {}))
+    return MapDiff(tuple(states), tuple(edges), leads, tuple(_broken(old.graph, edges)))
 
 
 def _state(before: str, after: str, old: Side, new: Side) -> StateChange:
@@ -131,14 +133,15 @@ def _edges(
     old: InteractionGraph,
     new: InteractionGraph,
     found: Mapping[str, str],
+    leads: Mapping[str, str],
     unstable: Mapping[tuple[str, str], EdgeVerdict],
 ) -> Iterator[EdgeChange]:
     before, after = [edge for edge in old.edges if not edge.inherited], list(new.edges)
-    pairs = paired(before, after, found)
+    pairs = paired(before, after, found, leads)
     for place, edge in enumerate(before):
         if place in pairs:
             other = after[pairs[place]]
-            yield EdgeChange(_verdict(edge, other, found.get(edge.target), unstable), edge, other)
+            yield EdgeChange(_verdict(edge, other, leads.get(edge.target), unstable), edge, other)
         else:
             yield EdgeChange("gone", edge)
     used = set(pairs.values())

@@ -12,7 +12,9 @@ from index.graph.succession import link_key
 Key = Callable[[Action], Hashable | None]
 
 
-def paired(old: Sequence[Edge], new: Sequence[Edge], found: Mapping[str, str]) -> dict[int, int]:
+def paired(
+    old: Sequence[Edge], new: Sequence[Edge], found: Mapping[str, str], leads: Mapping[str, str]
+) -> dict[int, int]:
     """For edges of `old` their successors in `new`, by place in both; no two have the same.
 
     Each rule takes all edges before the next one does, the surest first, so that no element takes what is rightly
@@ -22,9 +24,10 @@ def paired(old: Sequence[Edge], new: Sequence[Edge], found: Mapping[str, str]) -
     Parameters
     ----------
     new : edges that were walked are preferred to inherited ones.
-    found : states of the newer map by those of the older one.
+    found : states of the newer map by those of the older one; no two have the same.
+    leads : the same of all states that an edge may lead to, those included that are one by now.
     """
-    pairs = _Pairs(old, new, found)
+    pairs = _Pairs(old, new, found, leads)
     pairs.join(_itself, same_target=True)
     pairs.join(link_key, same_target=True)
     # A link is known by its address, wherever that leads by now.
@@ -54,10 +57,13 @@ def _itself(action: Action) -> Hashable:
 class _Pairs:
     """Edges of two maps that belong together, found one rule after the other. Each rule is linear in what is left."""
 
-    def __init__(self, old: Sequence[Edge], new: Sequence[Edge], found: Mapping[str, str]) -> None:
+    def __init__(
+        self, old: Sequence[Edge], new: Sequence[Edge], found: Mapping[str, str], leads: Mapping[str, str]
+    ) -> None:
         self._old = old
         self._new = new
         self._states = found
+        self._leads = leads
         sources = {found[edge.source] for edge in old if edge.source in found}
         self._left = _in_order(old, (i for i, edge in enumerate(old) if edge.source in found))
         self._free = _in_order(new, (i for i, edge in enumerate(new) if edge.source in sources))
@@ -81,7 +87,7 @@ class _Pairs:
         left, taken = [], set()
         for place in self._left:
             edge = self._old[place]
-            source, named, target = self._states[edge.source], key(edge.action), self._states.get(edge.target)
+            source, named, target = self._states[edge.source], key(edge.action), self._leads.get(edge.target)
             others = free.get((source, named, target if same_target else None))
             is_open = named is not None and (target is not None or not same_target)
             if others and is_open and (among is None or (source, named) in among):

@@ -34,9 +34,10 @@ def successors(
 ) -> dict[str, str]:
     """For states of `old` their successors in `new`; those that are gone are not there. No two have the same.
 
-    The same id is the same state. Else a look at the old one may have been merged with one of the new ones. Else the
-    way to it leads to it: the same action on the successor of its parent, at the same address. Else what is most alike
-    at the same address, and at last, at another address, what shows nearly the same.
+    The same id is the same state. Else a look at the old one may have been merged with one of the new ones: of several
+    that are one by now, the one with its id goes on, or else the first. Else the way to it leads to it: the same action
+    on the successor of its parent, at the same address. Else what is most alike at the same address, and at last, at
+    another address, what shows nearly the same.
 
     Parameters
     ----------
@@ -44,14 +45,23 @@ def successors(
     recognition : of the newer map.
     """
     pairs = _Pairs(old, new, texts)
+    # All identities first: a look that was merged with a state that is still there must not take it.
     for before in old.nodes:
         pairs.add(before, before)
-        pairs.add(before, recognition.canonical(before))
+    for before, after in merged(old, new, recognition).items():
+        if not pairs.add(before, after):
+            pairs.leave_out(before)
     pairs.by_address()
     pairs.by_way()
     pairs.most_alike()
     pairs.moved()
     return pairs.found
+
+
+def merged(old: InteractionGraph, new: InteractionGraph, recognition: Recognition) -> dict[str, str]:
+    """For states of `old` that were taken for a state of `new` under another id, that state."""
+    kept = {before: recognition.canonical(before) for before in old.nodes if before not in new.nodes}
+    return {before: after for before, after in kept.items() if after in new.nodes}
 
 
 def composed(
@@ -86,6 +96,7 @@ class _Pairs:
         self._texts = texts
         self.found: dict[str, str] = {}
         self._taken: set[str] = set()
+        self._left_out: set[str] = set()
 
     def add(self, before: str, after: str) -> bool:
         """Join two states, unless one of them is another's already or unknown."""
@@ -95,8 +106,15 @@ class _Pairs:
         self._taken.add(after)
         return True
 
+    def leave_out(self, before: str) -> None:
+        """Look for no successor any more: it is known that the state is another's by now."""
+        self._left_out.add(before)
+
+    def _is_left(self, before: str) -> bool:
+        return before not in self.found and before not in self._left_out
+
     def _left(self) -> Iterator[Node]:
-        return (node for node in self._old.nodes.values() if node.id not in self.found)
+        return (node for node in self._old.nodes.values() if self._is_left(node.id))
 
     def by_address(self) -> None:
         """One URL shows one page."""
@@ -122,7 +140,7 @@ class _Pairs:
             progress = False
             ways: dict[_Way, dict[str, None]] = defaultdict(dict)
             for edge in self._old.edges:
-                if not edge.inherited and edge.target not in self.found and edge.source in self.found:
+                if not edge.inherited and self._is_left(edge.target) and edge.source in self.found:
                     url = untokened(self._old.nodes[edge.target].url)
                     ways[self.found[edge.source], link_key(edge.action), url][edge.target] = None
             # First what has its way for itself: a state may be reached by several ways.
@@ -133,7 +151,7 @@ class _Pairs:
         """Join states to which the same way leads; whether there were any."""
         known = len(self.found)
         # Another way that was looked at just now may lead to the same states.
-        then = [before for before in befores if before not in self.found]
+        then = [before for before in befores if self._is_left(before)]
         now = [after for after in afters if after not in self._taken]
         if len(then) == len(now) == 1:
             return self.add(then[0], now[0])
@@ -144,7 +162,7 @@ class _Pairs:
         for before in then:
             if same := showing.get(frozenset(self._texts[0].get(before, {}).items())):
                 self.add(before, same.pop())
-        left = [self._old.nodes[before] for before in then if before not in self.found]
+        left = [self._old.nodes[before] for before in then if self._is_left(before)]
         free = [self._new.nodes[after] for after in now if after not in self._taken]
         self._take_best(self._alike(left, free))
         return len(self.found) > known

@@ -280,6 +280,19 @@ def test_a_look_that_was_merged_is_succeeded_by_what_it_was_merged_with():
     assert compare(side(old, {}), side(new, {}, [merge])).successors["p1"] == "p2"
 
 
+def test_a_state_that_another_was_merged_with_is_still_the_same_one():
+    home, page, other = ("home", "", ("a",)), ("p", "p", ("b",)), ("v", "p?v=1", ("b",))
+    old, new = graph(home, other, page), graph(home, page)
+    merge = Merge("p", "v", "volatile_parameters", "http://a.test/p?v=1")
+    link = next(edge for edge in old.edges if edge.target == "v")
+    new.add_edge(replace(link, target="p"))
+    diff = compare(side(old, {}), side(new, {}, [merge]))
+    assert {c.before: c.verdict for c in diff.states} == {"home": "match", "p": "match", "v": "gone"}
+    assert diff.successors == {"home": "home", "p": "p", "v": "p"}
+    assert diff.counts()["edges"] == {"match": 2}
+    assert diff.broken == ()
+
+
 @st.composite
 def maps(draw):
     count = draw(st.integers(1, 8))
@@ -296,6 +309,17 @@ def test_every_state_and_edge_is_accounted_for_once(old, new):
     assert sorted(c.after for c in diff.states if c.after) == sorted(new.nodes)
     assert sum(c.before is not None for c in diff.edges) == len(list(old.edges))
     assert sum(c.after is not None for c in diff.edges) == len(list(new.edges))
+
+
+@given(maps(), maps(), st.data())
+def test_merges_take_nothing_from_states_that_are_still_there(old, new, data):
+    names = st.sampled_from(sorted(old.nodes | new.nodes))
+    pairs = data.draw(st.lists(st.tuples(names, names), max_size=5))
+    merges = [Merge(kept, name, "volatile", "") for kept, name in pairs if kept != name]
+    diff = compare(side(old, {}), side(new, {}, merges))
+    verdicts = {change.before: change for change in diff.states if change.before}
+    assert all(verdicts[name].after == name for name in old.nodes if name in new.nodes)
+    assert sorted(change.after for change in diff.states if change.after) == sorted(new.nodes)
 
 
 @given(maps())
