@@ -35,7 +35,6 @@ def history(site: SiteArgument, *, store: StoreOption = None, as_json: JsonOptio
     for number in opened.versions(key):
         manifest = opened.manifest(key, number)
         refresh = manifest.report.get("refresh") or {}
-        is_rollback = "rollback_to" in manifest.report
         versions.append(
             {
                 "version": number,
@@ -45,10 +44,10 @@ def history(site: SiteArgument, *, store: StoreOption = None, as_json: JsonOptio
                 "edges": manifest.counts.edges,
                 "encoder": manifest.encoder.name,
                 "partial": manifest.partial,
-                "refresh_of": None if is_rollback else refresh.get("of"),
+                "refresh_of": refresh.get("of"),
                 "rollback_to": manifest.report.get("rollback_to"),
                 "reencoded_from": manifest.report.get("reencoded_from"),
-                "changes": {} if is_rollback else refresh.get("states", {}),
+                "changes": refresh.get("states", {}),
             }
         )
     if as_json:
@@ -118,11 +117,11 @@ def _chosen(store: Store, site: str, a: int | None, b: int | None) -> tuple[int,
     second = b or store.head(site)
     if a is not None:
         return a, second
-    refresh_of = (store.manifest(site, second).report.get("refresh") or {}).get("of")
     before = [number for number in store.versions(site) if number < second]
     if not before:
         raise NotFound(f"'{site}' has no version before {second}.", hint=f"Make one: waygraph refresh {site}")
-    return (refresh_of if refresh_of in before else before[-1]), second
+    # Numbers only grow: what the current version replaced is the one before it, however each of them came about.
+    return before[-1], second
 
 
 def _picture(store: Store, digest: str) -> bytes | None:

@@ -14,6 +14,7 @@ from pipeline.browser.features import text_features
 from pipeline.explore.capture import SiteCapture
 from pipeline.explore.journal_codec import Unreadable
 from pipeline.explore.refresh import Record
+from pipeline.jobs.publishing.draft import report_of_content
 from waygraph.errors import NotFound, StoreError
 
 
@@ -73,7 +74,7 @@ def rolled_back(version: MapVersion, current: MapVersion, diff: MapDiff) -> MapD
         pages=version.pages,
         encoder=manifest.encoder,
         capture=manifest.capture,
-        report={**manifest.report, "rollback_to": manifest.version},
+        report={**report_of_content(manifest.report), "rollback_to": manifest.version},
         partial=manifest.partial,
         settings=manifest.settings,
         recognition=version.recognition,

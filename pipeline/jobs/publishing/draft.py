@@ -17,6 +17,8 @@ from waygraph.settings import Settings
 
 #: Of a map that nobody searches.
 NOT_ENCODED = EncoderInfo("none", 1, "none")
+#: What a report says of how its version came about: what was refreshed, copied or encoded anew, and by which run.
+_OF_ONE_VERSION = frozenset({"refresh", "rollback_to", "reencoded_from", "run_id"})
 
 
 def draft_of(
@@ -62,12 +64,17 @@ def reencoded_draft(
         pages=dict(pages),
         encoder=encoder,
         capture=manifest.capture,
-        report={**manifest.report, "run_id": run_id, "reencoded_from": manifest.version},
+        report={**report_of_content(manifest.report), "run_id": run_id, "reencoded_from": manifest.version},
         partial=manifest.partial,
         settings={**manifest.settings, "encode": recorded(settings)["encode"]},
         recognition=version.recognition,
         lineage=version.lineage,
     )
+
+
+def report_of_content(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What a version's report says of its content: the account of exploring. How a copy of it came about is its own."""
+    return {name: value for name, value in report.items() if name not in _OF_ONE_VERSION}
 
 
 def encoded_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
