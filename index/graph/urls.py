@@ -100,11 +100,15 @@ _HOST = re.compile(r"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?$")
 
 
 _CREDENTIALS = re.compile(r"(?!mailto:)(?:(?:[a-z][a-z0-9+.-]*:)?//)?[^/?#\\]*@", re.IGNORECASE)
+_LOOPBACK = re.compile(r"localhost|127\.|\[::1\]")
+_PORT = re.compile(r"[^/?#]*:([0-9]{1,5})(?![^/?#])")
 _NOT_IN_URLS = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def parse_start_url(text: str) -> str:
-    """Check a URL that a user typed and complete a missing scheme (`https`, or `http` for loopback hosts).
+    """Check a URL that a user typed and complete a missing scheme.
+
+    That is the one whose default port is named; else `http` for loopback hosts, and `https` for all others.
 
     Raises
     ------
@@ -125,8 +129,7 @@ def parse_start_url(text: str) -> str:
     if "://" not in url:
         if re.match(r"^[a-z][a-z0-9+.-]*:(?!\d)", url, re.IGNORECASE):
             raise InvalidInput(f"'{text}' is not a web address.", hint="Use http:// or https:// URLs.")
-        loopback = re.match(r"^(localhost|127\.|\[::1\])", url)
-        url = f"{'http' if loopback else 'https'}://{url}"
+        url = f"{_scheme_for(url)}://{url}"
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -140,6 +143,13 @@ def parse_start_url(text: str) -> str:
     if not host or (":" not in host and not _HOST.match(ascii_host)) or port == 0:
         raise InvalidInput(f"'{text}' names no host.", hint="Example: https://example.org/")
     return url if parts.path or parts.query else f"{url}/" if not parts.fragment else url
+
+
+def _scheme_for(address: str) -> str:
+    """The scheme of a URL that was written without one."""
+    port = _PORT.match(address)
+    named = next((scheme for scheme, default in DEFAULT_PORTS.items() if port and int(port[1]) == default), "")
+    return named or ("http" if _LOOPBACK.match(address) else "https")
 
 
 def mask_secrets(url: str) -> str:

@@ -27,12 +27,12 @@ def written(tmp_path, name, content):
 
 
 def test_a_site_named_twice_is_run_once_from_its_first_url():
-    plan = plan_sites(["https://a.example/x", "b.example", "https://A.example:443/y"])
+    plan = plan_sites(["https://a.example/x", "b.example", "https://A.example:443/y", "a.example:80"])
     assert [(t.site, t.start_url) for t in plan.tasks] == [
         ("a.example", "https://a.example/x"),
         ("b.example", "https://b.example/"),
     ]
-    assert plan.duplicates == ("https://A.example:443/y",)
+    assert plan.duplicates == ("https://A.example:443/y", "http://a.example:80/")
 
 
 def test_the_same_host_on_two_ports_is_two_sites():
