@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from index.graph import Evidence, InteractionGraph
-from index.graph.tokens import untokened
+from index.graph.tokens import PageNames
 
 #: Of the site's other URLs, at most this share may show what counts as a state's own.
 SHOWN_ELSEWHERE = 0.2
@@ -25,30 +25,22 @@ class _Shown:
 def with_own(graph: InteractionGraph, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """The evidence of a map's states, with `own`, `alone` and `named` filled in.
 
-    URLs that differ in what looks drawn at random alone are one page's (sessions), unless the map has states at several
-    of them: exploring takes pages for one when such a part has no meaning, so there it names them (a commit).
+    URLs that differ in what looks drawn at random alone are one page's, unless that names it, see `PageNames`.
 
     Features are sampled by the smallest hashes, so a feature that is missing in another URL's sample says something
     only where that sample reaches so far: shares are estimated among the URLs of which that is known.
     """
     longest = max((len(its.features) for its in evidence.values()), default=0)
-    urls: dict[str, set[str]] = {}
-    for node in graph.nodes.values():
-        urls.setdefault(untokened(node.url), set()).add(node.url)
-
-    def page_of(url: str) -> str:
-        masked = untokened(url)
-        return masked if len(urls[masked]) == 1 else url
-
+    names = PageNames(node.url for node in graph.nodes.values())
     grouped: dict[str, list[Evidence]] = {}
     for node_id, its in evidence.items():
-        grouped.setdefault(page_of(graph.nodes[node_id].url), []).append(its)
+        grouped.setdefault(names.of(graph.nodes[node_id].url), []).append(its)
     pages = {url: _shown(members, longest) for url, members in grouped.items()}
     showing = Counter(name for page in pages.values() for name in page.features)
     reach = sorted(page.known_to for page in pages.values())
     structures: dict[tuple[str, ...], set[str]] = {}
     for node in graph.nodes.values():
-        structures.setdefault(node.structure, set()).add(page_of(node.url))
+        structures.setdefault(node.structure, set()).add(names.of(node.url))
 
     def is_own(name: str) -> bool:
         others = showing[name] - 1
@@ -61,7 +53,7 @@ def with_own(graph: InteractionGraph, evidence: Mapping[str, Evidence]) -> dict[
             its,
             own=tuple(name for name in its.features if name in own),
             alone=len(structures[graph.nodes[node_id].structure]) == 1,
-            named=len(urls[untokened(graph.nodes[node_id].url)]) > 1,
+            named=names.is_told(graph.nodes[node_id].url),
         )
         for node_id, its in evidence.items()
     }

@@ -12,7 +12,7 @@ from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Observation
 from index.graph.pairing import name_key, paired
 from index.graph.recognition import Recognition
-from index.graph.succession import Texts, merged, successors
+from index.graph.succession import Texts, merged, page_names, successors
 
 StateVerdict = Literal["match", "moved", "changed", "gone", "added"]
 EdgeVerdict = Literal["match", "moved", "changed", "gone", "added", "session_dependent", "non_deterministic"]
@@ -137,7 +137,7 @@ def _edges(
     unstable: Mapping[tuple[str, str], EdgeVerdict],
 ) -> Iterator[EdgeChange]:
     before, after = [edge for edge in old.edges if not edge.inherited], list(new.edges)
-    pairs = paired(before, after, found, leads)
+    pairs = paired(before, after, found, leads, page_names(old, new))
     for place, edge in enumerate(before):
         if place in pairs:
             other = after[pairs[place]]

@@ -7,13 +7,18 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 
 from index.graph.model import Action, Edge
 from index.graph.succession import link_key
+from index.graph.tokens import PageNames
 
 #: What makes two elements the same; None: this key says nothing of the element.
 Key = Callable[[Action], Hashable | None]
 
 
 def paired(
-    old: Sequence[Edge], new: Sequence[Edge], found: Mapping[str, str], leads: Mapping[str, str]
+    old: Sequence[Edge],
+    new: Sequence[Edge],
+    found: Mapping[str, str],
+    leads: Mapping[str, str],
+    names: PageNames,
 ) -> dict[int, int]:
     """For edges of `old` their successors in `new`, by place in both; no two have the same.
 
@@ -26,13 +31,14 @@ def paired(
     new : edges that were walked are preferred to inherited ones.
     found : states of the newer map by those of the older one; no two have the same.
     leads : the same of all states that an edge may lead to, those included that are one by now.
+    names : of the pages that links lead to.
     """
     pairs = _Pairs(old, new, found, leads)
     pairs.join(_itself, same_target=True)
-    pairs.join(link_key, same_target=True)
+    pairs.join(lambda action: link_key(action, names), same_target=True)
     # A link is known by its address, wherever that leads by now.
     pairs.join(lambda action: action if action.target else None)
-    pairs.join(lambda action: link_key(action) if action.target else None)
+    pairs.join(lambda action: link_key(action, names) if action.target else None)
     pairs.join(name_key, same_target=True)
     pairs.join(_place_key, same_target=True)
     pairs.join(_itself)

@@ -10,7 +10,7 @@ from index.graph.identity import similarity
 from index.graph.model import Action, Node
 from index.graph.multigraph import InteractionGraph
 from index.graph.recognition import NO_RECOGNITION, Recognition
-from index.graph.tokens import untokened
+from index.graph.tokens import PageNames
 
 #: What a state shows, whatever it is named by: texts with counts.
 Texts = Mapping[str, int]
@@ -44,7 +44,7 @@ def successors(
     texts : what the states of both show, by id.
     recognition : of the newer map.
     """
-    pairs = _Pairs(old, new, texts)
+    pairs = _Pairs(old, new, texts, page_names(old, new))
     # All identities first: a look that was merged with a state that is still there must not take it.
     for before in old.nodes:
         pairs.add(before, before)
@@ -80,20 +80,30 @@ def composed(
     return {old: present for old, present in lineage.items() if old not in live}
 
 
-def link_key(action: Action) -> tuple[Any, ...]:
+def page_names(old: InteractionGraph, new: InteractionGraph) -> PageNames:
+    """What names a page in two maps of one site: what names it in either."""
+    return PageNames(*((node.url for node in graph.nodes.values()) for graph in (old, new)))
+
+
+def link_key(action: Action, names: PageNames) -> tuple[Any, ...]:
     """What makes two elements on different pages the same, wherever they stand: what they say and where they lead."""
-    return (action.kind, action.value, action.role, action.name, untokened(action.target))
+    return (action.kind, action.value, action.role, action.name, action.target and names.of(action.target))
 
 
 class _Pairs:
     """States of two maps that belong together, found one rule after the other."""
 
     def __init__(
-        self, old: InteractionGraph, new: InteractionGraph, texts: tuple[Mapping[str, Texts], Mapping[str, Texts]]
+        self,
+        old: InteractionGraph,
+        new: InteractionGraph,
+        texts: tuple[Mapping[str, Texts], Mapping[str, Texts]],
+        names: PageNames,
     ) -> None:
         self._old = old
         self._new = new
         self._texts = texts
+        self._names = names
         self.found: dict[str, str] = {}
         self._taken: set[str] = set()
         self._left_out: set[str] = set()
@@ -121,10 +131,10 @@ class _Pairs:
         pages: dict[str, str] = {}
         for node in self._new.nodes.values():
             if node.addressable:
-                pages.setdefault(untokened(node.url), node.id)
+                pages.setdefault(self._names.of(node.url), node.id)
         for node in self._left():
             if node.addressable:
-                self.add(node.id, pages.get(untokened(node.url), ""))
+                self.add(node.id, pages.get(self._names.of(node.url), ""))
 
     def by_way(self) -> None:
         """The same action on the successor of the parent leads to the successor, when the address is the same.
@@ -133,16 +143,16 @@ class _Pairs:
         """
         led: dict[_Way, dict[str, None]] = defaultdict(dict)
         for edge in self._new.edges:
-            url = untokened(self._new.nodes[edge.target].url)
-            led[edge.source, link_key(edge.action), url][edge.target] = None
+            url = self._names.of(self._new.nodes[edge.target].url)
+            led[edge.source, link_key(edge.action, self._names), url][edge.target] = None
         progress = True
         while progress:
             progress = False
             ways: dict[_Way, dict[str, None]] = defaultdict(dict)
             for edge in self._old.edges:
                 if not edge.inherited and self._is_left(edge.target) and edge.source in self.found:
-                    url = untokened(self._old.nodes[edge.target].url)
-                    ways[self.found[edge.source], link_key(edge.action), url][edge.target] = None
+                    url = self._names.of(self._old.nodes[edge.target].url)
+                    ways[self.found[edge.source], link_key(edge.action, self._names), url][edge.target] = None
             # First what has its way for itself: a state may be reached by several ways.
             for way in sorted(ways, key=lambda way: len(ways[way]) + len(led.get(way, ()))):
                 progress |= self._lead_to(ways[way], led.get(way, ()))
@@ -172,10 +182,10 @@ class _Pairs:
         at: dict[str, list[Node]] = defaultdict(list)
         for node in self._new.nodes.values():
             if node.id not in self._taken:
-                at[untokened(node.url)].append(node)
+                at[self._names.of(node.url)].append(node)
         scored: list[tuple[float, str, str]] = []
         for node in self._left():
-            scored += self._alike([node], at.get(untokened(node.url), ()))
+            scored += self._alike([node], at.get(self._names.of(node.url), ()))
         self._take_best(scored)
 
     def _alike(self, befores: Iterable[Node], afters: Collection[Node]) -> Iterator[tuple[float, str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import parse_qsl, urlsplit
@@ -73,3 +74,35 @@ def untokened(url: str) -> str:
     path = "/".join("*" if is_token(segment) else segment for segment in shape.segments)
     query = "&".join(f"{key}={'*' if is_token(value) else value}" for key, value in shape.query)
     return f"{shape.host}/{path}{'?' if query else ''}{query}"
+
+
+class PageNames:
+    """What names the page at a URL: all of it but what looks drawn at random, unless that tells pages apart.
+
+    Such a part is a session's in most sites. Where a map has states at several URLs that differ in nothing else, it
+    names pages (commits): exploring takes pages for one when it has no meaning.
+
+    Parameters
+    ----------
+    maps : URLs of the states of each map.
+
+    >>> names = PageNames(["http://x/cart?sid=9f86d081884c7d65", "http://x/info/0a1b2c3d", "http://x/info/4e5f6a7b"])
+    >>> names.of("http://x/cart?sid=0f1e2d3c4b5a6978"), names.of("http://x/info/8c9dae0f")
+    ('http://x/cart?sid=*', 'http://x/info/8c9dae0f')
+    """
+
+    def __init__(self, *maps: Iterable[str]) -> None:
+        self._telling: set[str] = set()
+        for urls in maps:
+            once = set[str]()
+            for masked in map(untokened, set(urls)):
+                (self._telling if masked in once else once).add(masked)
+
+    def is_told(self, url: str) -> bool:
+        """Whether what looks drawn at random in a URL names its page."""
+        return untokened(url) in self._telling
+
+    def of(self, url: str) -> str:
+        """The name of the page."""
+        masked = untokened(url)
+        return url if masked in self._telling else masked

@@ -133,3 +133,33 @@ def test_what_a_button_opens_is_known_by_what_it_shows_when_others_have_its_name
     assert diff.successors == {"home": "home2"} | {f"{name}5": f"{name}4" for name in rest}
     assert [e.before.target[0] for e in diff.edges if e.verdict == "gone"] == [names[left]]
     assert Counter(e.verdict for e in diff.edges) == {"gone": 1, "moved": 4}
+
+
+def pages_at(urls):
+    """A page whose links, all of one name, lead to pages of one template."""
+    nodes = [Node(name, url, "", ("t",), 1, addressable=True) for name, url in urls.items()]
+    edges = [
+        Edge("home", name, Action("click", role="link", name="check-in", nth=nth, xpath=f"/li[{nth}]/a", target=url))
+        for nth, (name, url) in enumerate(urls.items())
+    ]
+    return InteractionGraph([HOME, *nodes], edges)
+
+
+def test_a_commit_that_left_a_list_is_not_the_one_that_is_new_in_it():
+    commits = {name: f"http://a.test/info/{name * 8}1{name * 8}" for name in "abcd"}
+    old, new = pages_at({name: commits[name] for name in "abc"}), pages_at({name: commits[name] for name in "dab"})
+    texts = {name: ["Check-in", "Files", f"Fixes {name}"] for name in ("home", *commits)}
+    diff = compare(side(old, texts), side(new, texts))
+    assert diff.successors == {name: name for name in ("home", "a", "b")}
+    assert diff.counts() == {
+        "states": {"added": 1, "gone": 1, "match": 3},
+        "edges": {"added": 1, "gone": 1, "moved": 2},
+    }
+
+
+def test_a_page_with_a_session_in_its_address_is_one_page():
+    cart = "http://a.test/cart?sid={}0f0f0f1c1c1c1c"
+    old, new = pages_at({"then": cart.format("ab")}), pages_at({"now": cart.format("12")})
+    diff = compare(side(old), side(new))
+    assert diff.successors == {"home": "home", "then": "now"}
+    assert diff.counts()["edges"] == {"moved": 1}
