@@ -11,7 +11,7 @@ from bench import scale, scale_plan, scale_site
 from index.graph import Observation
 from index.store import Store
 from tests.s3_server import BUCKET, s3_server
-from tests.unit.test_index_store import draft
+from tests.stores import draft
 
 ONES = {symbol: scale_plan.Input(1.0, "", "") for symbol in ["c", "e", "v", "t", "b", "m", "k", "q", "p0", "p1"]}
 

@@ -16,7 +16,7 @@ from index.store.layout import bucket_and_prefix, claim_path, head_path
 from index.store.objects import S3Commit, S3Lease
 from index.store.places import place_of
 from tests.s3_server import BUCKET, S3Server, s3_server
-from tests.unit.test_index_store import SITE, draft, same_graph
+from tests.stores import SITE, draft, same_graph
 from waygraph.errors import InvalidInput, NotFound, StoreError
 
 

@@ -1,0 +1,98 @@
+"""What becomes a store, what is refused, and what is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from index.store import Store
+from tests.stores import SITE, draft
+from waygraph.errors import StoreError
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_a_missing_store_is_not_made_unless_asked_for(tmp_path):
+    with pytest.raises(StoreError, match="no store in"):
+        Store.open(str(tmp_path / "missing"))
+    with pytest.raises(StoreError, match="no store in"):
+        Store.open(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("precious")
+    for create in (True, False):
+        with pytest.raises(StoreError, match="not empty and not a waygraph store"):
+            Store.open(str(tmp_path), create=create)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for location in ("file", "file/maps"):
+        with pytest.raises(StoreError, match=r"file.*(Choose|use another|Check)"):
+            Store.open(str(tmp_path / location), create=True)
+
+
+def test_a_folder_that_cannot_be_made_is_named():
+    with pytest.raises(StoreError, match="Cannot open the store /proc/waygraph"):
+        Store.open("/proc/waygraph", create=True)
+
+
+def test_an_unwritable_store_can_be_read_but_not_opened_for_writing():
+    code = """if True:
+        import os, sys
+        from index.store import Store
+        from waygraph.errors import StoreError
+
+        if os.geteuid() == 0:
+            os.setuid(65534)  # permissions do not bind root, who runs the tests in some containers
+        print(Store.open(sys.argv[1]).sites())
+        for location in (sys.argv[1], sys.argv[1] + "/new"):
+            try:
+                Store.open(location, create=True)
+            except StoreError as error:
+                print(error)
+    """
+    # Not `tmp_path`: the folders above it are closed to other users.
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(folder, create=True)
+        store.publish(draft(store))
+        for path in [Path(folder), *Path(folder).rglob("*")]:
+            path.chmod(0o555)
+        command = [sys.executable, "-c", code, folder]
+        printed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+        for path in [Path(folder), *Path(folder).rglob("*")]:
+            path.chmod(0o755)
+    read, existing, new = printed.splitlines()
+    assert read == f"['{SITE}']"
+    assert "is not writable. Change its permissions" in existing
+    assert "Permission denied. Change its permissions" in new
+
+
+def test_a_store_of_a_newer_schema_is_refused(tmp_path):
+    (tmp_path / "store.json").write_text('{"format": "waygraph-store", "schema": 2}')
+    with pytest.raises(StoreError, match=r"schema 2.*Upgrade waygraph"):
+        Store.open(str(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": "other"}', '{"format": "waygraph-store"}'])
+def test_a_strange_marker_is_refused(tmp_path, content):
+    (tmp_path / "store.json").write_text(content)
+    with pytest.raises(StoreError, match=r"store\.json"):
+        Store.open(str(tmp_path), create=True)
+
+
+def test_places_of_other_kinds_are_refused():
+    with pytest.raises(StoreError, match="Nothing is kept at gs://"):
+        Store.open("gs://bucket/maps", create=True)
+
+
+def test_a_file_url_is_a_local_path(tmp_path):
+    Store.open(f"file://{tmp_path}/my%20maps", create=True)
+    assert (tmp_path / "my maps" / "store.json").exists()

@@ -1,0 +1,199 @@
+"""Writers never mix, and a crash at any instant leaves the version before."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from index.store import LocalCommit, MapDraft, Store
+from index.store.checks import verify
+from index.store.commit import Lease
+from tests.stores import SITE, draft
+from waygraph.errors import NotFound, StoreError
+
+
+def test_removing_a_site_leaves_the_others_and_never_reuses_its_numbers(store):
+    store.publish(draft(store, marker="a"))
+    store.publish(draft(store, marker="b"))
+    store.publish(draft(store, site="other.example"))
+    store.remove(SITE)
+    assert store.sites() == ["other.example"]
+    assert store.read("other.example").manifest.version == 1
+    with pytest.raises(NotFound):
+        store.read(SITE)
+    with pytest.raises(NotFound):
+        store.remove(SITE)
+    assert list((Path(store.location) / "sites" / SITE / "versions").iterdir()) == []
+    assert store.publish(draft(store, marker="c")) == 3
+    assert store.versions(SITE) == [3]
+
+
+def test_a_reader_who_is_overtaken_by_a_removal_is_told_so(store):
+    store.publish(draft(store))
+    manifest = store.manifest(SITE)
+    store.remove(SITE)
+    with pytest.raises(NotFound, match="removed meanwhile"):
+        store._read_table(manifest, "nodes.parquet")
+
+
+def abandoned_publish(store: Store, site: str = SITE) -> Path:
+    """What a writer leaves that dies before it moves HEAD: a complete version and a claim that nobody holds."""
+    number, lease = store._claim_number(site)
+    store._write_version(draft(store, site=site), number)
+    os.close(lease._descriptor)  # type: ignore[attr-defined] - what the kernel does when a process dies
+    return Path(store.location) / "sites" / site / "versions" / str(number)
+
+
+def test_leftovers_of_a_dead_writer_are_invisible_and_cleaned_by_the_next(store):
+    store.publish(draft(store, marker="a"))
+    left = abandoned_publish(store)
+    assert store.versions(SITE) == [1]
+    with pytest.raises(NotFound):
+        store.read(SITE, 2)
+    assert store.publish(draft(store, marker="b")) == 3
+    assert not left.exists()
+    assert store.versions(SITE) == [1, 3]
+    assert list((left.parents[1] / "claims").iterdir()) == []
+
+
+def test_what_a_living_writer_is_writing_is_not_touched(store):
+    number, lease = store._claim_number(SITE)
+    store._write_version(draft(store), number)
+    assert store.publish(draft(store, marker="b")) == number + 1
+    folder = Path(store.location) / "sites" / SITE / "versions" / str(number)
+    assert (folder / "manifest.json").exists()
+    store.remove(SITE)
+    assert (folder / "manifest.json").exists()
+    lease.release()
+
+
+def test_a_writer_who_is_overtaken_publishes_the_version_after(store, monkeypatch):
+    write = store._write_version
+    overtaken = []
+
+    def slow(late: MapDraft, number: int) -> bytes:
+        manifest = write(late, number)
+        if not overtaken:
+            overtaken.append(number)
+            assert Store.open(store.location).publish(draft(store, marker="fast")) == 2
+        return manifest
+
+    monkeypatch.setattr(store, "_write_version", slow)
+    assert store.publish(draft(store, marker="slow")) == 3
+    assert store.versions(SITE) == [2, 3]
+    assert store.manifest(SITE).report == {"marker": "slow"}
+
+
+def test_a_number_that_was_published_while_it_was_being_chosen_is_not_written_again(store, monkeypatch):
+    numbers = store._numbers
+
+    def outdated(site: str, folder: str) -> list[int]:
+        found = numbers(site, folder)
+        if folder == "claims" and not found:
+            monkeypatch.undo()
+            store.publish(draft(store, marker="fast"))
+        return found
+
+    monkeypatch.setattr(store, "_numbers", outdated)
+    assert store.publish(draft(store, marker="slow")) == 2
+    assert [store.read(SITE, n).manifest.report["marker"] for n in (1, 2)] == ["fast", "slow"]
+
+
+def test_writers_at_once_all_publish_and_none_overwrites_another(store):
+    published: dict[str, int] = {}
+
+    def write(marker: str) -> None:
+        mine = Store.open(store.location)
+        published[marker] = mine.publish(draft(mine, marker=marker))
+
+    threads = [threading.Thread(target=write, args=(f"w{i}",)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(published.values())) == 8
+    assert store.versions(SITE) == sorted(published.values())
+    for marker, number in published.items():
+        assert store.read(SITE, number).manifest.report == {"marker": marker}
+
+
+def test_a_failed_write_leaves_the_published_version(store, monkeypatch):
+    store.publish(draft(store, marker="a"))
+
+    def full(*_: object) -> bool:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(LocalCommit, "persist", full)
+    with pytest.raises(StoreError, match=r"No space left.*make room"):
+        store.publish(draft(store, marker="b"))
+    monkeypatch.undo()
+    assert store.read(SITE).manifest.report == {"marker": "a"}
+    assert store.publish(draft(store, marker="c")) > 1
+
+
+def test_a_swap_happens_only_from_the_expected_content(tmp_path):
+    commit = LocalCommit(tmp_path)
+    assert not commit.swap("a/HEAD", b"1", b"2")
+    assert commit.swap("a/HEAD", None, b"1")
+    assert not commit.swap("a/HEAD", None, b"2")
+    assert not commit.swap("a/HEAD", b"0", b"2")
+    assert commit.swap("a/HEAD", b"1", b"2")
+    assert (tmp_path / "a" / "HEAD").read_bytes() == b"2"
+
+
+def test_a_claim_has_one_holder_until_it_is_released(tmp_path):
+    commit = LocalCommit(tmp_path)
+    lease: Lease | None = commit.claim("claims/1")
+    assert lease is not None
+    assert commit.claim("claims/1") is None
+    assert commit.take_over("claims/1") is None
+    assert commit.take_over("claims/2") is None
+    lease.release()
+    again = commit.claim("claims/1")
+    assert again is not None
+    again.release()
+    assert list((tmp_path / "claims").iterdir()) == []
+
+
+def test_a_full_disk_in_the_middle_of_publishing_loses_nothing(store: Store) -> None:
+    store.publish(draft(store, marker="a"))
+    code = """if True:
+        import resource, sys
+        import numpy as np
+        from index.store import Store
+        from index.vectors import EncodedPage
+        from tests.stores import DIM, SITE, draft
+        from waygraph.errors import StoreError
+
+        store = Store.open(sys.argv[1])
+        many = np.random.default_rng(0).normal(size=(40_000, DIM)).astype(np.float32)
+        page = EncodedPage(many, ("row",) * len(many), ((),) * len(many))
+        newer = draft(store, marker="b", pages={"home-b": page})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+        try:
+            store.publish(newer)
+        except StoreError as error:
+            print("refused:", error.message)
+        assert store.head(SITE) == 1
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert store.publish(newer) > 1
+    """
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY
+    done = subprocess.run(
+        [sys.executable, "-c", code, store.location],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"refused: Cannot publish '{SITE}'" in done.stdout
+    assert "File too large" in done.stdout
+    assert verify(store).problems == []
+    assert store.numbers(SITE) == store.versions(SITE)
