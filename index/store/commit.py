@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
+from waygraph.errors import StoreError
+
 #: A file that was written or touched this lately (seconds) counts as young: whoever needs it need not touch it again.
 #: Much less than the shortest grace of a garbage collection (`index.store.gc`), which deletes old files alone.
 YOUNG_SECONDS = 6 * 3600.0
@@ -18,8 +20,14 @@ class Lease(Protocol):
         ...
 
     def lasts(self) -> bool:
-        """Whether nobody can have taken it over yet: False after this process was suspended for long."""
+        """Whether nobody can have taken it over yet; once False, always: after this process was suspended for long."""
         ...
+
+
+def check_lasts(lease: Lease) -> None:
+    """Refuse to go on by a claim that others may have taken over (StoreError)."""
+    if not lease.lasts():
+        raise StoreError("This process was suspended for too long.", hint="Run the command again.")
 
 
 class Commit(Protocol):
@@ -86,8 +94,11 @@ class Commit(Protocol):
         """Delete a folder with all that is in it; one that is not there is no error."""
         ...
 
-    def delete(self, paths: Iterable[str]) -> None:
-        """Delete files; those that are not there are no error."""
+    def delete(self, paths: Iterable[str], *, under: Lease | None = None) -> None:
+        """Delete files; those that are not there are no error.
+
+        With `under`, none is deleted any more when that claim is lost (StoreError).
+        """
         ...
 
     def prune(self, folder: str, name: str, before: float) -> int:

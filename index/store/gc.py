@@ -205,9 +205,7 @@ def _delete_blobs(store: Store, prefix: str, named: set[bytes], before: float) -
         raise StoreError("Another garbage collection of the store is under way.", hint="Wait for its end.")
     try:
         seen = _look(store, prefix, named, before)
-        if not lease.lasts():
-            raise StoreError("This process was suspended for too long.", hint="Run the command again.")
-        store.commit.delete(seen.doomed)
+        store.commit.delete(seen.doomed, under=lease)
     finally:
         lease.release()
     return seen

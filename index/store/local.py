@@ -162,7 +162,7 @@ class LocalCommit:
             if (self._root / path).exists():  # somebody else deletes it too: what was gone was a file in it
                 self.remove_folder(path)
 
-    def delete(self, paths: Iterable[str]) -> None:
+    def delete(self, paths: Iterable[str], *, under: Lease | None = None) -> None:  # noqa: ARG002 - locks last
         """One after the other."""
         for path in paths:
             (self._root / path).unlink(missing_ok=True)

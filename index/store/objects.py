@@ -4,20 +4,20 @@ An object appears whole or not at all, and is durable when it does. What an obje
 still holds what was read. So a register is a series of records, `registers/<path>/<number>`, each created with
 `If-None-Match: *`; numbers count down, so that the newest record is the first one listed.
 
-A claim is an object that its holder writes anew every minute. One that was not written for ten minutes, by the server's
-clock, counts as left by a process that died. That proves less than a lock does: therefore nobody deletes what such a
-process left before the number it may still try to publish has been used up (`Store`).
+A claim is an object that its holder writes anew every minute (`bucket_claims`). One that was not written for ten
+minutes, by the server's clock, counts as left by a process that died. That proves less than a lock does: therefore
+nobody deletes what such a process left before the number it may still try to publish has been used up (`Store`), and
+the process itself deletes nothing more by its claim.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-import threading
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from email.utils import parsedate_to_datetime
 from io import BytesIO
 from itertools import islice
@@ -29,16 +29,13 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from index.store.commit import YOUNG_SECONDS, Lease
+from index.store.bucket_claims import STALE_SECONDS, S3Lease, clock
+from index.store.commit import YOUNG_SECONDS, Lease, check_lasts
 from index.store.concurrency import AT_ONCE, concurrently
 from waygraph.errors import StoreError
 
-log = logging.getLogger(__name__)
-
 REGISTERS = "registers"
 _LAST_RECORD = 10**12 - 1
-_RENEW_SECONDS = 60.0
-_STALE_SECONDS = 600.0
 #: Larger objects are sent in parts.
 _PART_BYTES = 16 * 2**20
 _MULTIPART_BYTES = 64 * 2**20
@@ -51,12 +48,16 @@ _CONFLICT_TRIES = 20
 _CONFLICT_SECONDS = 0.05
 #: So many registers are asked for one by one; a list of all costs little more than that.
 _ASKED_SINGLY = 4
+_NO_ETAG = f'"{"0" * 32}"'
 #: What says which process wrote an object: a repeated request must recognise its own work.
 _WRITER = "writer"
+#: The claim by which a request deletes: it is looked at again before every try.
+_UNDER: ContextVar[Lease | None] = ContextVar("_UNDER", default=None)
 #: `If-Match` on an object that is gone is answered with 404.
 _NOT_MET = {"PreconditionFailed", "412", "404", "NoSuchKey"}
 _CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _ABSENT = {"404", "NoSuchKey", "NotFound"}
+_UNKNOWN = {"NotImplemented", "501"}
 
 
 def connect() -> Any:  # noqa: ANN401 - boto3 makes its clients at run time
@@ -70,7 +71,9 @@ def connect() -> Any:  # noqa: ANN401 - boto3 makes its clients at run time
         read_timeout=_READ_SECONDS,
         s3=style,
     )
-    return boto3.session.Session().client("s3", config=config, region_name=region)
+    client = boto3.session.Session().client("s3", config=config, region_name=region)
+    client.meta.events.register("before-send.s3.DeleteObjects", _refuse_without_claim)
+    return client
 
 
 def own_endpoint() -> str:
@@ -106,13 +109,17 @@ class S3Commit:
             raise
 
     def check_writable(self, marker: str) -> None:
-        """Creating an object that exists must be refused, or publishing would not be safe."""
+        """Creating an object that exists, or replacing one that changed, must be refused: publishing rests on it."""
         content = self._get(marker)
-        if content is not None and self.create(marker, content):
-            raise StoreError(
-                f"The server of s3://{self._bucket} ignores 'If-None-Match: *', which publishing rests on.",
-                hint="Use an object store with conditional writes, such as Amazon S3, MinIO, Ceph or R2.",
-            )
+        if content is None:
+            return
+        for condition in ({"IfNoneMatch": "*"}, {"IfMatch": _NO_ETAG}):
+            if self._put_if(marker, content, uuid.uuid4().hex, **condition) is not None:
+                name = "If-None-Match: *" if "IfNoneMatch" in condition else "If-Match"
+                raise StoreError(
+                    f"The server of s3://{self._bucket} ignores '{name}', which publishing rests on.",
+                    hint="Use an object store with conditional writes, such as Amazon S3, MinIO, Ceph or R2.",
+                )
 
     def put(self, path: str, content: bytes) -> None:
         """Put an object, a large one in parts, a few at once."""
@@ -138,14 +145,16 @@ class S3Commit:
 
     def create(self, path: str, content: bytes) -> bool:
         """Put with `If-None-Match: *`."""
-        return self._put_if(path, content, IfNoneMatch="*")
+        return self._put_if(path, content, uuid.uuid4().hex, IfNoneMatch="*") is not None
 
-    def _put_if(self, path: str, content: bytes, **condition: str) -> bool:
-        writer = uuid.uuid4().hex
+    def _put_if(self, path: str, content: bytes, writer: str, **condition: str) -> str | None:
+        """The ETag of what was written; None when the condition is not met."""
         for _ in range(_CONFLICT_TRIES):
             try:
                 with _plain_errors():
-                    self._client.put_object(**self._at(path), Body=content, Metadata={_WRITER: writer}, **condition)
+                    answer = self._client.put_object(
+                        **self._at(path), Body=content, Metadata={_WRITER: writer}, **condition
+                    )
             except _Refused as error:
                 if error.code in _CONFLICT:
                     time.sleep(_CONFLICT_SECONDS)
@@ -154,8 +163,8 @@ class S3Commit:
                     raise
                 # The answer to an earlier try may have been lost on its way: then it is ours that is there.
                 there = self._head(path)
-                return there is not None and there["Metadata"].get(_WRITER) == writer
-            return True
+                return there["ETag"] if there is not None and there["Metadata"].get(_WRITER) == writer else None
+            return str(answer["ETag"])
         raise StoreError(f"Others keep writing {path} of s3://{self._bucket}.", hint="Try again.")
 
     def keep(self, path: str, content: bytes) -> bool:
@@ -240,7 +249,7 @@ class S3Commit:
     def _came_late(self, path: str, key: str) -> bool:
         """Whether others went on long ago, while this process was suspended, and `prune` freed this number since."""
         written = dict(self._list(f"{REGISTERS}/{path}/"))
-        return any(other < key and when < written[key] - _STALE_SECONDS for other, when in written.items())
+        return any(other < key and when < written[key] - STALE_SECONDS for other, when in written.items())
 
     def prune(self, folder: str, name: str, before: float) -> int:
         """Delete records that a record older than `before` replaced."""
@@ -260,19 +269,42 @@ class S3Commit:
 
     def claim(self, path: str) -> Lease | None:
         """Create its object, and write it anew every minute."""
-        return S3Lease(self, path) if self.create(path, _holder()) else None
+        return self._lease(path, IfNoneMatch="*")
 
     def take_over(self, path: str) -> Lease | None:
         """Replace an object that was not written for ten minutes."""
         there = self._head(path)
-        if there is None or self._age(there) < _STALE_SECONDS:
+        if there is None or self._age(there) < STALE_SECONDS:
             return None
-        return S3Lease(self, path) if self._put_if(path, _holder(), IfMatch=there["ETag"]) else None
+        return self._lease(path, IfMatch=there["ETag"])
+
+    def _lease(self, path: str, **condition: str) -> Lease | None:
+        since, holder = clock(), uuid.uuid4().hex
+        etag = self._put_if(path, _says(holder), holder, **condition)
+        return None if etag is None else S3Lease(_ClaimObject(self, path, holder, etag), since)
+
+    def renew_claim(self, path: str, holder: str) -> str | None:
+        """Write a claim anew and return its ETag; None, and no change, when it is not this holder's any more."""
+        there = self._head(path)
+        if there is None or there["Metadata"].get(_WRITER) != holder:
+            return None
+        return self._put_if(path, _says(holder), holder, IfMatch=there["ETag"])
+
+    def delete_claim(self, path: str, etag: str) -> None:
+        """Delete what has this ETag. Where the server knows no conditional deletes, the caller's look must do."""
+        try:
+            with _plain_errors():
+                self._client.delete_object(**self._at(path), IfMatch=etag)
+        except _Refused as error:
+            if error.code in _UNKNOWN:
+                self.delete([path])
+            elif error.code not in _NOT_MET:
+                raise
 
     def is_claimed(self, path: str) -> bool:
         """Whether it was written in the last ten minutes."""
         there = self._head(path)
-        return there is not None and self._age(there) < _STALE_SECONDS
+        return there is not None and self._age(there) < STALE_SECONDS
 
     def persist(self, paths: Iterable[str]) -> None:
         """Nothing: what was written is durable."""
@@ -284,12 +316,16 @@ class S3Commit:
         """Delete all that begins with its path."""
         self.delete(key for key, _ in self._list(f"{path}/"))
 
-    def delete(self, paths: Iterable[str]) -> None:
-        """A thousand with one request."""
+    def delete(self, paths: Iterable[str], *, under: Lease | None = None) -> None:
+        """A thousand with one request; the claim is looked at before each, and before each time that one is sent."""
         left = iter(paths)
         while batch := [{"Key": self._prefix + path} for path in islice(left, _DELETE_AT_ONCE)]:
-            with _plain_errors():
-                answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": batch, "Quiet": True})
+            before = _UNDER.set(under)
+            try:
+                with _plain_errors():
+                    answer = self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": batch, "Quiet": True})
+            finally:
+                _UNDER.reset(before)
             if errors := answer.get("Errors"):
                 first = errors[0]
                 raise OSError(f"{first.get('Code')} for {first.get('Key')}: {first.get('Message')}")
@@ -344,41 +380,34 @@ class S3Commit:
         return _date_of(there) - float(there["LastModified"].timestamp())
 
 
-class S3Lease:
-    """A claim that a thread renews until it is released."""
+class _ClaimObject:
+    """The object of a claim that this process holds; it is known by its holder's name, and changed by its ETag."""
 
-    def __init__(self, commit: S3Commit, path: str) -> None:
+    def __init__(self, commit: S3Commit, path: str, holder: str, etag: str) -> None:
         self._commit = commit
-        self._path = path
-        self._renewed = time.monotonic()
-        self._released = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name=f"renew {path}", daemon=True)
-        self._thread.start()
+        self.path = path
+        self._holder = holder
+        self._etag = etag
 
-    def _renew(self) -> None:
-        while not self._released.wait(_RENEW_SECONDS):
-            started = time.monotonic()
-            try:
-                self._commit.put(self._path, _holder())
-            except OSError as error:
-                log.warning("the claim %s was not renewed: %s", self._path, error)
-            else:
-                self._renewed = started
+    def renew(self) -> bool:
+        etag = self._commit.renew_claim(self.path, self._holder)
+        if etag is not None:
+            self._etag = etag
+        return etag is not None
 
-    def lasts(self) -> bool:
-        """Whether it was renewed lately."""
-        return time.monotonic() - self._renewed < _STALE_SECONDS / 2
-
-    def release(self) -> None:
-        """Delete its object, unless it may be somebody else's by now."""
-        self._released.set()
-        self._thread.join()
-        if self.lasts():
-            self._commit.delete([self._path])
+    def delete(self) -> None:
+        self._commit.delete_claim(self.path, self._etag)
 
 
-def _holder() -> bytes:
-    return f"process {os.getpid()} on {os.uname().nodename}, {uuid.uuid4().hex}\n".encode()
+def _says(holder: str) -> bytes:
+    # Never the same twice: else ETags would be.
+    return f"process {os.getpid()} on {os.uname().nodename}, {holder}, {uuid.uuid4().hex}\n".encode()
+
+
+def _refuse_without_claim(**_: object) -> None:
+    lease = _UNDER.get()
+    if lease is not None:
+        check_lasts(lease)
 
 
 def _date_of(answer: Mapping[str, Any]) -> float:

@@ -33,7 +33,7 @@ def test_a_killed_publisher_leaves_whole_versions_only(monkeypatch: pytest.Monke
         for version in reported:
             check_complete(store, version)
         with monkeypatch.context() as later:  # ten minutes on, the killed ones' claims are nobody's
-            later.setattr("index.store.objects._STALE_SECONDS", -10)
+            later.setattr("index.store.objects.STALE_SECONDS", -10)
             last = store.publish(draft(store, "after"))
         assert store.numbers(SITE) == store.versions(SITE)
         assert last == store.head(SITE) > max(reported)

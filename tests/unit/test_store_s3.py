@@ -13,7 +13,7 @@ import pytest
 from index.graph import Observation
 from index.store import Store
 from index.store.layout import bucket_and_prefix, claim_path, head_path
-from index.store.objects import S3Commit, S3Lease
+from index.store.objects import S3Commit
 from index.store.places import place_of
 from tests.s3_server import BUCKET, S3Server, s3_server
 from tests.stores import SITE, draft, same_graph
@@ -135,7 +135,7 @@ def test_a_swap_that_comes_late_does_not_count(store: Store, monkeypatch: pytest
         for value in range(3):  # while this writer sleeps, others go on, for so long that their records are pruned
             assert commit.swap(path, str(value).encode(), str(value + 1).encode())
         assert commit.prune("sites", "HEAD", commit.now() + 10) == 3
-        monkeypatch.setattr("index.store.objects._STALE_SECONDS", -10)
+        monkeypatch.setattr("index.store.objects.STALE_SECONDS", -10)
         woken.append(create(key, content))
         return True
 
@@ -164,7 +164,7 @@ def test_what_a_dead_writer_left_is_deleted_and_its_number_is_used_up(
     commit.put(f"sites/{SITE}/versions/2/nodes.parquet", b"half")
     store.publish(draft(store, marker="b"))
     assert store.numbers(SITE) == [1, 2, 3]  # it may be alive
-    monkeypatch.setattr("index.store.objects._STALE_SECONDS", -10)
+    monkeypatch.setattr("index.store.objects.STALE_SECONDS", -10)
     _, head = store.read_head(SITE)
     store.drop(SITE, [])
     assert store.numbers(SITE) == [1, 3]
@@ -179,7 +179,7 @@ def test_a_writer_that_was_taken_for_dead_publishes_under_another_number(
 
     def suspended(self: Store, *arguments: object) -> bool:
         with monkeypatch.context() as others:  # ten minutes pass, somebody else clears away what seems left
-            others.setattr("index.store.objects._STALE_SECONDS", -10)
+            others.setattr("index.store.objects.STALE_SECONDS", -10)
             Store.drop(self, SITE, [])
         monkeypatch.setattr(Store, "_move_head", move)
         return move(self, *arguments)  # type: ignore[arg-type]
@@ -188,27 +188,6 @@ def test_a_writer_that_was_taken_for_dead_publishes_under_another_number(
     assert store.publish(draft(store, marker="b")) == 3
     assert store.versions(SITE) == [1, 3]
     store.read(SITE, 3)
-
-
-def test_a_claim_is_renewed_until_it_is_released(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    renewed = threading.Event()
-    commit = commit_of(store)
-    put = commit.put
-
-    def noticed(path: str, content: bytes) -> None:
-        put(path, content)
-        renewed.set()
-
-    monkeypatch.setattr(commit, "put", noticed)
-    monkeypatch.setattr("index.store.objects._RENEW_SECONDS", 0.01)
-    lease = commit.claim("gc.claim")
-    assert isinstance(lease, S3Lease)
-    assert commit.claim("gc.claim") is None
-    assert renewed.wait(30)
-    assert commit.is_claimed("gc.claim")
-    assert commit.take_over("gc.claim") is None
-    lease.release()
-    assert not commit.is_claimed("gc.claim")
 
 
 def test_many_blobs_are_looked_for_at_once(store: Store, server: S3Server) -> None:
@@ -246,14 +225,18 @@ def test_a_store_that_refuses_writes_loses_nothing(store: Store, server: S3Serve
     assert store.numbers(SITE) == store.versions(SITE)
 
 
+@pytest.mark.parametrize(("condition", "name"), [("IfNoneMatch", "If-None-Match"), ("IfMatch", "If-Match")])
 def test_a_server_that_ignores_conditions_is_refused(
-    store: Store, location: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, location: str, monkeypatch: pytest.MonkeyPatch, condition: str, name: str
 ) -> None:
-    commit = commit_of(store)
-    put = commit._client.put_object
-    monkeypatch.setattr(commit._client, "put_object", lambda **arguments: put(**{**arguments, "IfNoneMatch": "x"}))
-    monkeypatch.setattr(S3Commit, "_put_if", lambda self, path, content, **_: self.put(path, content) is None)
-    with pytest.raises(StoreError, match="ignores 'If-None-Match"):
+    client = commit_of(store)._client
+    put = client.put_object
+
+    def ignoring(**arguments: object) -> object:
+        return put(**{key: value for key, value in arguments.items() if key != condition})
+
+    monkeypatch.setattr(client, "put_object", ignoring)
+    with pytest.raises(StoreError, match=f"ignores '{name}"):
         Store.open(location, create=True)
 
 
