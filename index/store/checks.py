@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from index.store.blobs import blob_path
 from index.store.concurrency import concurrently
 from index.store.layout import MANIFEST, explained, head_path, version_folder
-from index.store.manifest import Head, Manifest
+from index.store.lost_heads import finished, head_of, lost, problem_of
+from index.store.manifest import Head
 from index.store.store import Store
 from waygraph.errors import NewerSchema, NotFound, StoreError
 
@@ -60,15 +61,21 @@ def verify(store: Store, sites: Collection[str] | None = None, *, contents: bool
     """
     checked = Checked()
     blobs: dict[str, tuple[str, int]] = {}
-    for site in sorted(store.heads()) if sites is None else sites:
-        checked.sites += 1
+    for site in store.all_sites() if sites is None else sites:
         try:
-            versions = store.versions(site)
+            versions = sorted(store.read_head(site)[1].versions)
+            missing = [] if versions else lost(store, site)
         except NewerSchema:
             raise
         except StoreError as error:
+            checked.sites += 1
             checked.problems.append(Problem(site, None, head_path(site), error.message))
             continue
+        if sites is not None and not versions and not missing:
+            store.head(site)  # says that it is not mapped
+        checked.sites += bool(versions or missing)
+        if missing:
+            checked.problems.append(Problem(site, None, head_path(site), problem_of(site, missing)))
         for version in versions:
             checked.versions += 1
             for digest in _named_by(store, site, version, checked):
@@ -113,7 +120,7 @@ def repair(store: Store, source: Store | None = None, sites: Collection[str] | N
 
     What `source` (a copy) holds undamaged is taken from there. What it does not:
 
-    - A damaged `HEAD` is written anew from the versions that are whole.
+    - A `HEAD` that is damaged or missing is written anew from the versions that are whole.
     - A damaged version is withdrawn when there is another one; the newest whole one becomes the current one.
     - A damaged blob is deleted, so that indexing the site again stores it anew: until then its state has no screenshot.
     """
@@ -182,20 +189,10 @@ def _take_version(store: Store, source: Store, site: str, version: int) -> bool:
 
 def _rebuild_head(store: Store, site: str) -> str:
     raw = store.commit.register(head_path(site))
-    versions: dict[int, str] = {}
-    for number in store.numbers(site):
-        content = store.read_file(f"{version_folder(site, number)}/{MANIFEST}")
-        if content is None:
-            continue
-        versions[number] = hashlib.sha256(content).hexdigest()
-        if not _files_are_whole(store, site, number, content):
-            del versions[number]
-    if not versions:
+    head = head_of(store, site, finished(store, site)).used_up(max(store.numbers(site), default=0))
+    if head.current is None or not store.commit.swap(head_path(site), raw, head.to_bytes()):
         return ""
-    head = Head(current=max(versions), last=max(store.numbers(site)), versions=versions)
-    if not store.commit.swap(head_path(site), raw, head.to_bytes()):
-        return ""
-    return f"written anew from {len(versions)} version(s); version {head.current} is the current one"
+    return f"written anew from {len(head.versions)} version(s); version {head.current} is the current one"
 
 
 def _is_whole(store: Store, site: str, number: int) -> bool:
@@ -204,17 +201,3 @@ def _is_whole(store: Store, site: str, number: int) -> bool:
     except (NotFound, StoreError):
         return False
     return True
-
-
-def _files_are_whole(store: Store, site: str, number: int, manifest: bytes) -> bool:
-    try:
-        described = Manifest.from_bytes(manifest, MANIFEST).files
-    except NewerSchema:
-        raise
-    except StoreError:
-        return False
-    return all(
-        (content := store.read_file(f"{version_folder(site, number)}/{name}")) is not None
-        and hashlib.sha256(content).hexdigest() == entry.sha256
-        for name, entry in described.items()
-    )

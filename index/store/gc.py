@@ -23,7 +23,7 @@ from pyarrow import fs
 
 from index.store.concurrency import concurrently
 from index.store.layout import GC_CLAIM, HEAD, MANIFEST, explained, version_folder
-from index.store.manifest import is_site_key
+from index.store.lost_heads import lost, problem_of
 from waygraph.errors import InvalidInput, NotFound, StoreError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Collection:
     versions : numbers by site.
     blobs, blob_bytes : how many, and their size together.
     kept_blobs : blobs that are named, or still young.
-    leftovers : files that crashed writers left, and replaced records of registers.
+    leftovers : versions and files that crashed writers left, and replaced records of registers.
 
     """
 
@@ -87,8 +87,8 @@ def collect(store: Store, *, keep: int = KEEP_VERSIONS, grace: timedelta = GRACE
     InvalidInput
         When `keep` or `grace` make no sense.
     StoreError
-        When it cannot be told what a version names, since it is damaged, or another collection is under way. No blob is
-        deleted then.
+        When it cannot be told what a version names, since it is damaged or the `HEAD` of its site is lost, or another
+        collection is under way. No blob is deleted then.
 
     """
     if keep < 1:
@@ -100,7 +100,10 @@ def collect(store: Store, *, keep: int = KEEP_VERSIONS, grace: timedelta = GRACE
     with explained(f"collect garbage in {store.location}"):
         before = store.commit.now() - grace.total_seconds()
         done = Collection()
-        kept = {site: _sort_out(store, site, keep, before, done, dry_run=dry_run) for site in _all_sites(store)}
+        sites = store.all_sites()
+        for site in sites:
+            _refuse_lost_head(store, site)
+        kept = {site: _sort_out(store, site, keep, before, done, dry_run=dry_run) for site in sites}
         named = _named(store, kept if dry_run else {site: _published(store, site) for site in kept})
         looks = concurrently(lambda prefix: _look(store, prefix, named, before), _PREFIXES)
         for prefix, seen in zip(_PREFIXES, looks, strict=True):
@@ -110,10 +113,12 @@ def collect(store: Store, *, keep: int = KEEP_VERSIONS, grace: timedelta = GRACE
     return done
 
 
-def _all_sites(store: Store) -> list[str]:
-    """Every site with a folder, removed ones included."""
-    entries = store.files.get_file_info(fs.FileSelector("sites", allow_not_found=True))
-    return sorted({entry.base_name for entry in entries if is_site_key(entry.base_name)} | store.heads().keys())
+def _refuse_lost_head(store: Store, site: str) -> None:
+    if numbers := lost(store, site):
+        raise StoreError(
+            f"{problem_of(site, numbers)} Nothing is deleted.",
+            hint="Bring it back from a backup, or write it anew: waygraph store repair.",
+        )
 
 
 def _sort_out(store: Store, site: str, keep: int, before: float, done: Collection, *, dry_run: bool) -> list[int]:
@@ -128,9 +133,11 @@ def _sort_out(store: Store, site: str, keep: int, before: float, done: Collectio
         for number, successor in pairwise(published)
         if number not in staying and _written(store, site, successor) < before
     ]
-    if not dry_run:
-        gone = store.drop(site, gone)
-        done.leftovers += _remove_temporary(store, site, before)
+    if dry_run:
+        leftovers = store.leftovers(site)
+    else:
+        gone, leftovers = store.drop(site, gone)
+    done.leftovers += len(leftovers) + _remove_temporary(store, site, before, dry_run=dry_run)
     if gone:
         done.versions[site] = gone
     return [number for number in published if number not in gone]
@@ -141,10 +148,11 @@ def _written(store: Store, site: str, number: int) -> float:
     return float(info.mtime.timestamp()) if info.mtime is not None else store.commit.now()
 
 
-def _remove_temporary(store: Store, site: str, before: float) -> int:
+def _remove_temporary(store: Store, site: str, before: float, *, dry_run: bool) -> int:
     entries = store.files.get_file_info(fs.FileSelector(f"sites/{site}", allow_not_found=True))
     old = [entry.path for entry in entries if _is_temporary(entry) and entry.mtime.timestamp() < before]
-    store.commit.delete(old)
+    if not dry_run:
+        store.commit.delete(old)
     return len(old)
 
 

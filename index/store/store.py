@@ -36,6 +36,7 @@ from index.store.layout import (
 )
 from index.store.lineage import read_lineage
 from index.store.local import LocalCommit
+from index.store.lost_heads import head_of, lost
 from index.store.manifest import Head, Manifest, checked_site_key, damaged, is_site_key
 from index.store.places import place_of
 from index.store.recognition import read_recognition
@@ -260,7 +261,7 @@ class Store:
         )
 
     def remove(self, site: str) -> None:
-        """Remove a site with all its versions (NotFound when it is not mapped). Blobs stay: other sites may share them.
+        """Remove a site with all its versions (NotFound when there are none). Blobs stay: other sites may share them.
 
         Version numbers are not used again, so that a reader can tell a new map from a removed one.
         """
@@ -268,21 +269,21 @@ class Store:
             swapped = False
             while not swapped:
                 try:
-                    self._known_head(site)
-                    raw, head = self._head(site)
+                    raw, head = self.read_head(site)
+                    if head.current is None and not lost(self, site):
+                        self._known_head(site)  # says which sites there are
                 except StoreError:
-                    # A damaged HEAD must not keep a site from being removed; the folders tell which numbers were used.
-                    raw, head = (
-                        self.commit.register(head_path(site)),
-                        Head(last=max(self._numbers(site, "versions"), default=0)),
-                    )
+                    # A damaged HEAD must not keep a site from being removed.
+                    raw, head = self.commit.register(head_path(site)), Head()
+                # Where it was lost, the folders alone tell which numbers were used.
+                head = head.used_up(max(self._numbers(site, "versions"), default=0))
                 swapped = self.commit.swap(head_path(site), raw, head.removed().to_bytes())
             self._delete_leftovers(site)
 
-    def drop(self, site: str, versions: Collection[int]) -> list[int]:
-        """Remove versions of a site, but never the current one, and what crashed writers left; returns which it were.
+    def drop(self, site: str, versions: Collection[int]) -> tuple[list[int], list[int]]:
+        """Remove versions of a site, but never the current one, and what crashed writers left. Blobs stay.
 
-        Their blobs stay.
+        Returns the numbers of both.
         """
         with explained(f"remove versions of '{site}' from {self.location}"):
             while True:
@@ -290,8 +291,8 @@ class Store:
                 gone = sorted(head.versions.keys() & set(versions) - {head.current})
                 if not gone or self.commit.swap(head_path(site), raw, head.without(gone).to_bytes()):
                     break
-            self._delete_leftovers(site)
-        return gone
+            deleted = self._delete_leftovers(site)
+        return gone, [number for number in deleted if number not in gone]
 
     def blobs_of(self, site: str, version: int) -> set[str]:
         """Content hashes of all blobs that a version names (StoreError when that cannot be told)."""
@@ -312,6 +313,21 @@ class Store:
         """Numbers of all versions that have files, published or not, sorted."""
         return sorted(self._numbers(checked_site_key(site), "versions"))
 
+    def claimed(self, site: str) -> list[int]:
+        """Numbers of all versions that somebody claims, or claimed when it died."""
+        return sorted(self._numbers(checked_site_key(site), "claims"))
+
+    def leftovers(self, site: str) -> list[int]:
+        """Numbers in no HEAD and in nobody's hands: remains of crashed writers and of removed versions, sorted."""
+        numbers = {*self.claimed(site), *self.numbers(site)} - self._head(site)[1].versions.keys()
+        return [number for number in sorted(numbers) if not self.commit.is_claimed(claim_path(site, number))]
+
+    def all_sites(self) -> list[str]:
+        """Keys of the mapped sites, of removed ones, and of such whose HEAD is lost, sorted; of a folder each."""
+        with explained(f"list the sites of {self.location}"):
+            entries = self.files.get_file_info(fs.FileSelector("sites", allow_not_found=True))
+        return sorted({entry.base_name for entry in entries if is_site_key(entry.base_name)} | self.heads().keys())
+
     def version_files(self, site: str, version: int) -> dict[str, bytes]:
         """All files of a published version by name, checked against their hashes."""
         manifest = self.manifest(site, version)
@@ -327,9 +343,15 @@ class Store:
     def write_version_files(self, site: str, version: int, files: Mapping[str, bytes]) -> None:
         """Write the files of a version durably, whose number is the caller's (by its claim, or since it mends it)."""
         folder = version_folder(site, version)
-        for name, content in files.items():
-            self.commit.put(f"{folder}/{name}", content)
+        # The manifest comes last: where it is, the others are.
+        for name in sorted(files, key=lambda name: name == MANIFEST):
+            self.commit.put(f"{folder}/{name}", files[name])
         self.commit.persist(f"{folder}/{name}" for name in files)
+
+    def holds(self, path: str) -> bool:
+        """Whether there is a file."""
+        with explained(f"look for {self.location}/{path}"):
+            return bool(self.files.get_file_info(path).type == fs.FileType.File)
 
     def read_file(self, path: str) -> bytes | None:
         """A file of the store as it is, unchecked; None when there is none."""
@@ -412,6 +434,10 @@ class Store:
         """Publish a durable version; False when a higher number was published meanwhile."""
         while True:
             raw, head = self._head(site)
+            if raw is None and (numbers := lost(self, site)):
+                # They would count as leftovers of dead writers, once there is a HEAD again.
+                head = head_of(self, site, numbers)
+                log.warning("'%s' had no HEAD; its versions are named again: %s", site, sorted(head.versions))
             if replaces not in {None, head.current}:
                 raise PublishConflict(
                     f"Version {replaces} of '{site}' is not the current one any more; {head.current or 'none'} is.",
@@ -422,10 +448,11 @@ class Store:
             if self.commit.swap(head_path(site), raw, head.with_version(number, manifest_sha256).to_bytes()):
                 return True
 
-    def _delete_leftovers(self, site: str) -> None:
-        """Delete what is in no HEAD and in nobody's hands: remains of crashed writers and of removed versions."""
+    def _delete_leftovers(self, site: str) -> list[int]:
+        """Delete what is in no HEAD and in nobody's hands, and return the numbers."""
         claims = set(self._numbers(site, "claims"))
         published = self._head(site)[1].versions
+        deleted = []
         for number in sorted(claims | set(self._numbers(site, "versions")) - set(published)):
             path = claim_path(site, number)
             lease = self.commit.take_over(path) if number in claims else self.commit.claim(path)
@@ -434,8 +461,10 @@ class Store:
             try:
                 if self._use_up(site, number):
                     self.commit.remove_folder(version_folder(site, number))
+                    deleted.append(number)
             finally:
                 lease.release()
+        return deleted
 
     def _use_up(self, site: str, number: int) -> bool:
         """See to it that a number will never be published; False when it was.

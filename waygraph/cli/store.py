@@ -105,8 +105,10 @@ def rm(
     from index.store import Store
 
     opened = Store.open(load_settings({"store": store}).store)
-    key = _stored_site(opened.sites(), site)
-    versions = opened.versions(key)
+    mapped = opened.sites()
+    key = site_key_of(site, mapped)
+    # Not `versions`: one whose HEAD is damaged or lost can be removed too.
+    versions = opened.numbers(key) or opened.versions(_stored_site(mapped, site))
     if not yes:
         if as_json or not sys.stdin.isatty():
             raise InvalidInput(f"Removing '{key}' was not confirmed.", hint="Add --yes to remove without asking.")

@@ -48,7 +48,7 @@ def verify(
     from index.store.checks import verify as check
 
     opened = Store.open(load_settings({"store": store}).store)
-    checked = check(opened, _keys(opened, sites), contents=not quick)
+    checked = check(opened, _keys(sites, opened.all_sites(), opened), contents=not quick)
     _print(checked, as_json=as_json)
     if checked.problems:
         raise _unless(
@@ -69,15 +69,15 @@ def repair(
     """Mend what `waygraph store verify` finds.
 
     What the copy holds undamaged is taken from there. Otherwise a damaged version is withdrawn when
-    there is another one, a damaged HEAD is written anew from the versions that are whole, and a damaged
-    screenshot is deleted: indexing the site again takes it anew.
+    there is another one, a damaged or missing HEAD is written anew from the versions that are whole, and a
+    damaged screenshot is deleted: indexing the site again takes it anew.
     Exit codes: 0 all problems were mended, 7 some were not.
     """
     from index.store import Store
     from index.store.checks import repair as mend
 
     opened = Store.open(load_settings({"store": store}).store, create=True)
-    checked = mend(opened, Store.open(source) if source else None, _keys(opened, sites))
+    checked = mend(opened, Store.open(source) if source else None, _keys(sites, opened.all_sites(), opened))
     _print(checked, as_json=as_json)
     if left := [problem for problem in checked.problems if not problem.remedy]:
         hint = "Name a copy with --from, or remove the site (waygraph rm) and index it again."
@@ -108,7 +108,7 @@ def copy(
     from index.store.copying import copy as copy_maps
 
     opened = Store.open(source)
-    keys = _keys(opened, sites)
+    keys = _keys(sites, opened.sites(), opened)
     done = copy_maps(
         opened,
         Store.open(target, create=True),
@@ -126,16 +126,15 @@ def copy(
     )
 
 
-def _keys(store: Store, texts: list[str] | None) -> list[str] | None:
+def _keys(texts: list[str] | None, among: list[str], store: Store) -> list[str] | None:
     """Keys of the named sites; None when none is named."""
     if not texts:
         return None
-    mapped = store.sites()
-    keys = [site_key_of(text, mapped) for text in texts]
-    if unknown := [key for key in keys if key not in mapped]:
+    keys = [site_key_of(text, among) for text in texts]
+    if unknown := [key for key in keys if key not in among]:
+        mapped = ", ".join(store.sites()[:10])
         raise NotFound(
-            f"Site '{unknown[0]}' is not mapped in {store.location}.",
-            hint=f"Mapped: {', '.join(mapped[:10]) or 'none yet'}.",
+            f"Site '{unknown[0]}' is not mapped in {store.location}.", hint=f"Mapped: {mapped or 'none yet'}."
         )
     return keys
 
