@@ -222,16 +222,19 @@ class Catalog:
                 continue
             with self._site_lock(site):
                 try:
-                    current = self.store.head(site)
-                    if current != version and self._is_open(site):
+                    current = self.store.current(site)
+                    if current is not None and current != version and self._is_open(site):
                         self._keep(site, self._load(site, current))
                         _give_back_spare_memory()
                         changed.append(site)
-                except NotFound:
-                    self._drop(site)
-                    changed.append(site)
+                except NotFound:  # removed while it was read
+                    current = None
                 except StoreError as error:
                     self._note_failure(site, error)
+                    continue
+                if current is None:
+                    self._drop(site)
+                    changed.append(site)
         return changed
 
     def close(self) -> None:

@@ -104,7 +104,8 @@ def collect(store: Store, *, keep: int = KEEP_VERSIONS, grace: timedelta = GRACE
         for site in sites:
             _refuse_lost_head(store, site)
         kept = {site: _sort_out(store, site, keep, before, done, dry_run=dry_run) for site in sites}
-        named = _named(store, kept if dry_run else {site: _published(store, site) for site in kept})
+        # What stays, and what was published since.
+        named = _named(store, kept if dry_run else {site: sorted(store.read_head(site)[1].versions) for site in kept})
         looks = concurrently(lambda prefix: _look(store, prefix, named, before), _PREFIXES)
         for prefix, seen in zip(_PREFIXES, looks, strict=True):
             done.count(seen if dry_run or not seen.doomed else _delete_blobs(store, prefix, named, before))
@@ -123,11 +124,9 @@ def _refuse_lost_head(store: Store, site: str) -> None:
 
 def _sort_out(store: Store, site: str, keep: int, before: float, done: Collection, *, dry_run: bool) -> list[int]:
     """Remove versions of a site, and what writers left; returns the numbers of those that stay."""
-    try:
-        current, published = store.head(site), store.versions(site)
-    except NotFound:
-        current, published = 0, []
-    staying = {current, *published[-keep:]}
+    head = store.read_head(site)[1]
+    published = sorted(head.versions)
+    staying = {head.current, *published[-keep:]}
     gone = [
         number
         for number, successor in pairwise(published)
@@ -177,14 +176,6 @@ def _named(store: Store, kept: dict[str, list[int]]) -> set[bytes]:
             ) from error
 
     return set().union(*concurrently(blobs_of, versions))
-
-
-def _published(store: Store, site: str) -> list[int]:
-    """What stays, and what was published since."""
-    try:
-        return store.versions(site)
-    except NotFound:
-        return []
 
 
 def _look(store: Store, prefix: str, named: set[bytes], before: float) -> _Blobs:

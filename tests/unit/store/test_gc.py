@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -74,6 +75,23 @@ def test_blobs_of_removed_sites_go_and_shared_ones_stay(store: Store) -> None:
     done = collect(store)
     assert (done.blobs, done.kept_blobs) == (1, 1)
     assert verify(store).problems == []
+
+
+def test_sites_are_listed_as_often_for_many_removed_ones_as_for_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        store.publish(draft(store, site=f"s{number}.example"))
+        store.remove(f"s{number}.example")
+    registers, listed = store.commit.registers, []
+
+    def counted(folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
+        listed.append(folder)
+        return registers(folder, name, among)
+
+    monkeypatch.setattr(store.commit, "registers", counted)
+    collect(store)
+    assert listed == ["sites"]
 
 
 def test_the_account_of_elements_that_a_report_names_stays(store: Store) -> None:
