@@ -59,7 +59,7 @@ class BlobStore:
             When its content is not what its name says, or it cannot be read.
 
         """
-        content = self._read(digest) if _HASH.fullmatch(digest) else None
+        content = self._read(digest) if is_digest(digest) else None
         if content is None:
             raise NotFound(f"The store holds no blob '{digest}'.", hint="Index the site again.")
         if hashlib.sha256(content).hexdigest() != digest:
@@ -68,7 +68,7 @@ class BlobStore:
 
     def has(self, digest: str) -> bool:
         """Whether there is a blob of that name."""
-        if not _HASH.fullmatch(digest):
+        if not is_digest(digest):
             return False
         return bool(self._files.get_file_info(blob_path(digest)).type == fs.FileType.File)
 
@@ -85,7 +85,7 @@ class BlobStore:
         return missing
 
     def _touch(self, digest: str) -> bool | None:
-        return self._commit.touch(blob_path(digest)) if _HASH.fullmatch(digest) else None
+        return self._commit.touch(blob_path(digest)) if is_digest(digest) else None
 
     def _outwait_collection(self) -> None:
         """Return when no garbage collection is deleting that may have looked at a blob before it was made young."""
@@ -102,6 +102,11 @@ class BlobStore:
                     return bytes(file.read())
             except FileNotFoundError:
                 return None
+
+
+def is_digest(text: str) -> bool:
+    """Whether `text` is a SHA-256 as blobs are named."""
+    return _HASH.fullmatch(text) is not None
 
 
 def blob_path(digest: str) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from pyarrow import fs
 
+from index.store.blobs import is_digest
 from index.store.concurrency import concurrently
 from index.store.layout import GC_CLAIM, HEAD, MANIFEST, explained, version_folder
 from index.store.lost_heads import lost, problem_of
@@ -46,6 +47,7 @@ class Collection:
     blobs, blob_bytes : how many, and their size together.
     kept_blobs : blobs that are named, or still young.
     leftovers : versions and files that crashed writers left, and replaced records of registers.
+    strange : paths of files among the blobs that no waygraph wrote, sorted; they stay.
 
     """
 
@@ -54,6 +56,7 @@ class Collection:
     blob_bytes: int = 0
     kept_blobs: int = 0
     leftovers: int = 0
+    strange: list[str] = field(default_factory=list)
 
     def count(self, seen: _Blobs) -> None:
         """Add what was found among some blobs."""
@@ -61,6 +64,7 @@ class Collection:
         self.blob_bytes += seen.bytes
         self.kept_blobs += seen.kept
         self.leftovers += seen.leftovers
+        self.strange += sorted(seen.strange)
 
 
 @dataclass(slots=True)
@@ -71,6 +75,7 @@ class _Blobs:
     bytes: int = 0
     kept: int = 0
     leftovers: int = 0
+    strange: list[str] = field(default_factory=list)
 
 
 def collect(store: Store, *, keep: int = KEEP_VERSIONS, grace: timedelta = GRACE, dry_run: bool = False) -> Collection:
@@ -189,6 +194,9 @@ def _look(store: Store, prefix: str, named: set[bytes], before: float) -> _Blobs
             if is_old:
                 seen.doomed.append(entry.path)
                 seen.leftovers += 1
+        elif not is_digest(entry.base_name):
+            # Of a file manager, or of a network file system's open file.
+            seen.strange.append(entry.path)
         elif is_old and bytes.fromhex(entry.base_name) not in named:
             seen.doomed.append(entry.path)
             seen.bytes += entry.size

@@ -13,6 +13,7 @@ from waygraph.cli.options import JsonOption, StoreOption, load_settings
 from waygraph.cli.output import print_json, say
 from waygraph.errors import InvalidInput
 
+_SHOWN = 5
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -73,6 +74,9 @@ def gc(
         f"{done.blobs} blobs ({done.blob_bytes:,} bytes) and {done.leftovers} leftover(s); "
         f"{done.kept_blobs} blobs stay."
     )
+    if done.strange:
+        more = f" and {len(done.strange) - _SHOWN} more (--json prints all)" if len(done.strange) > _SHOWN else ""
+        say(f"Not of the store, and left alone: {', '.join(done.strange[:_SHOWN])}{more}")
     say(
         f"{'Would delete' if dry_run else 'Deleted'} records of {len(records.runs)} run(s) and {records.feedback} "
         f"file(s) of feedback ({records.bytes:,} bytes)."

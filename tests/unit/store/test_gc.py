@@ -191,6 +191,21 @@ def test_what_crashed_writers_left_goes(store: Store) -> None:
     assert store.publish(draft(store, marker="b")) == 10  # a number never means two things
 
 
+def test_what_somebody_else_left_among_the_blobs_stays_and_is_named(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.publish(draft(store))
+    other = Path(store.location) / "blobs" / store.blobs.put(b"nobody names it")[:2]
+    strange = [other / name for name in (".nfs00000000deadbeef", "thumbs.db", "A" * 64)]
+    for path in strange:
+        path.write_bytes(b"not ours")
+    age(store)
+    assert run(["gc", "--store", store.location]) == 0
+    printed = capsys.readouterr().out
+    assert "1 blobs (15 bytes)" in printed
+    assert [path for path in strange if not path.exists() or str(path.relative_to(store.location)) not in printed] == []
+
+
 def test_two_collections_at_once_are_refused(store: Store) -> None:
     lease = store.commit.claim(GC_CLAIM)
     store.blobs.put(b"nobody names it")
