@@ -112,8 +112,8 @@ class Store:
         content = self._read(MARKER)
         if content is None:
             selector = fs.FileSelector("", allow_not_found=True)
-            # A store in the making: another process is about to link its marker.
-            others = [e for e in self.files.get_file_info(selector) if not e.base_name.startswith(f".{MARKER}.")]
+            # What a file system makes itself, file managers leave, and a process that is about to link its marker.
+            others = [entry for entry in self.files.get_file_info(selector) if not _is_furniture(entry.base_name)]
             if others and (content := self._read(MARKER)) is None:
                 raise StoreError(
                     f"{self.location} is not empty and not a waygraph store.",
@@ -500,6 +500,10 @@ class Store:
                     return bytes(file.read())
             except (FileNotFoundError, NotADirectoryError):
                 return None
+
+
+def _is_furniture(name: str) -> bool:
+    return name == "lost+found" or name.startswith(".")
 
 
 def _run_path(run_id: str, name: str) -> str:

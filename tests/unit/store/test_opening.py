@@ -11,7 +11,7 @@ import pytest
 
 from index.store import Store
 from tests.stores import SITE, draft
-from waygraph.errors import StoreError
+from waygraph.errors import NoStore, StoreError
 
 ROOT = Path(__file__).parents[3]
 
@@ -32,6 +32,14 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_a_fresh_volume_is_empty_though_its_file_system_has_a_folder_in_it(tmp_path):
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / ".Trash-1000").mkdir()
+    with pytest.raises(NoStore):
+        Store.open(str(tmp_path))
+    assert Store.open(str(tmp_path), create=True).sites() == []
+
+
 def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for location in ("file", "file/maps"):
@@ -48,7 +56,7 @@ def test_an_unwritable_store_can_be_read_but_not_opened_for_writing():
     code = """if True:
         import os, sys
         from index.store import Store
-        from waygraph.errors import StoreError
+        from waygraph.errors import NoStore, StoreError
 
         if os.geteuid() == 0:
             os.setuid(65534)  # permissions do not bind root, who runs the tests in some containers
