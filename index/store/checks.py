@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from index.store.blobs import blob_path
 from index.store.concurrency import concurrently
+from index.store.gc import deleting_blobs
 from index.store.layout import MANIFEST, explained, head_path, version_folder
 from index.store.lost_heads import finished, head_of, lost, problem_of
 from index.store.manifest import Head
@@ -152,7 +153,11 @@ def _mend_blob(store: Store, source: Store | None, digest: str) -> str:
             return "taken from the other store"
     if not store.blobs.has(digest):
         return ""
-    store.commit.delete([blob_path(digest)])
+    # Once more, and held: it was read long ago, and a run may have stored it anew since.
+    with deleting_blobs(store) as lease:
+        if not _content_problem(store, digest):
+            return "stored anew meanwhile"
+        store.commit.delete([blob_path(digest)], under=lease)
     return "deleted; index the site again"
 
 

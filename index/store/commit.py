@@ -51,7 +51,10 @@ class Commit(Protocol):
         ...
 
     def keep(self, path: str, content: bytes) -> bool:
-        """See to it that a file that is named by its content is there, whole and young; True when it was old."""
+        """See to it that a file that is named by its content is there, whole and young.
+
+        True when an old or damaged one was there: then somebody may be about to delete it.
+        """
         ...
 
     def touch(self, path: str) -> bool | None:

@@ -14,6 +14,8 @@ Ages are told by the clock of the storage alone, so other machines' clocks do no
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from index.store.blobs import is_digest
+from index.store.commit import Lease
 from index.store.concurrency import concurrently
 from index.store.layout import GC_CLAIM, HEAD, MANIFEST, explained, version_folder
 from index.store.lost_heads import lost, problem_of
@@ -207,12 +210,26 @@ def _look(store: Store, prefix: str, named: set[bytes], before: float) -> _Blobs
 
 def _delete_blobs(store: Store, prefix: str, named: set[bytes], before: float) -> _Blobs:
     """Delete them, after another look that nobody who makes one young can miss."""
+    with deleting_blobs(store) as lease:
+        seen = _look(store, prefix, named, before)
+        store.commit.delete(seen.doomed, under=lease)
+    return seen
+
+
+@contextmanager
+def deleting_blobs(store: Store) -> Iterator[Lease]:
+    """The claim under which blobs are looked at and deleted: who changes one meanwhile waits, and looks again.
+
+    Raises
+    ------
+    StoreError
+        When another process holds it.
+
+    """
     lease = store.commit.claim(GC_CLAIM) or store.commit.take_over(GC_CLAIM)
     if lease is None:
         raise StoreError("Another garbage collection of the store is under way.", hint="Wait for its end.")
     try:
-        seen = _look(store, prefix, named, before)
-        store.commit.delete(seen.doomed, under=lease)
+        yield lease
     finally:
         lease.release()
-    return seen

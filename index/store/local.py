@@ -55,9 +55,10 @@ class LocalCommit:
 
     def keep(self, path: str, content: bytes) -> bool:
         """Compare what is there, and write it when it is not that. It is durable when it is persisted."""
-        if self.register(path) != content:
+        there = self.register(path)
+        if there != content:
             self.put(path, content)
-            return False
+            return there is not None
         return bool(self.touch(path))
 
     def touch(self, path: str) -> bool | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from index.store import Store
-from index.store.checks import repair, verify
+from index.store import Store, checks
+from index.store.checks import Checked, repair, verify
 from index.store.copying import copy
+from index.store.layout import GC_CLAIM
 from tests.stores import SITE, blob_of, draft, flip, path_of, same_graph
 from waygraph.cli.entry import run
 
@@ -65,6 +68,51 @@ def test_damaged_and_missing_blobs_are_found(store: Store) -> None:
         f"blobs/{screenshot.name[:2]}/{screenshot.name}"
     ]
     store.publish(draft(store, marker="a"))
+    assert verify(store).problems == []
+
+
+def test_a_blob_that_was_stored_anew_since_it_was_found_damaged_stays(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.publish(draft(store))
+    flip(blob_of(store, "a"))
+    look = checks.verify
+
+    def overtaken(*arguments: Any) -> Checked:
+        checked = look(*arguments)
+        store.publish(draft(store))
+        return checked
+
+    monkeypatch.setattr(checks, "verify", overtaken)
+    assert [p.remedy for p in repair(store).problems] == ["stored anew meanwhile"]
+    assert verify(store).problems == []
+
+
+def test_a_damaged_blob_that_is_replaced_while_it_is_deleted_is_there_afterwards(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.publish(draft(store))
+    screenshot = blob_of(store, "a")
+    flip(screenshot)
+    replaced, waits, read = threading.Event(), store.blobs._outwait_collection, store.blobs.get
+    writer = threading.Thread(target=draft, args=(store,))
+
+    def noticed() -> None:
+        replaced.set()
+        waits()
+
+    def overtaken(digest: str) -> bytes:
+        try:
+            return read(digest)
+        finally:
+            if store.commit.is_claimed(GC_CLAIM) and not writer.ident:  # the last look, which finds it damaged
+                writer.start()
+                assert replaced.wait(60)
+
+    monkeypatch.setattr(store.blobs, "_outwait_collection", noticed)
+    monkeypatch.setattr(store.blobs, "get", overtaken)
+    assert [p.remedy for p in repair(store).problems] == ["deleted; index the site again"]
+    writer.join()
     assert verify(store).problems == []
 
 
