@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.manifests import BROWSING, ROOT, containers, named, of_kind, pods, ray_cluster, role, templates
+from tests.manifests import (
+    BROWSING,
+    ROOT,
+    containers,
+    environment,
+    named,
+    of_kind,
+    pods,
+    ray_cluster,
+    role,
+    settings_of,
+    templates,
+)
 from tests.networking import selects
 from waygraph.settings import Settings
 
@@ -53,6 +65,16 @@ def test_every_container_says_what_it_needs_and_memory_is_guaranteed(installed):
             assert {"cpu", "memory"} <= set(requests), pod.name
             assert requests["memory"] == limits["memory"], pod.name
             assert "cpu" not in limits  # throttling makes pages time out
+
+
+def test_open_maps_take_at_most_half_of_an_answering_pod(installed):
+    """Beside them are Ray, the encoder, caches, and a map that is being read."""
+    for pod in role(installed, "answer", "serve"):
+        (container,) = pod.spec["containers"]
+        limit = re.fullmatch(r"(\d+)Gi", container["resources"]["limits"]["memory"])
+        assert limit, pod.name
+        opened = settings_of(environment(installed, {"envFrom": container["envFrom"]})).serve.open_bytes
+        assert 2 * opened <= int(limit[1]) * 2**30, pod.name
 
 
 def test_pods_run_the_images_and_the_user_that_the_dockerfile_makes(installed, built):
