@@ -83,6 +83,12 @@ class SiteUnreachable(WaygraphError):
     exit_code, http_status, slug, title = 4, 502, "site-unreachable", "Site unreachable"
 
 
+class SiteMoved(WaygraphError):
+    """The start page of a mapped site leads to another site by now: what is there is no new version of this map."""
+
+    exit_code, http_status, slug, title = 4, 502, "site-moved", "Site moved"
+
+
 class RobotsForbidden(WaygraphError):
     """The site's robots.txt forbids the start page to our user agent."""
 

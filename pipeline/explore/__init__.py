@@ -26,6 +26,7 @@ from pipeline.explore.secrets import redacted_logs
 from pipeline.explore.slots import Slots
 from pipeline.explore.start import Start, prepare
 from pipeline.explore.walls import walls
+from waygraph.errors import SiteMoved
 from waygraph.settings import ExploreSettings, Settings
 
 __all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site", "shaping"]
@@ -44,12 +45,13 @@ async def explore_site(
     slots: Slots | None = None,
     on_state: Callable[[Observation], Awaitable[None]] | None = None,
     recall: Recall | None = None,
+    site: str | None = None,
 ) -> SiteCapture:
     """Explore one site and return its map.
 
     Parameters
     ----------
-    start_url : where to begin; its host is the site.
+    start_url : where to begin; its host is the site, or the one that it redirects to.
     blobs : where screenshots, DOMs and accessibility snapshots go while exploring.
     on_progress : called after every work item.
     stop : set it to end early; what was found until then is returned, marked partial.
@@ -60,11 +62,14 @@ async def explore_site(
         event loop. Left out: this one has its own.
     on_state : told what each state looks like as soon as it is part of the map; exploring waits for it.
     recall : what an earlier exploration found, and what of that is asked again.
+    site : key of the site that it has to be. Left out: whatever the start page leads to.
 
     Raises
     ------
     InvalidInput, SiteUnreachable, RobotsForbidden
         When the start page cannot be mapped.
+    SiteMoved
+        When it leads to another site than `site`.
     BrowserMissing, BrowserFailure
         When there is no browser, or it was lost.
     """
@@ -79,6 +84,11 @@ async def explore_site(
         browsers = await stack.enter_async_context(pool.lease(counters))
         pace = Pace(pacer, slots, item_seconds=explore.page_seconds)
         start = await prepare(browsers.browser, start_url, settings, around, pacer=pacer, pace=pace)
+        if site is not None and start.site != site:
+            raise SiteMoved(
+                f"The start page of {site} leads to {start.site} ({start.url}) now.",
+                hint=f"Map that one: waygraph index {start.url}, and remove the old map: waygraph rm {site}",
+            )
         if journal is None:
             journal = Path(stack.enter_context(TemporaryDirectory(prefix="waygraph-"))) / "journal.sqlite"
         names = terms(start, settings) | ({"recalls": recall.name} if recall is not None else {})

@@ -342,6 +342,18 @@ def test_what_was_published_in_the_moment_before_a_kill_is_not_done_again(store)
     assert outcome.attempts == 1
 
 
+def test_what_was_published_under_the_name_of_the_site_that_its_start_page_led_to_is_not_done_again(store):
+    first = account_of(store, 1)
+    first.begin(first.sites[0])
+    first.explored(first.sites[0], EXPLORATION.model_copy(update={"site": "www.site0.example"}))
+    picture_map.publish(store, "www.site0.example", picture_map.colours(1), run_id=first.run_id)
+    first.close()
+    second = account_of(store, 1)
+    second.recover()
+    outcome = second.close().sites[0]
+    assert (outcome.status, outcome.site, outcome.map) == ("published", "site0.example", "www.site0.example")
+
+
 @pytest.mark.parametrize("sites", [3, IN_MEMORY + 2])
 def test_the_sites_of_a_report_are_the_same_in_memory_and_in_its_file(store, sites):
     account = account_of(store, sites)

@@ -166,8 +166,8 @@ def mapped_sites(texts: list[str], mapped: list[str]) -> list[str]:
 
 def _accounts(report: RunReport, store: Store) -> dict[str, Any]:
     """What each refresh says of itself, by site."""
-    versions = {o.site: o.publication.version for o in report.sites if o.publication is not None}
-    return {site: store.manifest(site, version).report.get("refresh", {}) for site, version in versions.items()}
+    made = {o.site: (o.map, o.publication.version) for o in report.sites if o.publication is not None}
+    return {site: store.manifest(*version).report.get("refresh", {}) for site, version in made.items()}
 
 
 def _print(report: RunReport, found: dict[str, Any]) -> None:

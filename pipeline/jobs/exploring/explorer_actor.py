@@ -226,6 +226,7 @@ def _account(capture: SiteCapture, seconds: float, waited: float) -> Exploration
     report = capture.report
     inherited = Counter(edge.inherited for edge in capture.graph.edges)
     return Exploration(
+        site=capture.site,
         states=len(capture.graph),
         edges=inherited[False],
         inherited_edges=inherited[True],

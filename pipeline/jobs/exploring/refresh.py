@@ -45,6 +45,8 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
     ------
     NotFound
         When the site is not mapped.
+    SiteMoved
+        When its start page leads to another site: that one may have a map of its own.
     RefreshUnfinished
         When it was stopped early. What it found is kept for the next one.
     """
@@ -52,7 +54,9 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
     manifest = await asyncio.to_thread(store.manifest, site_key(start_url))
     own = settings_of(manifest, settings)
     recall = await asyncio.to_thread(recall_of, store, manifest, own)
-    capture = await explore_site(manifest.start_url, settings=own, blobs=blobs, recall=recall, **details)
+    capture = await explore_site(
+        manifest.start_url, settings=own, blobs=blobs, recall=recall, site=manifest.site, **details
+    )
     if capture.report.partial:
         raise RefreshUnfinished(
             f"The refresh of {manifest.site} was stopped ({capture.report.stopped_by}). "

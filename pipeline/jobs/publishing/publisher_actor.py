@@ -185,6 +185,7 @@ def _publication(
     version: int, vectors: SiteVectors, draft: MapDraft, encode_seconds: float, publish_seconds: float
 ) -> Publication:
     return Publication(
+        site=draft.site,
         version=version,
         encoded=vectors.encoded,
         reused=vectors.reused,

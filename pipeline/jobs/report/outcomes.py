@@ -59,6 +59,8 @@ class FailedItem(_Record):
 class Exploration(_Record):
     """The account of exploring one site. It travels from the explorer to the driver instead of the capture itself."""
 
+    site: str = ""
+    """Key of the site that its start page led to: what was explored. Empty in reports of earlier versions."""
     states: int
     edges: int
     """Edges that were walked."""
@@ -92,6 +94,8 @@ class StateWithoutVectors(_Record):
 class Publication(_Record):
     """The account of encoding and publishing one site."""
 
+    site: str = ""
+    """Key of the map: that of the site that the start page led to. Empty in reports of earlier versions."""
     version: int
     encoded: int
     """States whose vectors were computed."""
@@ -151,6 +155,11 @@ class SiteOutcome(_Record):
     exploration: Exploration | None = None
     publication: Publication | None = None
     error: ErrorRecord | None = None
+
+    @property
+    def map(self) -> str:
+        """Key of the map that was published: of another site when the start page led there."""
+        return (self.publication.site if self.publication is not None else "") or self.site
 
 
 class Totals(_Record):

@@ -138,7 +138,7 @@ def _spread(numbers: Quartiles, what: str) -> str:
 def _sheet(store: Store, report: RunReport) -> Iterator[str]:
     mapped = report.totals.published + report.totals.unchanged
     shown = [
-        thumbnail(store, site.site, site.publication.version, site.publication.states)
+        thumbnail(store, site.map, site.publication.version, site.publication.states)
         for site in choose(report.sites, mapped)
         if site.publication is not None
     ]

@@ -143,18 +143,20 @@ class Account:
             site = self.sites[row.position]
             if row.status != "begun" or site.status is not None:
                 continue
-            if self._store.read_head(site.key)[1].current is None:
+            explored = self._ledger.exploration(site.position)
+            key = (explored.site if explored is not None else "") or site.key  # the start page may lead elsewhere
+            if self._store.read_head(key)[1].current is None:
                 continue
-            manifest = self._store.manifest(site.key)
+            manifest = self._store.manifest(key)
             if manifest.report.get("run_id") != self.run_id:
                 continue
             site.attempts = row.attempts  # the last one was not cut short after all
-            site.exploration = self._ledger.exploration(site.position)
+            site.exploration = explored
             # Encoding anew has no journal; there may be one of an exploration that is under way.
             if not manifest.partial and self.work != "reencode":
                 drop_journal(journal_path(self._ledger.manifest.store, site.key))
             made = Publication(
-                version=manifest.version, encoded=0, reused=0, encode_seconds=0, publish_seconds=0,
+                site=key, version=manifest.version, encoded=0, reused=0, encode_seconds=0, publish_seconds=0,
                 states=manifest.counts.states,
             )  # fmt: skip
             self.finish(site, "published", publication=made)

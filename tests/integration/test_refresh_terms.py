@@ -1,0 +1,65 @@
+"""Is a map refreshed as what it is? The same site, visited by whom it was made for."""
+
+import asyncio
+
+import pytest
+
+from index.graph import site_key
+from index.store import Store
+from pipeline.browser.launch import launch
+from pipeline.browser.supervise import BrowserPool
+from pipeline.explore import explore_site
+from pipeline.jobs.exploring.refresh import refresh_site
+from pipeline.jobs.publishing.draft import draft_of
+from tests.conftest import LOOPBACK_ONLY
+from tests.sites.server import FixtureServer, Page
+from waygraph.errors import SiteMoved
+from waygraph.settings import Settings
+
+
+class Maps:
+    """A store, with a browser to fill it; no encoder, no Ray."""
+
+    def __init__(self, location):
+        self.settings = Settings(store=str(location), browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
+        self.store = Store.open(self.settings.store, create=True)
+        self.loop = asyncio.new_event_loop()
+        self.pool = self.loop.run_until_complete(self._open())
+
+    async def _open(self):
+        return await BrowserPool(lambda: launch(LOOPBACK_ONLY, guarded=True)).__aenter__()
+
+    def close(self):
+        self.loop.run_until_complete(self.pool.__aexit__(None, None, None))
+        self.loop.close()
+
+    def with_explore(self, explore):
+        changed = self.settings.explore.model_validate({**dict(self.settings.explore), **explore})
+        return self.settings.model_copy(update={"explore": changed})
+
+    def index(self, url, **explore):
+        settings = self.with_explore(explore)
+        found = explore_site(url, settings=settings, blobs=self.store.blobs, pool=self.pool)
+        self.store.publish(draft_of(self.loop.run_until_complete(found), settings, pages={}))
+        return site_key(url)
+
+    def refresh(self, url, **explore):
+        again = refresh_site(url, settings=self.with_explore(explore), blobs=self.store.blobs, pool=self.pool)
+        return self.loop.run_until_complete(again)
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory):
+    made = Maps(tmp_path_factory.mktemp("maps"))
+    yield made
+    made.close()
+
+
+def test_a_site_that_redirects_to_another_one_is_not_refreshed_into_its_map(maps):
+    with FixtureServer({"/": "<h1>Alpha</h1>"}) as alpha, FixtureServer({"/": "<h1>Beta</h1>"}) as beta:
+        # Named, since pages may not lead to loopback addresses otherwise.
+        keys = [maps.index(each.url, scope_hosts=(site_key(beta.url),)) for each in (alpha, beta)]
+        alpha.pages["/"] = Page(redirect=beta.url)
+        with pytest.raises(SiteMoved, match=f"{keys[0]} leads to {keys[1]}"):
+            maps.refresh(alpha.url)
+    assert [maps.store.versions(key) for key in keys] == [[1], [1]]
