@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
 from index.store import EncoderInfo, MapDraft, Store
@@ -31,7 +32,14 @@ def observations_of(store: Store, site: str, shown: Sequence[Colour]) -> dict[st
     }
 
 
-def publish(store: Store, site: str, shown: Sequence[Colour], *, run_id: str = "") -> int:
+def publish(
+    store: Store,
+    site: str,
+    shown: Sequence[Colour],
+    *,
+    run_id: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> int:
     """Publish a map without vectors."""
     observations = observations_of(store, site, shown)
     graph = InteractionGraph(Node(o.node_id, o.url, o.title, (), 0, True) for o in observations.values())
@@ -46,6 +54,6 @@ def publish(store: Store, site: str, shown: Sequence[Colour], *, run_id: str = "
             pages={},
             encoder=EncoderInfo("none", 1, "none"),
             report={"seconds": 1.5, "run_id": run_id},
-            settings={"explore": {"depth": 1}, "domain": "example"},
+            settings=dict(settings or {"explore": {"depth": 1}, "domain": "example"}),
         )
     )

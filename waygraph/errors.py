@@ -101,6 +101,12 @@ class LoggedOut(WaygraphError):
     exit_code, http_status, slug, title = 4, 502, "logged-out", "Logged out"
 
 
+class TermsDiffer(WaygraphError):
+    """A map was made with a session, a password, headers or rules that its refresh was not given."""
+
+    exit_code, http_status, slug, title = 2, 409, "terms-differ", "Not what the map was made with"
+
+
 class SomeSitesFailed(WaygraphError):
     """A bulk run finished, and at least one site, but not all, failed."""
 

@@ -16,6 +16,7 @@ from index.graph import Observation
 from pipeline.browser.launch import launch
 from pipeline.browser.script import page_script_hash
 from pipeline.browser.supervise import BrowserPool
+from pipeline.explore.blocklist import rules_digest
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.explorer import Explorer
 from pipeline.explore.journal import Journal
@@ -29,7 +30,7 @@ from pipeline.explore.walls import walls
 from waygraph.errors import SiteMoved
 from waygraph.settings import ExploreSettings, Settings
 
-__all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site", "shaping"]
+__all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site", "shaping", "visitor"]
 
 
 async def explore_site(
@@ -111,7 +112,8 @@ async def explore_site(
             on_state=on_state,
             recall=recall,
         )
-        return await explorer.run()
+        rules = rules_digest(explore.rules, start.site)
+        return replace(await explorer.run(), settings={"visitor": visitor(explore), "rules": rules})
 
 
 #: Settings that shape neither graph nor looks, or must not be written down.
@@ -123,18 +125,24 @@ def shaping(explore: ExploreSettings) -> dict[str, Any]:
     return explore.model_dump(mode="json", exclude=_FREE)
 
 
+def visitor(explore: ExploreSettings) -> dict[str, Any]:
+    """Who a site sees, as plain JSON without secrets: `session`, `basic_auth`, `headers` (names in lower case)."""
+    return {
+        "session": explore.storage_state is not None,
+        "basic_auth": bool(explore.basic_auth.get_secret_value()),
+        "headers": sorted(map(str.lower, explore.headers)),
+    }
+
+
 def terms(start: Start, settings: Settings) -> dict[str, Any]:
     """What must be equal for one run to go on with another's journal.
 
     Sessions end, so another one of the site may go on; a visitor without any may not publish what an account saw.
     """
     explore = settings.explore
+    seen = visitor(explore)
     return {
-        "account": [
-            explore.storage_state is not None,
-            bool(explore.basic_auth.get_secret_value()),
-            *sorted(map(str.lower, explore.headers)),
-        ],
+        "account": [seen["session"], seen["basic_auth"], *seen["headers"]],
         "start": start.url,
         "explore": shaping(explore),
         "capture": settings.capture.model_dump(mode="json"),

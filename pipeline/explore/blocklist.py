@@ -18,6 +18,8 @@ All expressions of one rule must match. Rules of every entry whose `host` matche
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -98,6 +100,22 @@ class _RulesFile(BaseModel):
 
     placeholders: dict[str, str] = {}
     sites: tuple[_Site, ...] = ()
+
+
+def rules_digest(path: Path | None, site: str) -> str:
+    """SHA-256 of the rules of the file at `path` for `site`, of all kinds; empty when there are none.
+
+    Raises
+    ------
+    InvalidInput
+        As `BlockList.read`.
+    """
+    if path is None:
+        return ""
+    parsed = read_rules(path, _RulesFile, what="rules file", hint=_HINT)
+    rules = [entry.model_dump(mode="json", exclude={"host"}) for entry in parsed.sites if fnmatchcase(site, entry.host)]
+    said = [entry for entry in rules if any(entry.values())]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest() if said else ""
 
 
 @dataclass(frozen=True, slots=True)

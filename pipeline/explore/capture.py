@@ -115,6 +115,7 @@ class RefreshSummary:
     stale : expected share of stale edges in the map; of those that were asked again none is.
     stale_at_most : its upper limit with 95% confidence.
     unstable : actions that were session-dependent or non-deterministic: state, action, verdict.
+    notes : what a person should know of it, such as in what it could not be done as the map was made.
     """
 
     loads: Mapping[str, int] = field(default_factory=dict)
@@ -125,6 +126,7 @@ class RefreshSummary:
     stale: float = 0.0
     stale_at_most: float = 0.0
     unstable: tuple[tuple[str, str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,8 @@ class SiteCapture:
     domain : the registrable domain that was taken for the site, if one was.
     refresh : what comparing with an earlier exploration showed.
     refreshes : the version that was recalled, when the map is to be its successor.
-    settings : the explore settings that shaped it, where they are not those of the run.
+    settings : what the manifest says beside the settings of the run, or in place of them: `visitor` (see
+        `pipeline.explore.visitor`), `rules` (digest of the user's rules for the site), `explore`.
     """
 
     site: str

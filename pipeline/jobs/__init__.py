@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from waygraph.settings import Settings
 
 if TYPE_CHECKING:
+    from index.store import Manifest
     from pipeline.jobs.events import JobEvent
     from pipeline.jobs.report.outcomes import RunReport
 
@@ -50,31 +51,42 @@ def run_index(
     return run(sites, settings=settings, on_event=on_event, explore=explore)
 
 
-def run_refresh(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
+def run_refresh(
+    sites: Sequence[str],
+    *,
+    settings: Settings,
+    on_event: Callable[[JobEvent], None],
+    manifests: Mapping[str, Manifest] | None = None,
+) -> RunReport:
     """Explore mapped sites again and publish what they are now; the same as `run_index` otherwise.
 
-    A site whose map is damaged fails by itself, as one does that cannot be reached.
+    A site that is not mapped, or whose map is damaged, fails by itself, as one does that cannot be reached.
 
-    Each site is explored under the settings that its map was made with. What is not asked again is recalled. A version
-    is published when the refresh is complete; until then, and when it fails, readers get the old one.
+    Each site is explored under the settings that its map was made with, and encoded by the same encoder. A run has one,
+    which `settings` names, else that of most maps; maps of another one fail, as do those that were made with a session,
+    headers or rules that are not given. What is not asked again is recalled. A version is published when the refresh is
+    complete; until then, and when it fails, readers get the old one.
 
     Parameters
     ----------
-    sites : keys of mapped sites.
+    sites : keys of mapped sites. Those that are first are explored first.
     settings : store, encoder, `refresh`, and how to use the machine.
     on_event : told what happens, in the calling thread.
-
-    Raises
-    ------
-    NotFound
-        When a site is not mapped.
+    manifests : of their current versions, if they were read already.
     """
     from index.store import Store  # noqa: PLC0415 - as below
+    from pipeline.jobs.exploring.made_with import current_manifests, encoding_of_run  # noqa: PLC0415 - as below
     from pipeline.jobs.run.call import run  # noqa: PLC0415 - as below
-    from pipeline.jobs.sites.site_list import mapped_tasks  # noqa: PLC0415 - as below
 
-    starts = [task.start_url for task in mapped_tasks(Store.open(settings.store), sites)]
-    return run(starts, settings=settings, on_event=on_event, explore="pipeline.jobs.exploring.refresh:refresh_site")
+    known = current_manifests(Store.open(settings.store), sites) if manifests is None else manifests
+    encode = encoding_of_run((known[site] for site in sites if site in known), settings.encode)
+    return run(
+        # Of a map that cannot be read, whoever takes the site up says what is wrong.
+        [known[site].start_url if site in known else f"http://{site}/" for site in sites],
+        settings=settings.model_copy(update={"encode": encode}),
+        on_event=on_event,
+        explore="pipeline.jobs.exploring.refresh:refresh_site",
+    )
 
 
 def run_reencode(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:

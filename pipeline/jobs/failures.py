@@ -18,7 +18,17 @@ from ray.exceptions import (
     WorkerCrashedError,
 )
 
-from waygraph.errors import BrowserFailure, EnvironmentMissing, InUse, LoggedOut, NewerSchema, StoreError, WaygraphError
+from waygraph.errors import (
+    BrowserFailure,
+    EncoderMismatch,
+    EnvironmentMissing,
+    InUse,
+    LoggedOut,
+    NewerSchema,
+    StoreError,
+    TermsDiffer,
+    WaygraphError,
+)
 
 
 class WorkerLost(WaygraphError):
@@ -83,6 +93,8 @@ POLICIES: Mapping[type[WaygraphError], Policy] = {
     EnvironmentMissing: Policy("never", settled=False),  # no browser, no weights: the same for all sites
     EncoderLost: Policy("never", settled=False),
     LoggedOut: Policy("never", settled=False),  # after another `waygraph login` it works
+    TermsDiffer: Policy("never", settled=False),  # the next call may be given what is missing
+    EncoderMismatch: Policy("never", settled=False),
 }
 
 #: A site that is tried again later waits so long at least, twice as long each time, and never longer than that.

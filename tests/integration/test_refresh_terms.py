@@ -13,7 +13,7 @@ from pipeline.jobs.exploring.refresh import refresh_site
 from pipeline.jobs.publishing.draft import draft_of
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer, Page
-from waygraph.errors import SiteMoved
+from waygraph.errors import SiteMoved, TermsDiffer
 from waygraph.settings import Settings
 
 
@@ -63,3 +63,30 @@ def test_a_site_that_redirects_to_another_one_is_not_refreshed_into_its_map(maps
         with pytest.raises(SiteMoved, match=f"{keys[0]} leads to {keys[1]}"):
             maps.refresh(alpha.url)
     assert [maps.store.versions(key) for key in keys] == [[1], [1]]
+
+
+def answer(request):
+    """A page that shows more to who sends a header."""
+    return f"<h1>{'Orders' if request.headers.get('X-Account') == 'me' else 'Sign in'}</h1>"
+
+
+def test_a_map_that_an_account_saw_is_not_refreshed_as_a_stranger(maps):
+    with FixtureServer({"/": answer}) as site:
+        key = maps.index(site.url, headers={"X-Account": "me"})
+        visits = len(site.paths)
+        with pytest.raises(TermsDiffer, match="header 'x-account'"):
+            maps.refresh(site.url)
+        assert len(site.paths) == visits  # refused before anything is asked of the site
+        again = maps.refresh(site.url, headers={"X-Account": "me", "X-Other": "not the map's"})
+    assert [seen.segments[0].text for seen in again.observations.values()] == ["Orders"]
+    (note,) = again.refresh.notes
+    assert "not used" in note
+    assert "x-other" in note
+    assert maps.store.manifest(key).settings["visitor"] == again.settings["visitor"]
+
+
+def test_a_map_that_strangers_see_is_not_refreshed_as_an_account(maps):
+    with FixtureServer({"/": answer}) as site:
+        maps.index(site.url)
+        again = maps.refresh(site.url, headers={"X-Account": "me"})
+    assert [seen.segments[0].text for seen in again.observations.values()] == ["Sign in"]

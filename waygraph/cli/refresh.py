@@ -5,19 +5,29 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from waygraph.cli.index_options import MaxTotalSecondsOption, MaxTotalStatesOption, ResumeOption
+from waygraph.cli.index_options import (
+    BasicAuthFileOption,
+    BasicAuthOption,
+    HeaderOption,
+    MaxTotalSecondsOption,
+    MaxTotalStatesOption,
+    ResumeOption,
+    parse_basic_auth,
+    parse_headers,
+)
 from waygraph.cli.options import JsonOption, StoreOption, load_settings
-from waygraph.cli.output import print_json, print_table, say
+from waygraph.cli.output import print_json, print_table, say, warn
 from waygraph.cli.source import site_key_of
-from waygraph.errors import InvalidInput, NotFound, StoreError
+from waygraph.errors import EncoderMismatch, InvalidInput, NotFound, TermsDiffer
 
 if TYPE_CHECKING:
-    from index.store import Store
+    from index.store import Manifest, Store
     from pipeline.jobs.report.outcomes import RunReport
     from waygraph.settings import Settings
 
@@ -49,7 +59,14 @@ def refresh_command(
     storage_state: Annotated[
         Path | None, typer.Option("--storage-state", metavar="FILE", help="Session to start from (waygraph login).")
     ] = None,
+    basic_auth: BasicAuthOption = None,
+    basic_auth_file: BasicAuthFileOption = None,
+    header: HeaderOption = None,
     rules: Annotated[Path | None, typer.Option("--rules", metavar="FILE", help="Rules of what to leave alone.")] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option("--encoder", metavar="NAME", help="Of maps that it encoded.", show_default="that of most maps"),
+    ] = None,
     max_total_states: MaxTotalStatesOption = None,
     max_total_seconds: MaxTotalSecondsOption = None,
     resume: ResumeOption = None,
@@ -58,7 +75,9 @@ def refresh_command(
 ) -> None:
     """Map mapped sites again and publish what they are now as a new version.
 
-    Each site is explored under the settings that its map was made with. Of what the last version knows, a
+    Each site is explored under the settings that its map was made with, and by the same encoder. A map that
+    was made with a session, a password, headers or rules is refreshed when they are given again; for a map
+    that was made without, sessions, passwords and headers are not used. Of what the last version knows, a
     part is asked again: pages and actions that probably changed, that agents reported as broken, and some
     at random, from which the share of stale edges is estimated. The rest is recalled without a browser.
     What changed or is new is explored. States that did not change are not encoded again.
@@ -81,9 +100,12 @@ def refresh_command(
             "explore": {
                 "workers": workers,
                 "storage_state": storage_state and storage_state.absolute(),
+                "basic_auth": parse_basic_auth(basic_auth, basic_auth_file),
+                "headers": parse_headers(header),
                 "rules": rules and rules.absolute(),
                 "resume": resume,
             },
+            "encode": {"encoder": encoder},
             "jobs": {"max_total_states": max_total_states, "max_total_seconds": max_total_seconds},
             "refresh": {
                 "full": full or None,
@@ -114,6 +136,8 @@ def refresh_sites(
     """Refresh the named sites, show how it goes on stderr and the result on stdout; returns the exit code."""
     from index.store import Store
     from pipeline.jobs import run_refresh
+    from pipeline.jobs.exploring.made_with import current_manifests
+    from pipeline.jobs.report.outcomes import ErrorRecord
     from waygraph.cli.index_progress import progress_display
 
     if every == bool(sites):
@@ -125,32 +149,56 @@ def refresh_sites(
     keys = opened.sites() if every else mapped_sites(sites, opened.sites())
     if not keys:
         raise NotFound("There are no maps yet.", hint="Make one: waygraph index https://example.org")
+    manifests = current_manifests(opened, keys)
     if older_than_s is not None:
-        keys = [key for key in keys if not _is_younger(opened, key, older_than_s)]
+        keys = [key for key in keys if key not in manifests or not _is_younger(manifests[key], older_than_s)]
         if not keys:
             print_json({"sites": []}) if as_json else say("All maps are younger than that.")
             return 0
+    left_out = _left_out(keys, manifests, settings) if every else {}
+    for key, error in left_out.items():
+        warn(f"{key} is left out: {error}")
+    keys = [key for key in keys if key not in left_out]
+    told = {key: ErrorRecord.of(error).model_dump() for key, error in left_out.items()}
+    if not keys:
+        print_json({"sites": [], "left_out": told}) if as_json else say("No other map is to be refreshed.")
+        return 0
     if not os.environ.get("RAY_ADDRESS"):
         from pipeline.browser.find import find_browser
 
         find_browser(settings.browser.executable)
     with progress_display(sys.stderr) as display:
-        report = run_refresh(keys, settings=settings, on_event=display)
+        report = run_refresh(keys, settings=settings, on_event=display, manifests=manifests)
     found = _accounts(report, opened)
     if as_json:
-        print_json({**report.model_dump(mode="json"), "refreshes": found})
+        print_json({**report.model_dump(mode="json"), "refreshes": found, "left_out": told})
     else:
         _print(report, found)
     return report.exit_code
 
 
-def _is_younger(store: Store, key: str, seconds: float) -> bool:
-    """Whether a map is known to be younger: not one that cannot be read, nor one of a clock that was ahead."""
-    try:
-        age = store.manifest(key).age_days() * _SECONDS["d"]
-    except StoreError:
-        return False  # the refresh says what is wrong with it
-    return 0 <= age <= seconds
+def _is_younger(manifest: Manifest, seconds: float) -> bool:
+    """Whether a map is known to be younger: not one of a clock that was ahead."""
+    return 0 <= manifest.age_days() * _SECONDS["d"] <= seconds
+
+
+def _left_out(
+    keys: Iterable[str], manifests: Mapping[str, Manifest], settings: Settings
+) -> dict[str, TermsDiffer | EncoderMismatch]:
+    """Maps that are not refreshed with the others, since they were made with what is not given, and why."""
+    from pipeline.jobs.exploring.made_with import check, encoding_of_run
+    from pipeline.jobs.sites.site_settings import settings_of
+
+    encode = encoding_of_run((manifests[key] for key in keys if key in manifests), settings.encode)
+    settings = settings.model_copy(update={"encode": encode})
+    left_out = {}
+    for key in keys:
+        try:
+            if key in manifests:
+                check(manifests[key], settings_of(settings, key))
+        except (TermsDiffer, EncoderMismatch) as error:
+            left_out[key] = error
+    return left_out
 
 
 def mapped_sites(texts: list[str], mapped: list[str]) -> list[str]:
@@ -194,6 +242,8 @@ def _print(report: RunReport, found: dict[str, Any]) -> None:
             f"stale edges: {account.get('stale', 0):.1%} expected, at most {account.get('stale_at_most', 0):.1%} "
             f"(95% confidence, {account.get('sampled', 0)} sampled)"
         )
+        for note in account.get("notes", ()):
+            say(f"{site}: {note}")
     for outcome in report.sites:
         if outcome.error and outcome.error.hint:
             say(f"{outcome.site}: hint: {outcome.error.hint}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,20 +16,13 @@ from pipeline.explore import explore_site
 from pipeline.explore.capture import BlobSink, SiteCapture
 from pipeline.explore.refresh import Plan, Recall, Record, choose
 from pipeline.explore.refresh.record import KeptOutcome
+from pipeline.jobs.exploring.made_with import check, differences, settings_of
 from pipeline.jobs.publishing.changes import record_named
 from pipeline.jobs.publishing.draft import recorded
 from waygraph.errors import WaygraphError
-from waygraph.settings import CaptureProfile, ExploreSettings, Settings
+from waygraph.settings import Settings
 
 log = logging.getLogger(__name__)
-
-#: Explore settings that are the run's, not the map's: they shape no graph, or must not be written down.
-_OF_THE_RUN = {
-    "workers", "max_seconds", "max_bytes", "resume", "headers", "basic_auth", "proxy", "contact", "storage_state",
-    "rules", "delay_seconds", "max_delay_seconds", "page_seconds",
-}  # fmt: skip
-#: What says in a user agent that it is our own, not one that somebody chose.
-_OUR_AGENT = " waygraph/"
 
 
 class RefreshUnfinished(WaygraphError):
@@ -47,11 +40,14 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
         When the site is not mapped.
     SiteMoved
         When its start page leads to another site: that one may have a map of its own.
+    TermsDiffer, EncoderMismatch
+        When it would become what somebody else sees, or somebody else's vectors.
     RefreshUnfinished
         When it was stopped early. What it found is kept for the next one.
     """
     store = await asyncio.to_thread(Store.open, settings.store)
     manifest = await asyncio.to_thread(store.manifest, site_key(start_url))
+    check(manifest, settings)
     own = settings_of(manifest, settings)
     recall = await asyncio.to_thread(recall_of, store, manifest, own)
     capture = await explore_site(
@@ -63,23 +59,20 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
             f"Version {manifest.version} stays.",
             hint="Refresh it again: it goes on where it was.",
         )
-    return replace(capture, refreshes=manifest.version, settings={"explore": recorded(own)["explore"]})
-
-
-def settings_of(manifest: Manifest, settings: Settings) -> Settings:
-    """The settings that a version was made with; what is the run's own is taken from `settings`."""
-    known = {name: value for name, value in manifest.settings.get("explore", {}).items() if name not in _OF_THE_RUN}
-    fields = {name: value for name, value in known.items() if name in ExploreSettings.model_fields}
-    current = {name: getattr(settings.explore, name) for name in _OF_THE_RUN}
-    profile = {name: value for name, value in manifest.capture.items() if name in CaptureProfile.model_fields}
-    if _OUR_AGENT in str(profile.get("user_agent", "")):
-        profile["user_agent"] = ""
-    return settings.model_copy(
-        update={
-            "explore": ExploreSettings.model_validate({**fields, **current}),
-            "capture": CaptureProfile.model_validate(profile),
-        }
+    notes = (*differences(manifest, settings), *_not_recalled(recall, manifest))
+    for note in notes:
+        log.warning("refresh/note %s: %s", manifest.site, note)
+    return replace(
+        capture,
+        refresh=replace(capture.refresh, notes=notes),
+        refreshes=manifest.version,
+        settings={**capture.settings, "explore": recorded(own)["explore"]},
     )
+
+
+def _not_recalled(recall: Recall, manifest: Manifest) -> Iterator[str]:
+    if not recall.record.about:
+        yield f"Version {manifest.version} keeps nothing that could be recalled: everything was asked."
 
 
 def recall_of(store: Store, manifest: Manifest, settings: Settings) -> Recall:
@@ -88,7 +81,6 @@ def recall_of(store: Store, manifest: Manifest, settings: Settings) -> Recall:
     record = record_named(store, manifest.report)
     name = f"version {manifest.version}"
     if record is None or record.about.get("script") != page_script_hash():
-        log.warning("refresh/nothing_recalled %s: version %d keeps nothing usable", manifest.site, manifest.version)
         return Recall(Record({}), Plan(), url_policy=policy, name=name)
     if refresh.full:
         return Recall(record, Plan(), url_policy=policy, grace=refresh.grace, name=f"{name}, in full")

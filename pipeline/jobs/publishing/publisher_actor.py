@@ -28,7 +28,7 @@ from pipeline.jobs.publishing.changes import changes, refreshed
 from pipeline.jobs.publishing.draft import draft_of, reencoded_draft
 from pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
 from pipeline.jobs.sites.site_settings import settings_of
-from waygraph.errors import PublishConflict
+from waygraph.errors import EncoderMismatch, PublishConflict
 from waygraph.settings import Settings
 from waygraph.spelling import spellable
 
@@ -97,6 +97,12 @@ class PublisherActor:
         store = await asyncio.to_thread(Store.open, self._settings.store)
         site, replaced = capture.site, capture.refreshes
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
+        if previous is not None and previous.pages and not is_current(previous.manifest, identity := await self.load()):
+            raise EncoderMismatch(
+                f"Version {replaced} of {site} was encoded by another {previous.manifest.encoder.name} than the "
+                f"{identity.name} of this run: its weights, settings or code differ.",
+                hint=f"Give the map this one's vectors first: waygraph reencode {site}",
+            )
         vectors = await self._encoded(site, capture.graph, capture.observations, previous, pin=True)
         encoded = time.monotonic()
         settings = settings_of(self._settings, site)
