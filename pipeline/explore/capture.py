@@ -115,6 +115,7 @@ class RefreshSummary:
     stale : expected share of stale edges in the map; of those that were asked again none is.
     stale_at_most : its upper limit with 95% confidence.
     unstable : actions that were session-dependent or non-deterministic: state, action, verdict.
+    outages : pages that were there before and could not be had now (`pipeline.explore.outages`).
     notes : what a person should know of it, such as in what it could not be done as the map was made.
     """
 
@@ -126,6 +127,7 @@ class RefreshSummary:
     stale: float = 0.0
     stale_at_most: float = 0.0
     unstable: tuple[tuple[str, str, str], ...] = ()
+    outages: int = 0
     notes: tuple[str, ...] = ()
 
 

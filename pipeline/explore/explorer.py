@@ -229,7 +229,9 @@ class Explorer:
             outcome = (
                 Outcome(left_out=(refusal.reason, refusal.detail))
                 if refusal is not None
-                else await self._visit.perform(worker, item, way, look=look, load=self._loads.get)
+                else await self._visit.perform(
+                    worker, item, way, look=look, load=self._loads.get, reachable=not self._is_kept(way)
+                )
             )
             await self._journal.record(depth, item.index, outcome)
             committed = level.committed
@@ -275,6 +277,11 @@ class Explorer:
             [id_ for id_, state in known.items() if self._is_addressable(state)],
             [e for e in self._growth.edges if e.target in known and known[e.source].depth < depth],
         )
+
+    def _is_kept(self, way: Sequence[PathStep] | None) -> bool:
+        """Whether the page that a way begins at could not be had in this run: what is known of it is kept."""
+        load = self._loads.known(way[0].action.url) if way else None
+        return load is not None and load.source == "kept"
 
     def _agrees(self, seen: Snapshot, step: PathStep) -> bool:
         """Whether a look on the way is what the map expects there, or near enough to go on from."""
@@ -367,6 +374,7 @@ class Explorer:
             pace=pace,
             advise=self.account.advise,
             item_seconds=explore.page_seconds,
+            why=self._start.walls.proxy.problem,
         )
 
     def _must_stop(self) -> bool:

@@ -14,13 +14,14 @@ from pipeline.browser.guard import advice
 from pipeline.browser.session import RESTORABLE, Capture, GuardedPage, PreparedSession
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.blockpage import detect, needs_source
+from pipeline.explore.outages import is_connection_failure
 from pipeline.explore.pace import Pace
 from pipeline.explore.state import Load
 from waygraph.errors import BrowserFailure, WaygraphError
 
 log = logging.getLogger(__name__)
 
-#: A page that gave no answer is tried once more, in a fresh context.
+#: A page that gave no answer, or whose connection failed, is tried once more, in a fresh context.
 _TRIES = 2
 #: What Playwright says when the browser is lost. That is not the page's doing, unless it happens again and again.
 LOST, LOSSES = "browser has been closed", 3
@@ -45,6 +46,7 @@ class Loader:
     session : what every load starts from.
     see : is told every look and how to capture it, while the page still shows it; returns the key it is kept by.
     advise : is told what a user should know of requests whose stopping broke a page.
+    why : why the host of a URL could not be connected to, empty when that is not known: the browser does not know it.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class Loader:
         counters: Counter[str],
         see: Callable[[Snapshot, TakeCapture], Awaitable[str]],
         advise: Callable[[str], None],
+        why: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._open_page = open_page
         self._session = session
         self._counters = counters
         self._see = see
         self._advise = advise
+        self._why = why
         self._page: GuardedPage | None = None
         self._loaded = 0
         self.pace = pace
@@ -71,7 +75,13 @@ class Loader:
     def seeing(self, see: Callable[[Snapshot, TakeCapture], Awaitable[str]]) -> Loader:
         """Another loader, with a page of its own, that tells its looks to `see`."""
         return Loader(
-            self._open_page, self._session, pace=self.pace, counters=self._counters, see=see, advise=self._advise
+            self._open_page,
+            self._session,
+            pace=self.pace,
+            counters=self._counters,
+            see=see,
+            advise=self._advise,
+            why=self._why,
         )
 
     async def load(self, url: str, referrer: str = "") -> Load:
@@ -97,7 +107,11 @@ class Loader:
                     await self.close()
                     is_lost = LOST in problem and lost < LOSSES
                     lost, failed = lost + is_lost, failed + (not is_lost)
-                    if "net::" in problem or failed == _TRIES:
+                    if is_connection_failure(problem) and (reason := self._why(url)):
+                        problem = f"{problem} ({reason})"
+                    # What Chromium says of an address or a certificate, it says again.
+                    is_final = "net::" in problem and not is_connection_failure(problem)
+                    if is_final or failed == _TRIES:
                         return Load(problem=problem)
                     self._counters["explore/retries"] += 1
 

@@ -139,6 +139,7 @@ class Worker:
     pace : this worker's slot, and its turns at hosts.
     advise : is told what a user should know of requests whose stopping broke a page.
     agrees : whether what is seen on the way to a state is what the map expects there.
+    why : see `Loader`.
     """
 
     def __init__(
@@ -153,6 +154,7 @@ class Worker:
         pace: Pace,
         advise: Callable[[str], None],
         item_seconds: float,
+        why: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._open_page = open_page
         self._session = session
@@ -170,7 +172,7 @@ class Worker:
         """Documents that were asked for in the page's context, loaded or held back."""
         self._pace = pace
         self._advise = advise
-        self.loader = Loader(open_page, session, pace=pace, counters=counters, see=see, advise=advise)
+        self.loader = Loader(open_page, session, pace=pace, counters=counters, see=see, advise=advise, why=why)
 
     async def close(self) -> None:
         """Give both pages back."""
@@ -364,6 +366,8 @@ class Worker:
             await check_answer(self._page, seen, way[done].action.url, pace=self._pace, counters=self._counters)
         if replayed.view is not self._page.view:
             raise NotReached(f"{state.url} could not be reached again: the way opened a tab.")
+        if seen is not None and seen.status >= 500:  # no state, however alike a small page may look
+            raise NotReached(f"{state.url} could not be reached again: {seen.url} answers {seen.status}.")
         if seen is None or not replayed.complete:
             raise NotReached(f"{state.url} could not be reached again: {replayed.problem}.")
         noise = Noise.between(state, seen) if seen is not state else NO_NOISE

@@ -191,18 +191,33 @@ def test_no_kind_of_noise_is_a_change(explorations, restless, share):
     }, [change for change in (*diff.states, *diff.edges) if change.verdict not in {"match", "moved"}]
 
 
-def test_a_page_that_fails_for_a_while_stays_until_grace_is_used_up(explorations):
-    links = "<a href=/a>First</a> <a href=/b>Second</a>"
-    pages = {"/": links, "/a": "<h1>A page</h1>", "/b": "<h1>Another</h1><p>it is"}
+@pytest.mark.parametrize(
+    "answer", [Page("<h1>Out of order</h1>", status=500), Page(drop=True)], ids=["500", "hangs up"]
+)
+def test_a_page_that_fails_for_a_while_stays_with_what_is_behind_it_until_grace_is_used_up(explorations, answer):
+    menu = "<button onclick=m.hidden=!m.hidden>Menu</button><ul id=m hidden><li>one<li>two<li>three</ul>"
+    pages = {
+        "/": "<a href=/a>First</a> <a href=/b>Second</a>",
+        "/a": "<h1>A page</h1>",
+        "/b": f"<h1>Another</h1><p>it is <a href=/c>Third</a>{menu}",
+        "/c": "<h1>Behind it</h1>",
+    }
     with FixtureServer(pages) as site:
         versions = [explorations(site)]
-        site.pages["/b"] = Page("<h1>Out of order</h1>", status=500)
+        site.pages["/b"] = answer
         for _ in range(2):
             versions.append(explorations.again(site, versions[-1], grace=1))
-        site.pages["/a"] = Page("gone", status=404)
+        # When it is down while it is not in the sample, and what is done on it is.
+        record = explorations.record(versions[0])
+        plan = Plan(loads=frozenset(), outcomes=frozenset(range(len(record.outcomes))))
+        policy = SETTINGS.explore.url_policy
+        versions.append(explorations(site, Recall(record, plan, url_policy=policy, grace=1, name="actions")))
+        site.pages |= {"/a": Page("gone", status=404), "/b": pages["/b"]}
         versions.append(explorations.again(site, versions[0], grace=1))
         states = [sorted(node.url.removeprefix(site.url) for node in each.graph.nodes.values()) for each in versions]
-    assert states == [["", "a", "b"], ["", "a", "b"], ["", "a"], ["", "b"]]
+    whole = ["", "a", "b", "b", "c"]
+    assert states == [whole, whole, ["", "a"], whole, ["", "b", "b", "c"]]
+    assert [each.refresh.outages for each in versions] == [0, 1, int(answer.drop), 0, 0]
 
 
 def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(explorations):

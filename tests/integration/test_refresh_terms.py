@@ -13,8 +13,8 @@ from pipeline.jobs.exploring.refresh import refresh_site
 from pipeline.jobs.publishing.draft import draft_of
 from tests.conftest import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer, Page
-from waygraph.errors import SiteMoved, TermsDiffer
-from waygraph.settings import Settings
+from waygraph.errors import SiteMoved, SiteUnreachable, TermsDiffer
+from waygraph.settings import RefreshSettings, Settings
 
 
 class Maps:
@@ -43,8 +43,9 @@ class Maps:
         self.store.publish(draft_of(self.loop.run_until_complete(found), settings, pages={}))
         return site_key(url)
 
-    def refresh(self, url, **explore):
-        again = refresh_site(url, settings=self.with_explore(explore), blobs=self.store.blobs, pool=self.pool)
+    def refresh(self, url, *, full=False, journal=None, **explore):
+        settings = self.with_explore(explore).model_copy(update={"refresh": RefreshSettings(full=full)})
+        again = refresh_site(url, settings=settings, blobs=self.store.blobs, pool=self.pool, journal=journal)
         return self.loop.run_until_complete(again)
 
 
@@ -90,3 +91,18 @@ def test_a_map_that_strangers_see_is_not_refreshed_as_an_account(maps):
         maps.index(site.url)
         again = maps.refresh(site.url, headers={"X-Account": "me"})
     assert [seen.segments[0].text for seen in again.observations.values()] == ["Sign in"]
+
+
+def test_a_refresh_in_which_most_pages_give_no_answer_is_no_new_version(maps, tmp_path):
+    paths = [f"/{name}" for name in ("tea", "salt", "rice", "oil")]
+    pages = {"/": "".join(f"<a href={path}>To {path}</a> " for path in paths)}
+    pages |= {path: f"<h1>About {path}</h1>" for path in paths}
+    with FixtureServer(pages) as site:
+        maps.index(site.url)
+        site.pages |= dict.fromkeys(paths, Page(drop=True))
+        with pytest.raises(SiteUnreachable, match="4 of 5 pages") as refused:
+            maps.refresh(site.url, full=True, journal=tmp_path / "journal.sqlite")
+        site.pages = pages
+        again = maps.refresh(site.url, full=True, journal=tmp_path / "journal.sqlite")
+    assert refused.value.after_s
+    assert again.refresh.loads == {"asked": 5}

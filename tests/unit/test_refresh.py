@@ -20,9 +20,9 @@ from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.encode.drift import pinned, reads_alike
 from pipeline.explore.journal_codec import Unreadable
 from pipeline.explore.looks import look_key
+from pipeline.explore.outages import is_outage
 from pipeline.explore.refresh import Plan, Recall, Record, Track, choose
 from pipeline.explore.refresh.noise import Restless, news
-from pipeline.explore.refresh.recall import is_outage
 from pipeline.explore.refresh.record import Contents, KeptLoad, KeptOutcome, write
 from pipeline.explore.refresh.visit import estimate
 from pipeline.explore.secrets import Redactor
@@ -124,12 +124,29 @@ def test_what_the_plan_asks_again_is_not_recalled():
         (Load("id", look="l"), 502, True),
         (Load("id", look="l"), 404, False),
         (Load(problem="net::ERR_NAME_NOT_RESOLVED"), 0, False),
+        (Load(problem="net::ERR_CONNECTION_RESET"), 0, True),
+        # Behind the egress proxy, which knows why.
+        (Load(problem="net::ERR_TUNNEL_CONNECTION_FAILED (it does not answer)"), 0, True),
+        (Load(problem="net::ERR_EMPTY_RESPONSE (its name cannot be resolved (DNS))"), 0, False),
     ],
 )
 def test_grace_is_for_outages_alone(load, status, is_kept):
     seen = replace(PAGE, status=status) if status else None
     assert (recall(Plan(), grace=1).in_place_of("http://a.test/x", load, seen) is not None) == is_kept
     assert recall(Plan(), grace=0).in_place_of("http://a.test/x", load, seen) is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "is_kept"),
+    [("http://a.test/ could not be reached again: http://a.test/ answers 502.", True), ("no such element", False)],
+)
+def test_an_action_keeps_its_answer_when_its_page_is_not_there(problem, is_kept):
+    asked, link_to = recall(Plan(), grace=1), HOME.candidates[0]
+    kept = asked.in_place_of_action(HOME.id, link_to, Outcome(problem=problem))
+    assert (kept is not None) == is_kept
+    assert recall(Plan()).in_place_of_action(HOME.id, link_to, Outcome(problem=problem)) is None
+    assert asked.outcome(look_key(HOME), link_to) is None
+    assert asked.outcome(look_key(HOME), link_to, reachable=False).url == PAGE.url
 
 
 THIRD, FOURTH = (snapshot(f"http://a.test/{name}", texts=(name,)) for name in ("third", "fourth"))

@@ -97,8 +97,7 @@ class EgressProxy:
         """Why the host of `url` could not be connected to the last time, empty when that is not known."""
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "ws": 80}.get(parts.scheme, 443)
-        host = parts.hostname or ""
-        return self._problems.get(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "")
+        return self._problems.get(_key(parts.hostname or "", port), "")
 
     async def __aenter__(self) -> Self:
         loop = asyncio.get_running_loop()
@@ -191,6 +190,7 @@ class EgressProxy:
         """
         if tunnel and self.on_request is not None:
             self.on_request("CONNECT", f"{host}:{port}")
+        self._problems.pop(_key(host, port), None)  # it may work this time
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(self._connect_timeout_s):
             found = await self._find(host, port)
@@ -248,3 +248,7 @@ class EgressProxy:
                     if connection.outstanding:
                         self.failed(connection.key, "it does not answer")
                     connection.abort()
+
+
+def _key(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

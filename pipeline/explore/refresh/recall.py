@@ -13,26 +13,17 @@ from pipeline.browser.features import features
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.identity import change
 from pipeline.explore.journal_records import Blobs
+from pipeline.explore.outages import is_outage
 from pipeline.explore.refresh.noise import news
 from pipeline.explore.refresh.record import KeptOutcome, Record, Track, element, place_of
 from pipeline.explore.refresh.sample import Plan
-from pipeline.explore.state import Load
+from pipeline.explore.state import Load, Source
 from pipeline.explore.worker import Outcome
 
-#: What a page or an action may say for a few refreshes without leaving the map: it was not asked at a good time.
-_OUTAGES = (
-    "It took longer than", "gave no answer", "Timeout", "ERR_TIMED_OUT", "ERR_CONNECTION_TIMED_OUT",
-    "shows a block page", "even after waiting",
-)  # fmt: skip
 #: What an action says that will fail again.
 _LASTING = "takes no pointer"
 #: An in-page action shows what it showed when so much of the structure is the same.
 _ALIKE = 0.9
-
-
-def is_outage(problem: str, status: int = 0) -> bool:
-    """Whether an answer says nothing about the page: a timeout, a server's error, a block page."""
-    return status >= 500 or any(mark in problem for mark in _OUTAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,25 +103,34 @@ class Recall:
             return None
         return replace(known.load, source="recalled")
 
-    def outcome(self, look: str, candidate: Candidate) -> Recalled | None:
+    def outcome(self, look: str, candidate: Candidate, *, reachable: bool = True) -> Recalled | None:
         """What acting on an element of a state with this look brought about, unless it is asked again.
 
         A plain link is known by what it says and where it leads, wherever on the page it stands.
+
+        Parameters
+        ----------
+        reachable : False: the state cannot be shown now. What is to be asked again keeps the old answer then.
         """
         number = self._exact.get((look, element(candidate)))
         if number is None and not candidate.handler:
             number = self._links.get(_link(candidate.action))
-        if number is None or self.plan.outcomes is None or number in self.plan.outcomes:
+        if number is None:
             return None
         outcome = self.record.outcomes[number].outcome
-        if outcome.problem and _LASTING not in outcome.problem:
+        failed = bool(outcome.problem) and _LASTING not in outcome.problem
+        is_asked = failed or self.plan.outcomes is None or number in self.plan.outcomes
+        if is_asked and reachable:
             return None
-        url = self._asked_for(outcome, candidate.action)
+        return self._answer(outcome, candidate.action, "kept" if is_asked else "recalled")
+
+    def _answer(self, outcome: Outcome, action: Action, source: Source) -> Recalled | None:
+        url = self._asked_for(outcome, action)
         if outcome.loaded and not url:
             return None
         if not outcome.loaded and outcome.look and self.record.look(outcome.look) is None:
             return None
-        return Recalled(replace(outcome, source="recalled", verdict=""), url)
+        return Recalled(replace(outcome, source=source, verdict=""), url)
 
     def captures(self) -> Mapping[str, Blobs]:
         """Captures of looks that need not be taken again when a page looks the same; none when everything is asked."""
@@ -154,6 +154,18 @@ class Recall:
             return None
         return replace(known.load, source="kept")
 
+    def in_place_of_action(self, state: str, candidate: Candidate, outcome: Outcome) -> Recalled | None:
+        """The old answer when an action on a state (its id) met an outage, for a few refreshes.
+
+        What the document shows that it asked for is another matter: `in_place_of`.
+        """
+        known = self._before(state, candidate)
+        if known is None or known.outcome.problem or known.track.misses >= self._grace:
+            return None
+        if outcome.loaded or not is_outage(outcome.problem):
+            return None
+        return self._answer(known.outcome, candidate.action, "kept")
+
     async def checked(
         self,
         state: Snapshot,
@@ -171,11 +183,8 @@ class Recall:
         again : does the same in a fresh session.
         """
         known = self._before(state.id, candidate)
-        if known is None:
+        if known is None or (is_outage(outcome.problem) and not known.outcome.problem):
             return outcome
-        if is_outage(outcome.problem) and not known.outcome.problem:
-            recalled = self._kept(known)
-            return outcome if recalled is None else recalled
         source = self.record.look(known.look)
         before = _Shown(known.outcome, source, self.record.look(known.outcome.look) or source)
 
@@ -202,14 +211,6 @@ class Recall:
         if number is None and not candidate.handler:
             number = self._links.get(_link(candidate.action))
         return None if number is None else self.record.outcomes[number]
-
-    def _kept(self, known: KeptOutcome) -> Outcome | None:
-        if known.track.misses >= self._grace or known.outcome.loaded or not self._has(known.outcome.look):
-            return None
-        return replace(known.outcome, source="kept", verdict="")
-
-    def _has(self, look: str) -> bool:
-        return not look or self.record.look(look) is not None
 
     def _same(self, a: _Shown, b: _Shown) -> bool:
         if bool(a.outcome.problem) != bool(b.outcome.problem) or a.outcome.loaded != b.outcome.loaded:

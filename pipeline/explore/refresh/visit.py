@@ -16,6 +16,7 @@ from pipeline.explore.journal import Journal
 from pipeline.explore.level import Item
 from pipeline.explore.loads import Loader, TakeCapture
 from pipeline.explore.looks import Looks
+from pipeline.explore.outages import is_outage
 from pipeline.explore.refresh.noise import Restless, news
 from pipeline.explore.refresh.recall import Recall, Recalled
 from pipeline.explore.refresh.record import Contents, KeptLoad, KeptOutcome, write
@@ -69,6 +70,7 @@ class Visit:
         *,
         look: str,
         load: LoadUrl,
+        reachable: bool = True,
     ) -> Outcome:
         """What an item's action on its state brings about, now or by what is recalled.
 
@@ -76,10 +78,11 @@ class Visit:
         ----------
         look : key of the look of the item's state.
         load : what a URL shows, for actions that asked for one.
+        reachable : whether the page that the state is on was there in this run.
         """
         state, candidate = self._looks.seen(look), item.candidate
-        if (known := self._recall.outcome(self._recall.unchanged(state, look), candidate)) is not None:
-            self._counters["refresh/recalled_actions"] += 1
+        before = self._recall.unchanged(state, look)
+        if (known := self._recall.outcome(before, candidate, reachable=reachable)) is not None:
             return await self._recalled(known, state, worker, load)
 
         async def again() -> Outcome:
@@ -88,13 +91,16 @@ class Visit:
             return await worker.perform(state, candidate, way)
 
         outcome = await worker.perform(state, candidate, way)
-        outcome = await self._recall.checked(state, candidate, outcome, look=self._looks.seen, again=again)
-        if outcome.source == "kept" and outcome.look:
-            await self._adopt(outcome.look)
-        return outcome
+        if (kept := self._recall.in_place_of_action(state.id, candidate, outcome)) is not None:
+            return await self._recalled(kept, state, worker, load)
+        return await self._recall.checked(state, candidate, outcome, look=self._looks.seen, again=again)
 
     async def _recalled(self, known: Recalled, state: Snapshot, worker: Worker, load: LoadUrl) -> Outcome:
         outcome = known.outcome
+        if outcome.source == "kept":
+            self._counters["refresh/kept_actions"] += 1
+        else:
+            self._counters["refresh/recalled_actions"] += 1
         if known.url:
             shown = await load(known.url, worker.loader, state.raw_url)
             return replace(outcome.led_to(shown, state.id), ms=outcome.ms)
@@ -238,7 +244,13 @@ class Visit:
             stale=round(rate * unasked, 4),
             stale_at_most=round(most * unasked, 4),
             unstable=tuple(unstable),
+            outages=sum(load.source == "kept" or self._is_lost(url, load) for url, load in loads.items()),
         )
+
+    def _is_lost(self, url: str, load: Load) -> bool:
+        """Whether a page that was there before met an outage, and is not kept any more."""
+        known = self._recall.record.loads.get(url)
+        return known is not None and bool(known.load.node_id) and is_outage(load.problem)
 
 
 def estimate(differed: int, sampled: int) -> tuple[float, float]:

@@ -19,10 +19,17 @@ from pipeline.explore.refresh.record import KeptOutcome
 from pipeline.jobs.exploring.made_with import check, differences, settings_of
 from pipeline.jobs.publishing.changes import record_named
 from pipeline.jobs.publishing.draft import recorded
-from waygraph.errors import WaygraphError
+from pipeline.jobs.unfinished_work import drop_journal
+from waygraph.errors import SiteUnreachable, WaygraphError
 from waygraph.settings import Settings
 
 log = logging.getLogger(__name__)
+
+
+#: When more than this share of the pages that were asked for, and not only a few, met an outage, it is no page's own.
+_MOST_OUTAGES, _FEW_PAGES = 0.5, 4
+#: Such a refresh is tried again after so long, at least.
+_AFTER_S = 60.0
 
 
 class RefreshUnfinished(WaygraphError):
@@ -40,6 +47,8 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
         When the site is not mapped.
     SiteMoved
         When its start page leads to another site: that one may have a map of its own.
+    SiteUnreachable
+        When it cannot be reached, or could not for most of its pages.
     TermsDiffer, EncoderMismatch
         When it would become what somebody else sees, or somebody else's vectors.
     RefreshUnfinished
@@ -59,6 +68,17 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
             f"Version {manifest.version} stays.",
             hint="Refresh it again: it goes on where it was.",
         )
+    outages, asked = capture.refresh.outages, _asked(capture)
+    if outages >= _FEW_PAGES and outages > _MOST_OUTAGES * asked:
+        # What was kept for lack of an answer must not be gone on with: the next try asks again.
+        if (journal := details.get("journal")) is not None:
+            await asyncio.to_thread(drop_journal, journal)
+        raise SiteUnreachable(
+            f"{outages} of {asked} pages that were asked for at {manifest.site} gave no answer. "
+            f"Version {manifest.version} stays.",
+            hint="Can this machine reach the site? If they are gone for good: waygraph index " + manifest.start_url,
+            after_s=_AFTER_S,
+        )
     notes = (*differences(manifest, settings), *_not_recalled(recall, manifest))
     for note in notes:
         log.warning("refresh/note %s: %s", manifest.site, note)
@@ -68,6 +88,11 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
         refreshes=manifest.version,
         settings={**capture.settings, "explore": recorded(own)["explore"]},
     )
+
+
+def _asked(capture: SiteCapture) -> int:
+    """Pages that were not recalled."""
+    return sum(count for source, count in capture.refresh.loads.items() if source != "recalled")
 
 
 def _not_recalled(recall: Recall, manifest: Manifest) -> Iterator[str]:
