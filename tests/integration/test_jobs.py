@@ -190,6 +190,13 @@ def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(
     # Boilerplate is a property of the whole site: when it changed, vectors of unchanged pages are stale too.
     assert third.publication.encoded == (1 if contexts[0] == contexts[1] else 3)
 
+    # An index knows what became of the states of all versions before it, as a refresh does.
+    (removed,) = (node.id for node in store.read(third.site).graph.nodes.values() if node.url.endswith("/help"))
+    shop.pages = {path: page.replace('href="/help"', "") for path, page in shop.pages.items()}
+    for _ in range(2):
+        index([shop.url], reading)
+        assert dict(store.read(third.site).lineage) == {removed: ""}
+
 
 def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, settings, tmp_path):
     flat, deep = serve(SHOP), serve(SHOP)

@@ -9,9 +9,10 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 from index.graph import InteractionGraph, Observation
 from index.store import MapDraft, MapVersion, Store
@@ -24,7 +25,7 @@ from pipeline.jobs.encoding.pool_size import IN_FLIGHT, EncoderRoom
 from pipeline.jobs.encoding.site_vectors import SiteVectors, Vectors, is_current, keep_vectors
 from pipeline.jobs.failures import typed
 from pipeline.jobs.metrics import EncodingMetrics
-from pipeline.jobs.publishing.changes import changes, refreshed
+from pipeline.jobs.publishing.changes import changes, refreshed, succeeding
 from pipeline.jobs.publishing.draft import draft_of, reencoded_draft
 from pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
 from pipeline.jobs.sites.site_settings import settings_of
@@ -32,9 +33,11 @@ from waygraph.errors import EncoderMismatch, PublishConflict
 from waygraph.settings import Settings
 from waygraph.spelling import spellable
 
+_Result = TypeVar("_Result")
+
 #: Calls that may be in this actor at once: hardly more than explorers that wait for room in the line of encoders.
 PUBLISHER_CALLS = 1_000
-#: So often encoding a published site is begun again because somebody else published it meanwhile.
+#: So often publishing what succeeds a version is begun again because somebody else published it meanwhile.
 _CONFLICTS = 3
 #: A question for progress is answered after this long even when there is none.
 _PROGRESS_PATIENCE_SECONDS = 10.0
@@ -92,38 +95,58 @@ class PublisherActor:
         return await self._vectors.offer(site, observation)
 
     async def publish(self, capture: SiteCapture) -> Publication:
-        """Encode and publish one site; a repeated call of the same run finds the version that the first one made."""
-        started = time.monotonic()
+        """Encode and publish one site; a repeated call of the same run finds the version that the first one made.
+
+        It succeeds the version that is there: what became of older states goes on to be known. A refresh succeeds the
+        version that it recalled, or nothing is published.
+
+        Raises
+        ------
+        EncoderMismatch
+            When a refresh would change whose vectors the map has.
+        PublishConflict
+            When the version that is refreshed is not the current one any more.
+        """
         store = await asyncio.to_thread(Store.open, self._settings.store)
-        site, replaced = capture.site, capture.refreshes
+        if capture.refreshes is not None:
+            return await self._publish(store, capture, capture.refreshes)
+
+        async def publish() -> Publication:
+            current = await asyncio.to_thread(store.current, capture.site)
+            return await self._publish(store, capture, current)
+
+        return await _unless_published_meanwhile(publish)
+
+    async def _publish(self, store: Store, capture: SiteCapture, replaced: int | None) -> Publication:
+        started = time.monotonic()
+        site, is_refresh = capture.site, capture.refreshes is not None
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
-        if previous is not None and previous.pages and not is_current(previous.manifest, identity := await self.load()):
-            raise EncoderMismatch(
-                f"Version {replaced} of {site} was encoded by another {previous.manifest.encoder.name} than the "
-                f"{identity.name} of this run: its weights, settings or code differ.",
-                hint=f"Give the map this one's vectors first: waygraph reencode {site}",
-            )
-        vectors = await self._encoded(site, capture.graph, capture.observations, previous, pin=True)
+        if is_refresh and previous is not None:
+            await self._check_encoder(previous)
+        vectors = await self._encoded(site, capture.graph, capture.observations, previous, pin=is_refresh)
         encoded = time.monotonic()
         settings = settings_of(self._settings, site)
         draft = draft_of(capture, settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
         if previous is not None:
             diff = await asyncio.to_thread(changes, store, previous, capture)
-            draft = refreshed(draft, previous, capture, diff)
+            draft = refreshed(draft, previous, capture, diff) if is_refresh else succeeding(draft, previous, diff)
         version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id, replaced)
         await self._vectors.published(site, vectors.encoder)
         return _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
 
+    async def _check_encoder(self, previous: MapVersion) -> None:
+        manifest, identity = previous.manifest, await self.load()
+        if previous.pages and not is_current(manifest, identity):
+            raise EncoderMismatch(
+                f"Version {manifest.version} of {manifest.site} was encoded by another {manifest.encoder.name} than "
+                f"the {identity.name} of this run: its weights, settings or code differ.",
+                hint=f"Give the map this one's vectors first: waygraph reencode {manifest.site}",
+            )
+
     async def reencode(self, site: str) -> Publication | None:
         """Publish the current version of a site with vectors of this run's encoder; nothing when it has them."""
         store = await asyncio.to_thread(Store.open, self._settings.store)
-        for conflicts in range(_CONFLICTS):
-            try:
-                return await self._reencode(store, site)
-            except PublishConflict:
-                if conflicts + 1 == _CONFLICTS:
-                    raise
-        raise AssertionError("a conflict is raised or tried again")
+        return await _unless_published_meanwhile(lambda: self._reencode(store, site))
 
     async def _reencode(self, store: Store, site: str) -> Publication | None:
         started = time.monotonic()
@@ -178,6 +201,17 @@ class PublisherActor:
     async def report(self) -> EncodingReport:
         """What the encoders did so far."""
         return self._pool.report()
+
+
+async def _unless_published_meanwhile(publish: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Publish what is made from the current version; begin again when that is another one by then."""
+    for conflicts in range(_CONFLICTS):
+        try:
+            return await publish()
+        except PublishConflict:
+            if conflicts + 1 == _CONFLICTS:
+                raise
+    raise AssertionError("a conflict is raised or tried again")
 
 
 def _with_failures(draft: MapDraft, vectors: SiteVectors) -> MapDraft:
