@@ -48,6 +48,7 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
     assert two.graph.nodes.keys() == one.graph.nodes.keys()
     assert one.manifest.files["vectors.parquet"] == two.manifest.files["vectors.parquet"]
     assert two.manifest.settings["explore"]["depth"] == 2
+    assert unchanged.publication.refresh["states"] == two.manifest.report["refresh"]["states"]
     assert two.manifest.report["refresh"]["states"] == {"match": len(one.graph)}
     assert 0 < changed.publication.encoded < len(three.graph) / 2
     assert "" in three.lineage.values()

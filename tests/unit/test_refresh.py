@@ -28,6 +28,8 @@ from pipeline.explore.refresh.visit import estimate
 from pipeline.explore.secrets import Redactor
 from pipeline.explore.state import Load
 from pipeline.explore.worker import Outcome
+from pipeline.jobs.publishing.changes import refresh_account
+from pipeline.jobs.report.outcomes import Publication
 from waygraph.cli.refresh import seconds_of
 from waygraph.errors import InvalidInput
 
@@ -387,6 +389,16 @@ def test_a_state_is_read_as_before_when_its_page_and_the_site_are():
     assert not reads_alike(SITE, other, seen("http://a.test/q"))
     assert not reads_alike(SITE, {**SITE, "titles": []}, seen())
     assert reads_alike({}, {}, seen())
+
+
+def test_what_a_refresh_says_of_itself_outlives_its_version_and_can_be_written():
+    unstable = [("state", "click 'a lone \ud800'", "non_deterministic")] * 30
+    account = refresh_account({"refresh": {"of": 1, "unstable": unstable}})
+    made = Publication(
+        version=2, encoded=0, reused=1, encode_seconds=0, publish_seconds=0, states=1, refresh=account
+    )  # fmt: skip
+    assert len(Publication.model_validate_json(made.model_dump_json()).refresh["unstable"]) == 20
+    assert refresh_account({"seconds": 1}) == {}
 
 
 def test_lengths_of_time_have_a_unit():

@@ -27,7 +27,7 @@ from waygraph.cli.source import site_key_of
 from waygraph.errors import EncoderMismatch, InvalidInput, NotFound, TermsDiffer
 
 if TYPE_CHECKING:
-    from index.store import Manifest, Store
+    from index.store import Manifest
     from pipeline.jobs.report.outcomes import RunReport
     from waygraph.settings import Settings
 
@@ -169,7 +169,7 @@ def refresh_sites(
         find_browser(settings.browser.executable)
     with progress_display(sys.stderr) as display:
         report = run_refresh(keys, settings=settings, on_event=display, manifests=manifests)
-    found = _accounts(report, opened)
+    found = {site.site: site.publication.refresh for site in report.sites if site.publication is not None}
     if as_json:
         print_json({**report.model_dump(mode="json"), "refreshes": found, "left_out": told})
     else:
@@ -210,12 +210,6 @@ def mapped_sites(texts: list[str], mapped: list[str]) -> list[str]:
             raise NotFound(f"Site '{key}' is not mapped.", hint=f"Mapped: {', '.join(mapped[:10]) or 'none yet'}.")
         keys.append(key)
     return keys
-
-
-def _accounts(report: RunReport, store: Store) -> dict[str, Any]:
-    """What each refresh says of itself, by site."""
-    made = {o.site: (o.map, o.publication.version) for o in report.sites if o.publication is not None}
-    return {site: store.manifest(*version).report.get("refresh", {}) for site, version in made.items()}
 
 
 def _print(report: RunReport, found: dict[str, Any]) -> None:

@@ -16,6 +16,10 @@ from pipeline.explore.journal_codec import Unreadable
 from pipeline.explore.refresh import Record
 from pipeline.jobs.publishing.draft import report_of_content
 from waygraph.errors import NotFound, StoreError
+from waygraph.spelling import spellable
+
+#: Unstable actions that the outcome of a site shows; the manifest has all of them.
+_SHOWN_UNSTABLE = 20
 
 
 def changes(store: Store, old: MapVersion, new: MapVersion | SiteCapture) -> MapDiff:
@@ -55,6 +59,14 @@ def refreshed(draft: MapDraft, previous: MapVersion, capture: SiteCapture, diff:
     """The draft of a refresh: it knows what became of older states, and its report says what changed."""
     account = {"of": previous.manifest.version, **asdict(capture.refresh), **diff.counts(), "broken": len(diff.broken)}
     return replace(succeeding(draft, previous, diff), report={**draft.report, "refresh": account})
+
+
+def refresh_account(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the report of a version says of the refresh that made it, for the outcome of its site."""
+    account = dict(report.get("refresh") or {})
+    if unstable := account.get("unstable"):
+        account["unstable"] = [[spellable(str(part)) for part in each] for each in unstable[:_SHOWN_UNSTABLE]]
+    return account
 
 
 def rolled_back(version: MapVersion, current: MapVersion, diff: MapDiff) -> MapDraft:

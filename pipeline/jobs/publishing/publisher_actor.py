@@ -25,7 +25,7 @@ from pipeline.jobs.encoding.pool_size import IN_FLIGHT, EncoderRoom
 from pipeline.jobs.encoding.site_vectors import SiteVectors, Vectors, is_current, keep_vectors
 from pipeline.jobs.failures import typed
 from pipeline.jobs.metrics import EncodingMetrics
-from pipeline.jobs.publishing.changes import changes, refreshed, succeeding
+from pipeline.jobs.publishing.changes import changes, refresh_account, refreshed, succeeding
 from pipeline.jobs.publishing.draft import draft_of, reencoded_draft
 from pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
 from pipeline.jobs.sites.site_settings import settings_of
@@ -132,7 +132,8 @@ class PublisherActor:
             draft = refreshed(draft, previous, capture, diff) if is_refresh else succeeding(draft, previous, diff)
         version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id, replaced)
         await self._vectors.published(site, vectors.encoder)
-        return _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
+        made = _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
+        return made.model_copy(update={"refresh": refresh_account(draft.report)})
 
     async def _check_encoder(self, previous: MapVersion) -> None:
         manifest, identity = previous.manifest, await self.load()

@@ -111,6 +111,9 @@ class Publication(_Record):
     """States that could not be encoded: paths lead to them, searches do not find them."""
     failures: tuple[StateWithoutVectors, ...] = ()
     """The first of them."""
+    refresh: dict[str, Any] = {}
+    """What a refresh says of itself: what was asked, kept and recalled, what changed, how stale the rest may be. The
+    manifest of the version says the same; here it outlives the version."""
 
 
 class EncodingReport(_Record):

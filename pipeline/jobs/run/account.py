@@ -23,6 +23,7 @@ from pipeline.jobs.events import (
     SiteProgress,
     SiteWaits,
 )
+from pipeline.jobs.publishing.changes import refresh_account
 from pipeline.jobs.report.findings import findings_of
 from pipeline.jobs.report.outcomes import (
     EncodingReport,
@@ -155,9 +156,10 @@ class Account:
             # Encoding anew has no journal; there may be one of an exploration that is under way.
             if not manifest.partial and self.work != "reencode":
                 drop_journal(journal_path(self._ledger.manifest.store, site.key))
+            account = refresh_account(manifest.report) if self.work == "refresh" else {}
             made = Publication(
                 site=key, version=manifest.version, encoded=0, reused=0, encode_seconds=0, publish_seconds=0,
-                states=manifest.counts.states,
+                states=manifest.counts.states, refresh=account,
             )  # fmt: skip
             self.finish(site, "published", publication=made)
 
