@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from pipeline.explore.capture import DepthRow, ExploreReport, Failure, Skip
@@ -135,5 +136,6 @@ class Account:
             pending=pending,
             fates=table,
             record=record,
+            explored=datetime.now(UTC).isoformat(timespec="seconds"),
             advice=tuple(self.advice),
         )

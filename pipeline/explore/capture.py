@@ -86,6 +86,7 @@ class ExploreReport:
     pending : work items that were left when a limit ended the run.
     advice : requests whose stopping seems to have broken a page, and the rules that would let them through.
     fates : content hash of the table of all elements and what became of them (`index.store.fates`).
+    explored : when exploring ended (ISO 8601, UTC). It stays with the map when that is published anew.
     record : content hash of what the next exploration of the site recalls (`pipeline.explore.refresh.record`).
     """
 
@@ -100,6 +101,7 @@ class ExploreReport:
     pending: int = 0
     fates: str = ""
     record: str = ""
+    explored: str = ""
     advice: tuple[str, ...] = ()
 
 

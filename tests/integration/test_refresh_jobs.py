@@ -68,6 +68,7 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
     four = store.read(key)
     assert four.manifest.files["vectors.parquet"] == one.manifest.files["vectors.parquet"]
     assert four.graph.nodes.keys() == one.graph.nodes.keys()
+    assert four.manifest.report["explored"] == one.manifest.report["explored"]  # a rollback makes nothing younger
     code, told = command(capsys, "history", key, "--store", settings.store)
     assert [each["rollback_to"] for each in told["versions"]] == [None, None, None, 1]
     assert [each["refresh_of"] for each in told["versions"]] == [None, 1, 2, None]

@@ -1,6 +1,7 @@
 """Which sites does a run cover?"""
 
 import csv
+import datetime as dt
 import json
 import re
 import tracemalloc
@@ -10,13 +11,13 @@ import pytest
 
 from index.graph import site_key
 from index.store import Manifest, Store
+from pipeline.jobs.exploring.due import is_younger, oldest_first
 from pipeline.jobs.exploring.made_with import current_manifests
 from pipeline.jobs.sites.site_list import ONLINE_MIND2WEB, mapped_tasks, plan_sites, read_sites
 from pipeline.jobs.sites.site_settings import ONLINE_MIND2WEB_DEPTH, WEBARENA_DEPTHS, placeholders_of, settings_of
 from tests import picture_map
 from waygraph.cli.entry import run
 from waygraph.cli.index_options import Preset, parse_placeholders, preset_depths
-from waygraph.cli.refresh import _is_younger
 from waygraph.errors import InvalidInput, NotFound
 from waygraph.settings import ExploreSettings, JobSettings, Settings
 
@@ -130,12 +131,25 @@ def test_a_damaged_map_does_not_keep_other_sites_from_being_refreshed(tmp_path):
         mapped_tasks(store, ["c.example"])
 
 
-@pytest.mark.parametrize(("ago_seconds", "is_younger"), [(30, True), (90, False), (-90, False)])
-def test_a_map_of_a_clock_that_was_ahead_is_not_taken_for_young(tmp_path, monkeypatch, ago_seconds, is_younger):
-    store = Store.open(str(tmp_path / "maps"), create=True)
-    picture_map.publish(store, "a.example", picture_map.colours(1))
-    monkeypatch.setattr(Manifest, "age_days", lambda _: ago_seconds / 86_400)
-    assert _is_younger(store.manifest("a.example"), 60) == is_younger
+NOW = dt.datetime.now(dt.UTC)
+
+
+def a_map(created_seconds_ago, **report):
+    """The manifest of a map that was published so long ago; `explored` in seconds ago, too."""
+    ago = lambda seconds: (NOW - dt.timedelta(seconds=seconds)).isoformat()  # noqa: E731
+    report |= {"explored": ago(report["explored"])} if "explored" in report else {}
+    return Manifest.model_construct(created=ago(created_seconds_ago), report=report)
+
+
+def test_a_map_is_as_old_as_its_exploration_whatever_was_published_since():
+    young, old = a_map(30), a_map(4_000)
+    rolled_back, encoded_anew = a_map(10, explored=5_000, rollback_to=1), a_map(10, explored=3_000, reencoded_from=2)
+    unknown, ahead = a_map(10, rollback_to=1), a_map(-90)
+    known = {"young": young, "old": old, "rolled": rolled_back, "encoded": encoded_anew, "?": unknown, "ahead": ahead}
+    assert [name for name, each in known.items() if is_younger(each, 600)] == ["young"]
+    assert oldest_first([*known, "unreadable"], known) == [
+        "?", "unreadable", "rolled", "old", "encoded", "young", "ahead"
+    ]  # fmt: skip
 
 
 def test_the_sites_of_online_mind2web_come_with_waygraph():

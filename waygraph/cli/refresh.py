@@ -40,9 +40,9 @@ def refresh_command(
         typer.Argument(metavar="[SITE]...", help="Mapped sites: their keys (host, with port) or any URL of them."),
     ] = None,
     *,
-    every: Annotated[bool, typer.Option("--all", help="All sites of the store.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All sites of the store, oldest maps first.")] = False,
     older_than: Annotated[
-        str | None, typer.Option("--older-than", metavar="TIME", help="Only maps published longer ago: 7d, 12h.")
+        str | None, typer.Option("--older-than", metavar="TIME", help="Only of sites explored longer ago: 7d, 12h.")
     ] = None,
     full: Annotated[bool, typer.Option("--full", help="Ask the site everything again.")] = False,
     budget: Annotated[
@@ -136,6 +136,7 @@ def refresh_sites(
     """Refresh the named sites, show how it goes on stderr and the result on stdout; returns the exit code."""
     from index.store import Store
     from pipeline.jobs import run_refresh
+    from pipeline.jobs.exploring.due import is_younger, oldest_first
     from pipeline.jobs.exploring.made_with import current_manifests
     from pipeline.jobs.report.outcomes import ErrorRecord
     from waygraph.cli.index_progress import progress_display
@@ -151,7 +152,7 @@ def refresh_sites(
         raise NotFound("There are no maps yet.", hint="Make one: waygraph index https://example.org")
     manifests = current_manifests(opened, keys)
     if older_than_s is not None:
-        keys = [key for key in keys if key not in manifests or not _is_younger(manifests[key], older_than_s)]
+        keys = [key for key in keys if key not in manifests or not is_younger(manifests[key], older_than_s)]
         if not keys:
             print_json({"sites": []}) if as_json else say("All maps are younger than that.")
             return 0
@@ -159,6 +160,8 @@ def refresh_sites(
     for key, error in left_out.items():
         warn(f"{key} is left out: {error}")
     keys = [key for key in keys if key not in left_out]
+    if every:
+        keys = oldest_first(keys, manifests)
     told = {key: ErrorRecord.of(error).model_dump() for key, error in left_out.items()}
     if not keys:
         print_json({"sites": [], "left_out": told}) if as_json else say("No other map is to be refreshed.")
@@ -175,11 +178,6 @@ def refresh_sites(
     else:
         _print(report, found)
     return report.exit_code
-
-
-def _is_younger(manifest: Manifest, seconds: float) -> bool:
-    """Whether a map is known to be younger: not one of a clock that was ahead."""
-    return 0 <= manifest.age_days() * _SECONDS["d"] <= seconds
 
 
 def _left_out(

@@ -21,6 +21,7 @@ from tests.manifests import (
     secret_values,
     settings_of,
 )
+from waygraph.settings import JobSettings
 
 
 def test_every_command_is_one_that_the_cli_understands(installed):
@@ -35,6 +36,14 @@ def test_every_command_is_one_that_the_cli_understands(installed):
 def test_refresh_visits_what_is_older_than_a_week(installed):
     (refresh,) = role(installed, "refresh")
     assert refresh.spec["containers"][0]["args"][:4] == ["refresh", "--all", "--older-than", "7d"]
+
+
+def test_refresh_ends_before_its_job_is_killed(installed):
+    job = named(installed, "CronJob", "waygraph-refresh")["spec"]["jobTemplate"]["spec"]
+    args = job["template"]["spec"]["containers"][0]["args"]
+    seconds = float(args[args.index("--max-total-seconds") + 1])
+    ending = 5 + JobSettings().publish_grace_seconds + 60
+    assert seconds + ending < job["activeDeadlineSeconds"]
 
 
 def test_the_list_of_sites_is_mounted_where_the_bulk_run_reads_it(installed):
