@@ -6,7 +6,7 @@ half, and looks at the memory and the processes of the whole tree all the time:
     make soak-explore        WAYGRAPH_PAGES=1000 WAYGRAPH_KILLS=10 WAYGRAPH_SEED=1 make soak-explore
 
 It fails when a page was lost or found twice, when the memory of Python, of the driver (Node) or of the browser was not
-flat in the second half (a line through it rises or falls by more than 10% of the median from end to end; told of halves
+flat in the second half (a line through it rises by more than 10% of the median from end to end; told of halves
 of two minutes or more, since a browser that was just started grows), or when a process is left over at the end.
 """
 
@@ -232,8 +232,8 @@ def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int
             (len(urls) != len(set(urls)), f"{len(urls) - len(set(urls))} pages were found twice"),
             *(
                 (
-                    long_enough and abs(flat.growth) > FLAT,
-                    f"memory of {kind} is not flat: {flat.growth:+.1%} over the second half",
+                    long_enough and flat.growth > FLAT,
+                    f"memory of {kind} grows: {flat.growth:+.1%} over the second half",
                 )
                 for kind, flat in memory.items()
             ),
