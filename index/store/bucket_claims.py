@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from typing import Protocol
+
+from index.store.clock import clock
 
 log = logging.getLogger(__name__)
 
 RENEW_SECONDS = 60.0
 #: A claim that was not written for so long counts as left by a process that died.
 STALE_SECONDS = 600.0
-#: Unlike CLOCK_MONOTONIC, it goes on while a machine is suspended; elsewhere than on Linux that one does too.
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class ClaimObject(Protocol):
@@ -28,11 +27,6 @@ class ClaimObject(Protocol):
     def delete(self) -> None:
         """Delete it, unless it is another process's."""
         ...
-
-
-def clock() -> float:
-    """Seconds since the machine was started, those included in which it slept."""
-    return time.clock_gettime(_CLOCK)
 
 
 class S3Lease:

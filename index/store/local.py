@@ -1,22 +1,30 @@
-"""How does a local disk keep what `Commit` promises? By fsync, exclusive links and locks."""
+"""How does a disk keep what `Commit` promises? By fsync, and by exclusive links and locks, which are tried first."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
+from index.store.clock import clock
 from index.store.commit import YOUNG_SECONDS, Lease
 from waygraph.errors import StoreError
 
+#: How long a look at the file system's clock is good for, where hours are told apart.
+_MEASURED_SECONDS = 60.0
+#: What file systems say that have no hard links, or no locks.
+_UNSUPPORTED = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, errno.EINVAL, errno.EMLINK}
+
 
 class LocalCommit:
-    """`Commit` on a local (or NFS) disk.
+    """`Commit` in a folder.
 
     A file appears under its name by a hard link or rename, when its content is on disk already. Claims are locked
     files: the kernel drops the lock when the process dies, however it dies, which is what makes a dead claim provable.
@@ -24,6 +32,8 @@ class LocalCommit:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._measured: tuple[float, float] | None = None
+        """When `now` was last asked for `touch`, and what it said."""
 
     def make_root(self) -> None:
         """Make the store's folder and those above it, durably."""
@@ -65,7 +75,7 @@ class LocalCommit:
         """Set the time of the last change, when it is long ago."""
         target = self._root / path
         try:
-            was_old = self.now() - target.stat().st_mtime > YOUNG_SECONDS
+            was_old = self._about_now() - target.stat().st_mtime > YOUNG_SECONDS
             if was_old:
                 os.utime(target)
         except FileNotFoundError:
@@ -129,16 +139,8 @@ class LocalCommit:
 
     def is_claimed(self, path: str) -> bool:
         """Whether somebody holds the lock."""
-        try:
-            descriptor = os.open(self._root / path, os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
+        with suppress(FileNotFoundError):
+            return _is_locked(self._root / path)
         return False
 
     def persist(self, paths: Iterable[str]) -> None:
@@ -172,14 +174,56 @@ class LocalCommit:
         """Nothing: a register is one file."""
         return 0
 
-    def check_writable(self, marker: str) -> None:  # noqa: ARG002 - permissions say it
-        """Whether files can be made in the store's folder."""
+    def check_writable(self, marker: str) -> None:
+        """Whether files can be made in the store's folder, linked, and locked."""
         if not os.access(self._root, os.W_OK | os.X_OK, effective_ids=True):
             raise StoreError(f"The store {self._root} is not writable.", hint="Change its permissions or use another.")
+        tried = self._root / f".{marker}.{uuid.uuid4().hex}.tmp"
+        linked = tried.with_suffix(".linked")
+        descriptor = os.open(tried, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with self._without("hard links"):
+                if not _link(tried, linked) or _link(tried, linked):
+                    raise OSError(errno.EOPNOTSUPP, "Links are not exclusive")
+            with self._without("locks"):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not _is_locked(tried):
+                    raise OSError(errno.EOPNOTSUPP, "Locks are not exclusive")
+        finally:
+            os.close(descriptor)
+            tried.unlink(missing_ok=True)
+            linked.unlink(missing_ok=True)
+
+    @contextmanager
+    def _without(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+            raise StoreError(
+                f"The file system of {self._root} has no {what} (flock, link), which publishing rests on: "
+                f"{error.strerror}.",
+                hint="Keep the store on a local disk, or in a bucket: s3://bucket/prefix.",
+            ) from error
 
     def now(self) -> float:
-        """The machine's own clock."""
-        return time.time()
+        """The clock of the file system, which is that of its server where there is one: when a new file was made."""
+        try:
+            with TemporaryFile(dir=self._root) as file:
+                return os.fstat(file.fileno()).st_mtime
+        except OSError as error:
+            if error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
+                raise
+            return time.time()  # what cannot be written can only be looked at: nothing is deleted by this time
+
+    def _about_now(self) -> float:
+        """The same, by a look in the last minute."""
+        at = clock()
+        if self._measured is None or at - self._measured[0] > _MEASURED_SECONDS:
+            self._measured = at, self.now()
+        then, said = self._measured
+        return said + at - then
 
 
 class _LocalLease:
@@ -221,6 +265,17 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_locked(path: Path) -> bool:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _link(source: Path, target: Path) -> bool:

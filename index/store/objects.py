@@ -29,7 +29,8 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from index.store.bucket_claims import STALE_SECONDS, S3Lease, clock
+from index.store.bucket_claims import STALE_SECONDS, S3Lease
+from index.store.clock import clock
 from index.store.commit import YOUNG_SECONDS, Lease, check_lasts
 from index.store.concurrency import AT_ONCE, concurrently
 from waygraph.errors import StoreError

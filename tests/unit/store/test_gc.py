@@ -238,6 +238,22 @@ def test_gc_in_a_bucket(bucket: Store) -> None:
     assert verify(bucket).problems == []
 
 
+@pytest.mark.parametrize("days", [-30, 30])
+def test_a_machine_whose_clock_is_a_month_off_takes_nothing_on_a_disk_for_old(
+    store: Store, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    for marker in "ab":
+        store.publish(draft(store, marker=marker))
+    there, clock = blobs(store), time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + days * 86_400)
+    assert collect(store, keep=1, grace=DAY).versions == {}
+    assert blobs(store) == there
+    age(store, timedelta(days=10 + days))  # by the clock of the disk
+    assert collect(store, keep=1, grace=DAY).versions == {SITE: [1]}
+    store.publish(draft(store, marker="b"))
+    assert collect(store, keep=3, grace=DAY).blobs == 0
+
+
 def test_a_machine_whose_clock_is_a_month_off_takes_nothing_in_a_bucket_for_old(bucket: Store) -> None:
     bucket.publish(draft(bucket, marker="a"))
     bucket.publish(draft(bucket, marker="b"))

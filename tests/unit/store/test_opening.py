@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -81,6 +84,33 @@ def test_an_unwritable_store_can_be_read_but_not_opened_for_writing():
     assert read == f"['{SITE}']"
     assert "is not writable. Change its permissions" in existing
     assert "Permission denied. Change its permissions" in new
+
+
+def refused(code: int) -> Callable[..., None]:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "says"),
+    [
+        ("os.link", refused(errno.EPERM), "no hard links"),
+        ("os.link", refused(errno.EOPNOTSUPP), "no hard links"),
+        ("os.link", lambda *_: None, "no hard links"),  # links over what is there
+        ("fcntl.flock", refused(errno.ENOLCK), "no locks"),
+        ("fcntl.flock", lambda *_: None, "no locks"),  # locks nothing
+    ],
+)
+def test_a_file_system_that_cannot_keep_a_store_is_not_written(tmp_path, monkeypatch, call, answer, says):
+    store = Store.open(str(tmp_path), create=True)
+    monkeypatch.setattr(f"index.store.local.{call}", answer)
+    with pytest.raises(StoreError, match=says) as caught:
+        Store.open(str(tmp_path), create=True)
+    assert "s3://" in caught.value.hint
+    assert [path.name for path in tmp_path.iterdir()] == ["store.json"]
+    assert store.sites() == []
 
 
 def test_a_store_of_a_newer_schema_is_refused(tmp_path):
