@@ -71,7 +71,7 @@ soak-heavy: $(INSTALLED) browser
 	WAYGRAPH_HEAVY=1 $(BIN)/pytest tests/integration/test_explore_traps.py -k weight
 
 soak-refresh: $(INSTALLED) browser
-	WAYGRAPH_MUTATIONS=30 $(BIN)/pytest -n 0 tests/integration/test_refresh.py -k fresh_crawl
+	WAYGRAPH_MUTATIONS=30 $(BIN)/pytest -n 0 -s tests/integration/test_refresh.py -k fresh_crawl
 
 soak-refresh-kills: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_refresh_kill9.py

@@ -20,6 +20,9 @@ KINDS: tuple[Kind, ...] = (
     "add", "remove", "move", "relabel", "reroute", "break", "edit", "menu", "navigation"
 )  # fmt: skip
 
+_TAG = re.compile(r"<[^>]*>")
+_HIDDEN = re.compile(r"<(ul|p)\b[^>]* hidden>.*?</\1>")
+
 _WORDS = {
     "/products": "candles lanterns matches",
     "/guide": "anchors knots sails",
@@ -31,10 +34,14 @@ _WORDS = {
     "/guide/tips": "shortcuts pitfalls advice",
     "/team/ann": "violin mountains bakery",
     "/news/today": "weather ferry delay",
+    "/news/spring": "lambs blossom mud",
+    "/news/theatre": "curtain tragedy applause",
     "/spare/one": "thimble ribbon button",
     "/spare/two": "kettle saucer spoon",
 }
 _SECTIONS = ("/products", "/guide", "/team", "/news")
+#: What it lists is told apart by what stands beside: each item has a link and a button of the same names.
+_LISTING = "/news"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,8 @@ class Mutation:
 
 class MutableSite(LocalServer):
     """A start page, four sections with a menu each, and pages below them; every page has the same navigation.
+
+    One section lists its pages as many sites do: each with "Read more" and with "Details", which opens a line.
 
     Parameters
     ----------
@@ -73,7 +82,18 @@ class MutableSite(LocalServer):
         return Mutation(kind, path) in self.done
 
     def _links(self, paths: Iterable[str]) -> str:
-        return "".join(f"<li><a href='{self._target(p)}'>{self._label(p)}</a></li>" for p in paths if self._is_there(p))
+        return "".join(f"<li>{self._link(p)}</li>" for p in paths if self._is_there(p))
+
+    def _items(self, paths: Iterable[str]) -> str:
+        details = "<button onclick=\"this.nextElementSibling.toggleAttribute('hidden')\">Details</button>"
+        return "".join(
+            f"<li><h2>{_WORDS[p]}</h2>{self._link(p)}{details}<p hidden>Details of {_WORDS[p]}</p></li>"
+            for p in paths
+            if self._is_there(p)
+        )
+
+    def _link(self, path: str) -> str:
+        return f"<a href='{self._target(path)}' data-for='{path}'>{self._label(path)}</a>"
 
     def _is_there(self, path: str) -> bool:
         return not self._has("remove", path)
@@ -83,6 +103,8 @@ class MutableSite(LocalServer):
         return f"/moved{path}" if self._has("move", path) else path
 
     def _label(self, path: str) -> str:
+        if path.startswith(f"{_LISTING}/"):
+            return "Read on" if self._has("relabel", path) else "Read more"
         return f"All about {path[1:]}" if self._has("relabel", path) else f"Go to {path[1:]}"
 
     def _answer(self, request: Request) -> Response:
@@ -112,21 +134,41 @@ class MutableSite(LocalServer):
         return (
             f"<!doctype html><html lang=en><title>{escape(path)}</title><nav><ul>{first}{self._links(_SECTIONS)}</ul></nav>"
             f"<h1>{words}</h1>{noise}<p>Here is what we say about {words}.</p>{edited}{button}"
-            f"<ul>{self._links([*links, *extra])}</ul>"
+            f"<ul>{self._items(links) if path == _LISTING else self._links(links)}{self._links(extra)}</ul>"
         )
 
-    def texts(self, path: str) -> frozenset[str] | None:
-        """What a page says now, noise aside; nothing when it is not there. What the menu hides is not said."""
+    # ---- what is true of it --------------------------------------------------------------------------------------
+
+    def _body(self, path: str) -> str | None:
+        """What a page is now, noise aside; nothing when it is not there."""
         noisy, self.noisy = self.noisy, False
         loads = self.loads
         try:
-            answer = self._answer(Request("GET", path, {}))
+            answer = self._answer(Request("GET", self.address(path), {}))
         finally:
             self.noisy, self.loads = noisy, loads
-        if answer.status != 200:
-            return None
-        said = re.sub(r"<ul id=menu.*?</ul>", "", str(answer.body))
-        return frozenset(text for text in re.split(r"<[^>]*>", said) if text)
+        return None if answer.status != 200 else str(answer.body)
+
+    def texts(self, path: str) -> frozenset[str] | None:
+        """What a page says now, noise aside; nothing when it is not there. What it hides is not said."""
+        body = self._body(path)
+        return None if body is None else _said(_HIDDEN.sub("", body))
+
+    def opened(self, path: str) -> dict[str, frozenset[str]]:
+        """What a page says when one of its buttons was pressed, by the first text that this shows."""
+        body = self._body(path) or ""
+        shown = _said(_HIDDEN.sub("", body))
+        parts = [[text for text in _TAG.split(part[0]) if text] for part in _HIDDEN.finditer(body)]
+        return {texts[0]: shown | {*texts} for texts in parts}
+
+    def links(self, path: str) -> dict[str, tuple[str, str]]:
+        """Of each link of a page to others, by the page that it is for: its label, and the page that it leads to.
+
+        That is the path which that page had at first; nothing when it is not there.
+        """
+        was = {self.address(each): each for each in PATHS if self._body(each) is not None}
+        found = re.findall(r"<a href='([^']*)' data-for='([^']*)'>([^<]*)<", self._body(path) or "")
+        return {slot: (label, was.get(target, "")) for target, slot, label in found}
 
     def address(self, path: str) -> str:
         """Where a page is now, which was at `path`."""
@@ -134,3 +176,7 @@ class MutableSite(LocalServer):
 
 
 PATHS = ("/", *_WORDS)
+
+
+def _said(html: str) -> frozenset[str]:
+    return frozenset(text for text in _TAG.split(html) if text)
