@@ -59,6 +59,9 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
     check(manifest, settings)
     own = settings_of(manifest, settings)
     recall = await asyncio.to_thread(recall_of, store, manifest, own)
+    notes = (*differences(manifest, settings), *_not_recalled(recall, manifest))
+    for note in notes:
+        log.warning("refresh/note %s: %s", manifest.site, note)
     capture = await explore_site(
         manifest.start_url, settings=own, blobs=blobs, recall=recall, site=manifest.site, **details
     )
@@ -79,9 +82,6 @@ async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, *
             hint="Can this machine reach the site? If they are gone for good: waygraph index " + manifest.start_url,
             after_s=_AFTER_S,
         )
-    notes = (*differences(manifest, settings), *_not_recalled(recall, manifest))
-    for note in notes:
-        log.warning("refresh/note %s: %s", manifest.site, note)
     return replace(
         capture,
         refresh=replace(capture.refresh, notes=notes),
