@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def finished(store: Store, site: str) -> list[int]:
     """Numbers of the versions that were written to their end and that nobody claims, sorted."""
-    written = [number for number in store.numbers(site) if store.holds(_manifest_of(site, number))]
+    numbers = store.numbers(site)
     # In this order: who writes one has claimed it before.
-    claimed = store.claimed(site) if written else []
-    return [number for number in written if number not in claimed]
+    claimed = store.claimed(site) if numbers else []
+    return [each for each in numbers if each not in claimed and store.holds(_manifest_of(site, each))]
 
 
 def lost(store: Store, site: str) -> list[int]:

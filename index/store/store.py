@@ -36,7 +36,7 @@ from index.store.layout import (
 )
 from index.store.lineage import read_lineage
 from index.store.local import LocalCommit
-from index.store.lost_heads import head_of, lost
+from index.store.lost_heads import finished, head_of, lost
 from index.store.manifest import Head, Manifest, checked_site_key, damaged, is_site_key
 from index.store.places import place_of
 from index.store.recognition import read_recognition
@@ -434,7 +434,8 @@ class Store:
         """Publish a durable version; False when a higher number was published meanwhile."""
         while True:
             raw, head = self._head(site)
-            if raw is None and (numbers := lost(self, site)):
+            # Before the first number there is nothing. Whether there is a HEAD by now, the swap finds out.
+            if raw is None and number > 1 and (numbers := finished(self, site)):
                 # They would count as leftovers of dead writers, once there is a HEAD again.
                 head = head_of(self, site, numbers)
                 log.warning("'%s' had no HEAD; its versions are named again: %s", site, sorted(head.versions))
