@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
+from index.store.commit import check_lasts
 from index.store.concurrency import concurrently
 from index.store.layout import MANIFEST, claim_path, explained, head_path
 from index.store.manifest import Head
@@ -101,6 +102,8 @@ def _copy_version(source: Store, target: Store, site: str, number: int, done: Co
             raw, head = target.read_head(site)
             if number in head.versions:
                 return
+            # Who took it for dead may have deleted the files.
+            check_lasts(lease)
             # A number below the last one was left out before (`newest_only`), or removed.
             versions = {**head.versions, number: sha256}
             changed = Head(current=max(head.current or 0, number), last=max(head.last, number), versions=versions)

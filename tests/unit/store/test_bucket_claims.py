@@ -13,9 +13,10 @@ from index.store import gc as collection
 from index.store.bucket_claims import S3Lease
 from index.store.checks import verify
 from index.store.commit import Lease
+from index.store.copying import copy
 from index.store.layout import GC_CLAIM
 from index.store.objects import S3Commit
-from tests.stores import draft
+from tests.stores import SITE, draft
 from waygraph.errors import StoreError
 
 
@@ -154,6 +155,23 @@ def test_a_collection_that_was_suspended_deletes_nothing_that_was_published_sinc
     with pytest.raises(StoreError, match="suspended for too long"):
         collection.collect(bucket)
     assert verify(bucket).problems == []
+
+
+def test_a_copy_that_was_suspended_publishes_no_files_that_others_deleted(
+    store: Store, bucket: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.publish(draft(store))
+    write = Store.write_version_files
+
+    def suspended(self: Store, *arguments: object) -> None:
+        write(self, *arguments)  # type: ignore[arg-type]
+        clock.suspend()
+        assert self.drop(SITE, []) == ([], [1])
+
+    monkeypatch.setattr(Store, "write_version_files", suspended)
+    with pytest.raises(StoreError, match="suspended for too long"):
+        copy(store, bucket)
+    assert bucket.sites() == []
 
 
 def test_a_delete_that_is_tried_again_looks_at_its_claim_again(bucket: Store, monkeypatch: pytest.MonkeyPatch) -> None:
