@@ -43,7 +43,8 @@ def paired(
     pairs.join(_place_key, same_target=True)
     pairs.join(_itself)
     pairs.join_only_ones(name_key)
-    pairs.join(_place_key)
+    # What has another name and leads elsewhere is another element, though it stands in this one's place.
+    pairs.join(lambda action: (name_key(action), _place_key(action)))
     return pairs.found
 
 

@@ -99,6 +99,12 @@ def test_the_order_of_edges_does_not_matter(items, others, chance):
     assert told(compare(side(old), side(new))) == told(compare(side(shuffled(old)), side(shuffled(new))))
 
 
+def test_what_stands_in_the_place_of_an_element_is_another_one_when_it_says_and_does_something_else():
+    old, new = ([(page, f"Go to {page}", True), ("z", "Go to z", True)] for page in "ab")
+    diff = compare(side(listing(old)), side(listing(new)))
+    assert diff.counts()["edges"] == {"added": 1, "gone": 1, "match": 1}
+
+
 def test_a_link_is_known_by_its_address_and_a_button_by_where_it_leads():
     old = listing(
         [("a", "Read more", True), ("b", "Read more", True), ("c", "Details", False), ("d", "Details", False)]
