@@ -15,7 +15,7 @@ from index.graph.succession import composed, successors
 from index.graph.urls import UrlPolicy
 from index.store.draft import blobs_of_report
 from index.store.lineage import lineage_table, read_lineage
-from pipeline.browser.features import text_features
+from pipeline.browser.features import text_feature, text_features
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.encode.drift import pinned, reads_alike
 from pipeline.explore.journal_codec import Unreadable
@@ -45,7 +45,7 @@ def snapshot(url="http://a.test/", texts=(), links=()):
     return Snapshot(url.ljust(32, "0"), url, url, "", "text/html", 200, (), candidates, segments, False, 0)
 
 
-def record(loads=(), outcomes=(), looks=(), *, is_public=lambda _: True):
+def record(loads=(), outcomes=(), looks=(), *, noise=None, is_public=lambda _: True):
     by_key = {look_key(each): each for each in looks}
     contents = Contents(
         about={"script": "s"},
@@ -54,7 +54,7 @@ def record(loads=(), outcomes=(), looks=(), *, is_public=lambda _: True):
         outcomes=outcomes,
         look=by_key.__getitem__,
         blobs=lambda key: ("1", "2", "3") if key in by_key else None,
-        noise={"http://a.test/": ("x",)},
+        noise=noise or {"http://a.test/": ("x",)},
     )
     return Record.parse(write(contents, is_public))
 
@@ -108,6 +108,40 @@ def test_a_plain_link_is_known_wherever_it_stands_on_the_page():
     assert known.url == "http://a.test/x"
     handled = structs.replace(moved, handler="open(this)")
     assert remembers.outcome("a look that nobody had", handled) is None
+
+
+def cards(*texts):
+    """A page of texts with a button "Details" each, and one button that has its name for itself."""
+    names = [*["Details"] * len(texts), "Menu"]
+    buttons = (Action("click", role="button", name=name, xpath=f"/b[{i}]") for i, name in enumerate(names))
+    page = snapshot(texts=texts)
+    return replace(page, candidates=tuple(Candidate(each, "button", False, "", False, BOX) for each in buttons))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "recalled"),
+    [
+        (["Oak", "Elm"], ["Oak", "Elm"], {"Details", "Menu"}),
+        (["Oak", "Elm"], ["Elm", "Oak"], {"Menu"}),
+        (["Order 18", "Order 17"], ["Order 19", "Order 18"], {"Menu"}),
+        (["18", "17"], ["19", "18"], {"Menu"}),
+        (["It is 12:04", "Elm", "7 visitors"], ["It is 12:05", "Elm", "8 visitors"], {"Details", "Menu"}),
+        (["advert", "Oak", "Elm"], ["Oak", "Elm", "advert"], {"Details", "Menu"}),
+        (["Oak", "Elm"], ["Oak", "Ash"], set()),
+    ],
+)
+def test_an_element_of_many_is_recalled_by_its_place_when_that_is_still_its_place(old, new, recalled):
+    noise = [text_feature("text", "advert")]
+    old, new = cards(*old), cards(*new)
+    outcomes = [KeptOutcome(look_key(old), old.id, c.action, "", Outcome(), Track()) for c in old.candidates]
+    remembers = Recall(
+        record({}, outcomes, [old], noise={"http://a.test/": noise}),
+        Plan(frozenset(), frozenset()),
+        url_policy=UrlPolicy(),
+    )
+    looks = {c.action.name: remembers.unchanged(new, look_key(new), c) for c in new.candidates}
+    known = {c.action.name for c in new.candidates if remembers.outcome(looks[c.action.name], c) is not None}
+    assert known == recalled
 
 
 def test_what_the_plan_asks_again_is_not_recalled():

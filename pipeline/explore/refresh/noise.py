@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 
@@ -13,10 +14,39 @@ from pipeline.explore.identity import change
 #: What a person reads in one place: role, and text with its numbers masked.
 _Line = tuple[str, str]
 
+_SAYS_SOMETHING = re.compile(r"[^\W_]")
+
 
 def news(old: Snapshot, new: Snapshot, noise: AbstractSet[str] = frozenset()) -> set[str]:
     """Features (`pipeline.browser.features`) that one of two looks has more often than the other, noise left out."""
     return {name for name in change(features(old), features(new)) if name not in noise}
+
+
+def in_order(old: Snapshot, new: Snapshot, noise: AbstractSet[str] = frozenset()) -> bool:
+    """Whether two looks without news show things in the same order, noise left out.
+
+    What both show word for word counts with its numbers: "Order 17" tells which card of a list stands where. Of all
+    else, such as clocks, numbers are masked.
+    """
+    then, now = (list(_things(seen, noise)) for seen in (old, new))
+    shared = {exact for exact, _ in then} & {exact for exact, _ in now}
+
+    def order(things: list[tuple[Hashable, str]]) -> list[Hashable]:
+        return [exact if exact in shared else feature for exact, feature in things]
+
+    return order(then) == order(now)
+
+
+def _things(seen: Snapshot, noise: AbstractSet[str]) -> Iterator[tuple[Hashable, str]]:
+    """Texts, then elements, each as it is and as a feature. Bars and stars, which come and go, are left out."""
+    for segment in seen.segments:
+        feature = text_feature(segment.role, segment.text)
+        if feature not in noise and _SAYS_SOMETHING.search(segment.text):
+            yield (segment.role, segment.text), feature
+    for candidate in seen.candidates:
+        feature, action = candidate_feature(candidate), candidate.action
+        if feature not in noise:
+            yield (action.kind, action.value, action.role, action.name, action.target, candidate.handler), feature
 
 
 class Restless:

@@ -14,7 +14,7 @@ from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.identity import change
 from pipeline.explore.journal_records import Blobs
 from pipeline.explore.outages import is_outage
-from pipeline.explore.refresh.noise import news
+from pipeline.explore.refresh.noise import in_order, news
 from pipeline.explore.refresh.record import KeptOutcome, Record, Track, element, place_of
 from pipeline.explore.refresh.sample import Plan
 from pipeline.explore.state import Load, Source
@@ -198,13 +198,20 @@ class Recall:
             return replace(outcome, verdict="non_deterministic")
         return replace(outcome, verdict="differs" if self._same(shown(outcome), second) else "session_dependent")
 
-    def unchanged(self, state: Snapshot, look: str) -> str:
-        """The key of the old look at a state when a new look, with this key, differs from it in noise alone."""
+    def unchanged(self, state: Snapshot, look: str, candidate: Candidate) -> str:
+        """The key of the old look at a state when a new look, with this key, differs from it in noise alone.
+
+        An element that others are called like is known by its place. Where the order of what is shown is another one,
+        its place may be another's by now: the page then counts as changed for this element.
+        """
         old = self.record.states.get(state.id, "")
         if old in {"", look}:
             return look
         before = self.record.look(old)
-        return look if before is None or news(before, state, self.record.noise(state.url)) else old
+        noise = self.record.noise(state.url)
+        if before is None or news(before, state, noise):
+            return look
+        return look if _is_one_of_many(candidate, state) and not in_order(before, state, noise) else old
 
     def _before(self, state: str, candidate: Candidate) -> KeptOutcome | None:
         number = self._in_state.get((state, element(candidate)))
@@ -258,6 +265,16 @@ class Recall:
         if known.handler or not action.target or not outcome.loaded or asked_more or outcome.problem:
             return False
         return normalize_url(action.target, self._url_policy) in self._urls.get(outcome.look, ())
+
+
+def _is_one_of_many(candidate: Candidate, state: Snapshot) -> bool:
+    """Whether a state has other elements that only their place tells from this one."""
+    label = _label(candidate)
+    return sum(_label(other) == label for other in state.candidates) > 1
+
+
+def _label(candidate: Candidate) -> tuple[str, ...]:
+    return (*_link(candidate.action), candidate.handler)
 
 
 def _link(action: Action) -> tuple[str, ...]:

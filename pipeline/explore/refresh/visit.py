@@ -81,7 +81,7 @@ class Visit:
         reachable : whether the page that the state is on was there in this run.
         """
         state, candidate = self._looks.seen(look), item.candidate
-        before = self._recall.unchanged(state, look)
+        before = self._recall.unchanged(state, look, candidate)
         if (known := self._recall.outcome(before, candidate, reachable=reachable)) is not None:
             return await self._recalled(known, state, worker, load)
 
