@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from index.graph.model import Edge
+from index.graph.model import Action, Edge
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Observation
 from index.graph.pairing import name_key, paired
@@ -86,12 +86,14 @@ class MapDiff:
         }
 
 
-def compare(old: Side, new: Side, unstable: Mapping[tuple[str, str], EdgeVerdict] | None = None) -> MapDiff:
+def compare(old: Side, new: Side, unstable: Mapping[tuple[str, ...], EdgeVerdict] | None = None) -> MapDiff:
     """Compare two maps of one site.
 
     Parameters
     ----------
-    unstable : edges of the newer map that were found not to lead to one place: by source and action (as text).
+    unstable : edges of the newer map that were found not to lead to one place: by source, action (as text), and
+        where its element stands (`standing`). Where versions lack the last, an action counts if no other of its source
+        is called like it.
     """
     shown = [{node_id: side.texts(seen) for node_id, seen in side.observations.items()} for side in (old, new)]
     found = successors(old.graph, new.graph, (shown[0], shown[1]), new.recognition)
@@ -101,6 +103,11 @@ def compare(old: Side, new: Side, unstable: Mapping[tuple[str, str], EdgeVerdict
     leads = {**merged(old.graph, new.graph, new.recognition), **found}
     edges = list(_edges(old.graph, new.graph, found, leads, unstable or {}))
     return MapDiff(tuple(states), tuple(edges), leads, tuple(_broken(old.graph, edges)))
+
+
+def standing(action: Action) -> str:
+    """Where the element of an action stands in its page: XPaths of the frames that lead to it, and its own."""
+    return " > ".join((*action.frame, action.xpath))
 
 
 def _state(before: str, after: str, old: Side, new: Side) -> StateChange:
@@ -134,10 +141,11 @@ def _edges(
     new: InteractionGraph,
     found: Mapping[str, str],
     leads: Mapping[str, str],
-    unstable: Mapping[tuple[str, str], EdgeVerdict],
+    unstable: Mapping[tuple[str, ...], EdgeVerdict],
 ) -> Iterator[EdgeChange]:
     before, after = [edge for edge in old.edges if not edge.inherited], list(new.edges)
     pairs = paired(before, after, found, leads, page_names(old, new))
+    unstable = dict(_located(unstable, after)) if unstable else {}
     for place, edge in enumerate(before):
         if place in pairs:
             other = after[pairs[place]]
@@ -151,13 +159,32 @@ def _edges(
 
 
 def _verdict(
-    edge: Edge, after: Edge, target: str | None, unstable: Mapping[tuple[str, str], EdgeVerdict]
+    edge: Edge, after: Edge, target: str | None, unstable: Mapping[tuple[str, ...], EdgeVerdict]
 ) -> EdgeVerdict:
-    if known := unstable.get((after.source, str(after.action))):
+    if unstable and (known := unstable.get(_name(after))):
         return known
     if after.target != target or name_key(edge.action) != name_key(after.action):
         return "changed"
     return "match" if (edge.source, edge.action) == (after.source, after.action) else "moved"
+
+
+def _located(
+    unstable: Mapping[tuple[str, ...], EdgeVerdict], edges: Iterable[Edge]
+) -> Iterator[tuple[tuple[str, ...], EdgeVerdict]]:
+    """Unstable edges, each with the place of its element: of those that lack it, only what cannot be another."""
+    places: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for edge in edges:
+        name = _name(edge)
+        places.setdefault(name[:2], set()).add(name)
+    for name, verdict in unstable.items():
+        if len(name) > 2:
+            yield name, verdict
+        elif len(known := places.get(name, ())) == 1:
+            yield from ((each, verdict) for each in known)
+
+
+def _name(edge: Edge) -> tuple[str, ...]:
+    return (edge.source, str(edge.action), standing(edge.action))
 
 
 def _broken(old: InteractionGraph, edges: Collection[EdgeChange]) -> Iterator[tuple[str, Edge]]:

@@ -116,7 +116,8 @@ class RefreshSummary:
     sampled, differed : of actions that were drawn with equal chances, how many were asked, and differed.
     stale : expected share of stale edges in the map; of those that were asked again none is.
     stale_at_most : its upper limit with 95% confidence.
-    unstable : actions that were session-dependent or non-deterministic: state, action, verdict.
+    unstable : actions that were session-dependent or non-deterministic: state, action, verdict, and where its element
+        stands. Older versions lack the last.
     outages : pages that were there before and could not be had now (`pipeline.explore.outages`).
     notes : what a person should know of it, such as in what it could not be done as the map was made.
     """
@@ -128,7 +129,7 @@ class RefreshSummary:
     differed: int = 0
     stale: float = 0.0
     stale_at_most: float = 0.0
-    unstable: tuple[tuple[str, str, str], ...] = ()
+    unstable: tuple[tuple[str, str, str, str], ...] = ()
     outages: int = 0
     notes: tuple[str, ...] = ()
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain
 
 from index.graph import PathStep
+from index.graph.diff import standing
 from pipeline.browser.script import page_script_hash
 from pipeline.browser.snapshot import Snapshot
 from pipeline.explore.capture import RefreshSummary
@@ -221,7 +222,7 @@ class Visit:
     def summary(self, loads: Mapping[str, Load]) -> RefreshSummary:
         """What asking again showed."""
         actions, verdicts, sampled = Counter[str](), Counter[str](), Counter[bool]()
-        unstable: list[tuple[str, str, str]] = []
+        unstable: list[tuple[str, str, str, str]] = []
         for state, candidate, outcome in self._journal.performed():
             if outcome.left_out[0]:
                 continue
@@ -232,7 +233,7 @@ class Visit:
             if self._recall.is_uniform(state, candidate):
                 sampled[outcome.verdict != "same"] += 1
             if outcome.verdict in {"session_dependent", "non_deterministic"} and len(unstable) < _NAMED:
-                unstable.append((state, str(candidate.action), outcome.verdict))
+                unstable.append((state, str(candidate.action), outcome.verdict, standing(candidate.action)))
         rate, most = estimate(sampled[True], sampled.total())
         unasked = (actions["recalled"] + actions["kept"]) / max(1, actions.total())
         return RefreshSummary(

@@ -28,8 +28,9 @@ def changes(store: Store, old: MapVersion, new: MapVersion | SiteCapture) -> Map
         report: Mapping[str, Any] = {"record": new.report.record, "refresh": asdict(new.refresh)}
     else:
         report = new.manifest.report
-    unstable: dict[tuple[str, str], EdgeVerdict] = {
-        (state, action): verdict for state, action, verdict in report.get("refresh", {}).get("unstable", ())
+    unstable: dict[tuple[str, ...], EdgeVerdict] = {
+        (state, action, *place): verdict
+        for state, action, verdict, *place in report.get("refresh", {}).get("unstable", ())
     }
     return compare(_side(store, old, old.manifest.report), _side(store, new, report), unstable)
 
