@@ -215,6 +215,26 @@ def test_what_leads_elsewhere_is_done_twice_more_from_fresh_sessions(first, from
     assert (outcome.verdict, outcome.node_id, left) == (verdict, first.id, [])
 
 
+@pytest.mark.parametrize(("mapped", "verdict"), [(2, "differs"), (1, "same")], ids=["commits", "sessions"])
+def test_what_looks_drawn_at_random_tells_pages_apart_where_it_did_in_the_map(mapped, verdict):
+    pages = [snapshot(f"http://a.test/c/{token}", texts=["A page"]) for token in ("0a1b2c3d", "4e5f6a7b", "8c9dae0f")]
+    first, *_, last = pages
+    known = [HOME, *pages[:mapped]]
+    loads = {seen.url: KeptLoad(Load(seen.id, look=look_key(seen)), Track()) for seen in known}
+    before = record(loads, [link("http://a.test/x", HOME, first)], known)
+    looks = {look_key(each): each for each in pages}
+
+    async def again():
+        return Outcome(last.id, loaded=True, look=look_key(last))
+
+    async def asked():
+        remembers = Recall(before, Plan(), url_policy=UrlPolicy())
+        clicked = HOME.candidates[0]
+        return await remembers.checked(HOME, clicked, await again(), look=looks.__getitem__, again=again)
+
+    assert asyncio.run(asked()).verdict == verdict
+
+
 def test_an_outage_is_counted_and_forgotten_when_it_is_over():
     remembers = recall(Plan(), grace=3)
     missed = remembers.load_track("http://a.test/x", Load(source="kept"), changed=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from index.graph import Action, UrlPolicy, normalize_url, similarity
-from index.graph.tokens import untokened
+from index.graph.tokens import PageNames
 from pipeline.browser.features import features
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.identity import change
@@ -219,12 +220,18 @@ class Recall:
             number = self._links.get(_link(candidate.action))
         return None if number is None else self.record.outcomes[number]
 
+    @cached_property
+    def _names(self) -> PageNames:
+        """What names pages in the older map: one URL of each of its pages tells."""
+        nodes = {kept.load.node_id: url for url, kept in self.record.loads.items()}
+        return PageNames(url for node_id, url in nodes.items() if node_id in self.record.states)
+
     def _same(self, a: _Shown, b: _Shown) -> bool:
         if bool(a.outcome.problem) != bool(b.outcome.problem) or a.outcome.loaded != b.outcome.loaded:
             return False
         if a.outcome.problem or a.after is None or b.after is None:
             return bool(a.outcome.problem) or a.after is b.after
-        if untokened(a.after.url) != untokened(b.after.url):
+        if a.after.url != b.after.url and self._names.of(a.after.url) != self._names.of(b.after.url):
             return False
         if a.outcome.loaded or a.after.id == b.after.id:
             return True  # what a document shows is the document's business, not the link's
