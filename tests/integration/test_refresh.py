@@ -289,7 +289,7 @@ def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(expl
         o.innerHTML = n === 'one' ? {one} : '<p>always</p><p>the same</p><p>three lines</p>'; }}</script>"""
     steady = "'<h2>steady</h2>'"
     # Another number of elements each time: what is shown depends on nothing that a session keeps.
-    drawn = "'<ul>' + '<li>drawn</li>'.repeat(3 + performance.now() * 1000 % 40) + '</ul>'"
+    drawn = "'<ul>' + '<li>drawn</li>'.repeat(3 + performance.now() * 10 % 97) + '</ul>'"
     with FixtureServer({"/": script.format(one=steady)}) as site:
         before = explorations(site)
         site.pages["/"] = script.format(one="'<dl><dt>other</dt><dd>things</dd></dl>'")

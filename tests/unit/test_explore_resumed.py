@@ -110,7 +110,7 @@ async def explore(journal, robots=None, **settings):
         redactor=Redactor(),
         logged_in=False,
         robots=robots,
-        walls=SimpleNamespace(bytes_received=0, counters={}),
+        walls=SimpleNamespace(bytes_received=0, counters={}, proxy=SimpleNamespace(problem=None)),
         looks=(first, first),
         banners=(),
         session=None,

@@ -131,12 +131,10 @@ def test_a_damaged_map_does_not_keep_other_sites_from_being_refreshed(tmp_path):
         mapped_tasks(store, ["c.example"])
 
 
-NOW = dt.datetime.now(dt.UTC)
-
-
 def a_map(created_seconds_ago, **report):
     """The manifest of a map that was published so long ago; `explored` in seconds ago, too."""
-    ago = lambda seconds: (NOW - dt.timedelta(seconds=seconds)).isoformat()  # noqa: E731
+    now = dt.datetime.now(dt.UTC)
+    ago = lambda seconds: (now - dt.timedelta(seconds=seconds)).isoformat()  # noqa: E731
     report |= {"explored": ago(report["explored"])} if "explored" in report else {}
     return Manifest.model_construct(created=ago(created_seconds_ago), report=report)
 
