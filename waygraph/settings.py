@@ -289,7 +289,7 @@ class RefreshSettings(_Section):
 
     full: bool = False
     """Ask the site everything again, and recall nothing."""
-    share: float = Field(0.17, gt=0, le=1)
+    share: float = Field(0.11, gt=0, le=1)
     """Of the browser's work of a first exploration, what a refresh may take; the rest is recalled."""
     budget_seconds: float = Field(600.0, gt=0)
     """Time for asking again what is known, per site, going by what it took before. What changed is explored beyond."""

@@ -203,7 +203,7 @@ def facts(site):
 
 def test_an_unchanged_site_is_recalled_and_the_same(explorations, mapped):
     site, before = mapped
-    again = explorations.again(site, before, share=0.17)
+    again = explorations.again(site, before, share=0.11)
     assert export(again) == export(before)
     assert set(explorations.diff(before, again).counts()["states"]) == {"match"}
     assert again.refresh.actions["recalled"] > 5 * again.refresh.actions["asked"]
@@ -245,7 +245,7 @@ def restless(explorations):
         yield Mapped((site, explorations(site)))
 
 
-@pytest.mark.parametrize("share", [0.17, None], ids=["default", "full"])
+@pytest.mark.parametrize("share", [0.11, None], ids=["default", "full"])
 def test_no_kind_of_noise_is_a_change(explorations, restless, share):
     site, before = restless
     diff = explorations.diff(before, explorations.again(site, before, share=share))

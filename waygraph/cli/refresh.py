@@ -52,7 +52,7 @@ def refresh_command(
     share: Annotated[
         float | None,
         typer.Option(
-            "--share", metavar="PART", help="Of the first exploration's work, what is done again.", show_default="0.17"
+            "--share", metavar="PART", help="Of the first exploration's work, what is done again.", show_default="0.11"
         ),
     ] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Pages per site at once.")] = None,
