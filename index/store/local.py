@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from index.store.clock import clock
 from index.store.commit import YOUNG_SECONDS, Lease
 from waygraph.errors import StoreError
+from waygraph.locks import is_locked
 
 #: How long a look at the file system's clock is good for, where hours are told apart.
 _MEASURED_SECONDS = 60.0
@@ -140,7 +141,7 @@ class LocalCommit:
     def is_claimed(self, path: str) -> bool:
         """Whether somebody holds the lock."""
         with suppress(FileNotFoundError):
-            return _is_locked(self._root / path)
+            return is_locked(self._root / path)
         return False
 
     def persist(self, paths: Iterable[str]) -> None:
@@ -187,7 +188,7 @@ class LocalCommit:
                     raise OSError(errno.EOPNOTSUPP, "Links are not exclusive")
             with self._without("locks"):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not _is_locked(tried):
+                if not is_locked(tried):
                     raise OSError(errno.EOPNOTSUPP, "Locks are not exclusive")
         finally:
             os.close(descriptor)
@@ -265,17 +266,6 @@ def _locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _is_locked(path: Path) -> bool:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _link(source: Path, target: Path) -> bool:

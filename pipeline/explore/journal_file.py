@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from waygraph.errors import InUse, StoreError
+from waygraph.locks import is_locked
 
 log = logging.getLogger(__name__)
 
@@ -105,18 +106,11 @@ class Lease:
     def is_held(path: Path) -> bool:
         """Whether somebody holds the lease at `path` right now. Who may not read it is told that somebody does."""
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            return is_locked(path)
         except FileNotFoundError:
             return False
         except PermissionError:
             return True  # of another user, whose process removes it when it ends in order
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
 
     def release(self) -> None:
         """Let others have it."""

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("waygraph", "index", "pipeline", "serve")
 LEAVES = {
     f"waygraph.{name}"
-    for name in ("errors", "settings", "schemas", "spelling", "cluster", "patterns", "rules_file", "key_file")
+    for name in ("errors", "settings", "schemas", "spelling", "cluster", "patterns", "rules_file", "key_file", "locks")
 }
 HEAVY = ("torch", "ray", "pyarrow", "numpy", "transformers", "qdrant_client", "qdrant_edge", "fastapi", "PIL")
 
