@@ -43,6 +43,8 @@ def paired(
     pairs.join(_place_key, same_target=True)
     pairs.join(_itself)
     pairs.join_only_ones(name_key)
+    # A link that was renamed, and stands elsewhere.
+    pairs.join(lambda action: _address_key(action, names), same_target=True)
     # What has another name and leads elsewhere is another element, though it stands in this one's place.
     pairs.join(lambda action: (name_key(action), _place_key(action)))
     return pairs.found
@@ -55,6 +57,10 @@ def name_key(action: Action) -> tuple[str, ...]:
 
 def _place_key(action: Action) -> Hashable:
     return (action.kind, action.value, action.role, action.frame, action.xpath)
+
+
+def _address_key(action: Action, names: PageNames) -> Hashable | None:
+    return (action.kind, action.value, action.role, names.of(action.target)) if action.target else None
 
 
 def _itself(action: Action) -> Hashable:

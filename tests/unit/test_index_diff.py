@@ -106,6 +106,18 @@ def test_what_stands_in_the_place_of_an_element_is_another_one_when_it_says_and_
 
 
 @given(ITEMS, st.data())
+def test_a_link_that_was_renamed_and_stands_elsewhere_is_the_same_one(items, data):
+    renamed = data.draw(st.integers(0, len(items) - 1))
+    old = [(page, name, True) for page, name, _ in items]
+    new = [("y", "Brand new", True), *old]
+    new[renamed + 1] = (items[renamed][0], "All about it", True)
+    diff = compare(side(listing(old)), side(listing(new)))
+    assert {e.verdict for e in diff.edges} <= {"added", "changed", "moved"}
+    assert all(e.before.target == e.after.target for e in diff.edges if e.before)
+    assert [e.after.action.name for e in diff.edges if e.verdict == "changed"] == ["All about it"]
+
+
+@given(ITEMS, st.data())
 def test_one_unstable_element_says_nothing_of_others_of_its_name(items, data):
     same = listing([(page, "Details", False) for page, _, _ in items])
     edge = data.draw(st.sampled_from(list(same.edges)))
