@@ -58,10 +58,12 @@ class Explorations:
         return self(site, Recall(record, plan, url_policy=SETTINGS.explore.url_policy, grace=grace, name=f"{share}"))
 
     def diff(self, before, after):
-        return compare(*(
+        sides = (
             Side(each.graph, each.observations, each.recognition, text_features, self.record(each).noise)
             for each in (before, after)
-        ))  # fmt: skip
+        )
+        unstable = {(state, action, place): verdict for state, action, verdict, place in after.refresh.unstable}
+        return compare(*sides, unstable)
 
 
 @pytest.fixture(scope="module")
@@ -301,3 +303,21 @@ def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(expl
     ((*name, verdict, place),) = unstable.refresh.unstable
     assert verdict == "non_deterministic"
     assert [*name, place] in [[e.source, str(e.action), standing(e.action)] for e in unstable.graph.edges]
+
+
+def test_what_a_page_in_use_alone_leads_to_is_told_from_a_change(explorations):
+    """A page that remembers: whoever has read an article gets no other, every fresh session what the map says."""
+    page = """<h1>Papers</h1><button onclick="read('bread')">Bread</button><button onclick="read('milk')">Milk</button>
+      <div id=o></div><script>const articles = {{bread: '<h2>Flour</h2><p>Water</p><p>Salt</p>',
+        milk: '<ul><li>Cows</li><li>Goats</li><li>Sheep</li><li>Oats</li></ul>'}};
+      const wall = '<dl><dt>Subscribe</dt><dd>to read on</dd></dl>';
+      let left = {articles}, open;
+      function read(n) {{ open = open === n ? '' : n; o.innerHTML = !open ? '' : left-- > 0 ? articles[n] : wall; }}
+      </script>"""
+    with FixtureServer({"/": page.format(articles=100)}) as site:
+        before = explorations(site)
+        site.pages["/"] = page.format(articles=1)
+        again = explorations.again(site, before)
+    (start,) = (node.id for node in before.graph.nodes.values() if not node.depth)
+    edges = [edge for edge in explorations.diff(before, again).edges if edge.before and edge.before.source == start]
+    assert {edge.before.action.name: edge.verdict for edge in edges} == {"Bread": "match", "Milk": "session_dependent"}
