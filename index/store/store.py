@@ -224,7 +224,7 @@ class Store:
 
         Parameters
         ----------
-        replaces : the version that the draft was made from; it must still be the current one.
+        replaces : the version that the draft was made from; it must still be the current one. 0: there must be none.
 
         Raises
         ------
@@ -434,14 +434,15 @@ class Store:
         """Publish a durable version; False when a higher number was published meanwhile."""
         while True:
             raw, head = self._head(site)
+            found = head.current or 0
             # Before the first number there is nothing. Whether there is a HEAD by now, the swap finds out.
             if raw is None and number > 1 and (numbers := finished(self, site)):
                 # They would count as leftovers of dead writers, once there is a HEAD again.
                 head = head_of(self, site, numbers)
                 log.warning("'%s' had no HEAD; its versions are named again: %s", site, sorted(head.versions))
-            if replaces not in {None, head.current}:
+            if replaces not in {None, found, head.current}:
                 raise PublishConflict(
-                    f"Version {replaces} of '{site}' is not the current one any more; {head.current or 'none'} is.",
+                    f"'{site}' has another current version by now: {head.current or 'none'}, not {replaces or 'none'}.",
                     hint="Start again from the current version.",
                 )
             if head.last >= number:

@@ -248,4 +248,5 @@ def _publish_once(store: Store, draft: MapDraft, run_id: str, replaces: int | No
     current = store.current(draft.site)
     if current is not None and store.manifest(draft.site, current).report.get("run_id") == run_id:
         return current
-    return store.publish(draft, replaces=replaces)
+    # Of a site that had no version, too: on a machine that was cut off there may be another publisher of this run.
+    return store.publish(draft, replaces=replaces or 0)

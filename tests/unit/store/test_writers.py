@@ -15,7 +15,7 @@ from index.store import LocalCommit, MapDraft, Store
 from index.store.checks import verify
 from index.store.commit import Lease
 from tests.stores import SITE, draft
-from waygraph.errors import NotFound, StoreError
+from waygraph.errors import NotFound, PublishConflict, StoreError
 
 
 def test_removing_a_site_leaves_the_others_and_never_reuses_its_numbers(store):
@@ -71,6 +71,18 @@ def test_what_a_living_writer_is_writing_is_not_touched(store):
     store.remove(SITE)
     assert (folder / "manifest.json").exists()
     lease.release()
+
+
+@pytest.mark.parametrize("kind", ["store", "bucket"])
+def test_of_two_first_versions_one_is_published(kind, request):
+    """Both writers found no version; what the second one wrote is no second version."""
+    maps = request.getfixturevalue(kind)
+    assert maps.publish(draft(maps, marker="a"), replaces=0) == 1
+    with pytest.raises(PublishConflict, match="none"):
+        maps.publish(draft(maps, marker="b"), replaces=0)
+    assert maps.versions(SITE) == [1]
+    maps.remove(SITE)
+    assert maps.publish(draft(maps, marker="c"), replaces=0) > 1
 
 
 def test_a_writer_who_is_overtaken_publishes_the_version_after(store, monkeypatch):
