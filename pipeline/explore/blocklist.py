@@ -1,7 +1,7 @@
 """Which elements does the user want left alone, or acted on after all? Regular expressions per site, from a YAML file.
 
     sites:
-      - host: "shop.example"          # glob over the site key
+      - host: "shop.example"          # glob over the site key, or a placeholder of the file
         block:
           - name: no comparing        # shown as the reason
             text: "compare"           # searched in the accessible name, any case
@@ -21,13 +21,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from index.graph import Action
+from pipeline.browser.rule_hosts import speaks_of
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.explore.policy import Refusal
 from waygraph.errors import InvalidInput
@@ -102,6 +102,12 @@ class _RulesFile(BaseModel):
     sites: tuple[_Site, ...] = ()
 
 
+def _entries(path: Path, site: str) -> list[_Site]:
+    """What the file at `path` says of a site."""
+    parsed = read_rules(path, _RulesFile, what="rules file", hint=_HINT)
+    return [entry for entry in parsed.sites if speaks_of(site, entry.host, parsed.placeholders, path)]
+
+
 def rules_digest(path: Path | None, site: str) -> str:
     """SHA-256 of the rules of the file at `path` for `site`, of all kinds; empty when there are none.
 
@@ -112,8 +118,7 @@ def rules_digest(path: Path | None, site: str) -> str:
     """
     if path is None:
         return ""
-    parsed = read_rules(path, _RulesFile, what="rules file", hint=_HINT)
-    rules = [entry.model_dump(mode="json", exclude={"host"}) for entry in parsed.sites if fnmatchcase(site, entry.host)]
+    rules = [entry.model_dump(mode="json", exclude={"host"}) for entry in _entries(path, site)]
     said = [entry for entry in rules if any(entry.values())]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest() if said else ""
 
@@ -136,8 +141,7 @@ class BlockList:
         """
         if path is None:
             return cls()
-        parsed = read_rules(path, _RulesFile, what="rules file", hint=_HINT)
-        entries = [entry for entry in parsed.sites if fnmatchcase(site, entry.host)]
+        entries = _entries(path, site)
         return cls(
             tuple(rule for entry in entries for rule in entry.block),
             tuple(rule for entry in entries for rule in entry.allow),

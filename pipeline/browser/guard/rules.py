@@ -1,7 +1,7 @@
 r"""Which state-changing methods only read? Rules as data: ours in `guard_rules.yaml`, the user's in `--rules`.
 
     sites:
-      - host: "shop.example"              # glob over the site key
+      - host: "shop.example"              # glob over the site key, or a placeholder of the file
         reads:
           - name: price list
             method: POST                  # default; SEND for WebSocket messages
@@ -14,7 +14,6 @@ Expressions are RE2: their time grows with the text alone, whatever is written i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -37,6 +36,7 @@ from pipeline.browser.guard.reads import (
     subscribes,
 )
 from pipeline.browser.guard.verbs import Verbs
+from pipeline.browser.rule_hosts import speaks_of
 from waygraph.rules_file import read_rules
 
 _MAX_PATTERN_CHARS = 2_000
@@ -140,6 +140,7 @@ class _Site(BaseModel):
 class _RulesFile(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+    placeholders: dict[str, str] = Field(default={})
     sites: tuple[_Site, ...] = Field(default=())
 
 
@@ -170,7 +171,8 @@ class GuardRules:
         if path is None:
             return cls()
         parsed = read_rules(path, _RulesFile, what="rules file", hint="See docs/explorer.md for the format.")
-        return cls(tuple(rule for entry in parsed.sites if fnmatchcase(site, entry.host) for rule in entry.reads))
+        entries = (each for each in parsed.sites if speaks_of(site, each.host, parsed.placeholders, path))
+        return cls(tuple(rule for entry in entries for rule in entry.reads))
 
     def changes(self, method: str, url: str, headers: Mapping[str, str]) -> bool:
         """Whether a request could change something, going by method, address and headers (names in lower case)."""

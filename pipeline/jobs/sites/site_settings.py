@@ -17,14 +17,13 @@ Of several entries that name a site, later ones win, and their rules add up.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from index.graph import parse_start_url, site_key
+from pipeline.browser.rule_hosts import speaks_of
 from pipeline.explore.blocklist import SITE_SETTINGS
 from waygraph.errors import InvalidInput
 from waygraph.rules_file import read_rules
@@ -78,7 +77,7 @@ def settings_of(settings: Settings, site: str) -> Settings:
     if (rules := settings.explore.rules) is not None:
         file = _read(rules)
         for entry in file.sites:
-            if fnmatchcase(site, _host(entry.host, file.placeholders, rules)):
+            if speaks_of(site, entry.host, file.placeholders, rules):
                 changes |= entry.model_dump(exclude_none=True, include=set(SITE_SETTINGS))
         if (state := changes.get("storage_state")) is not None:
             changes["storage_state"] = rules.parent / state
@@ -94,16 +93,6 @@ def settings_of(settings: Settings, site: str) -> Settings:
             hint="docs/store.md, section Lists of sites, shows the format.",
         ) from error
     return settings.model_copy(update={"explore": explore})
-
-
-def _host(host: str, placeholders: Mapping[str, str], rules: Path) -> str:
-    if not (host.startswith("__") and host.endswith("__")):
-        return host
-    if host not in placeholders:
-        raise InvalidInput(
-            f"The rules file '{rules}' does not say what stands for {host}.", hint="Add it: placeholders."
-        )
-    return site_key(parse_start_url(placeholders[host]))
 
 
 def _read(path: Path) -> _File:
