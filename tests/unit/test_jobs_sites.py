@@ -4,6 +4,7 @@ import csv
 import datetime as dt
 import json
 import re
+import threading
 import tracemalloc
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 
 from index.graph import site_key
 from index.store import Manifest, Store
+from pipeline.browser.guard.reads import Sent
+from pipeline.browser.guard.rules import GuardRules
+from pipeline.explore.blocklist import BlockList, rules_digest
 from pipeline.jobs.exploring.due import is_younger, oldest_first
 from pipeline.jobs.exploring.made_with import current_manifests
 from pipeline.jobs.sites.site_list import ONLINE_MIND2WEB, mapped_tasks, plan_sites, read_sites
@@ -115,6 +119,21 @@ def test_a_list_that_is_not_there_or_not_text_is_refused(tmp_path):
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_sites(tmp_path / "binary.txt")
+
+
+def test_start_pages_of_mapped_sites_are_read_at_once(tmp_path, monkeypatch):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    sites = ["a.example", "b.example"]
+    for site in sites:
+        picture_map.publish(store, site, picture_map.colours(1))
+    both, read = threading.Barrier(2, timeout=60), store.manifest
+
+    def manifest(site):
+        both.wait()
+        return read(site)
+
+    monkeypatch.setattr(store, "manifest", manifest)
+    assert [task.site for task in mapped_tasks(store, sites)] == sites
 
 
 def test_a_damaged_map_does_not_keep_other_sites_from_being_refreshed(tmp_path):
@@ -248,6 +267,10 @@ sites:
       - {name: no buying, text: buy}
   - host: __SHOPPING__
     depth: 4
+    block:
+      - {name: no comparing, text: compare}
+    reads:
+      - {name: prices, url: /api/prices$}
 """
 
 
@@ -262,14 +285,17 @@ def test_a_rules_file_gives_single_sites_their_settings(tmp_path):
     assert placeholders_of(settings.explore.rules) == {"__SHOPPING__": "http://127.0.0.1:7770"}
 
 
-def test_its_rules_are_read_as_before(tmp_path):
-    from pipeline.browser.guard.rules import GuardRules
-    from pipeline.explore.blocklist import BlockList
-
-    path = written(tmp_path, "rules.yaml", RULES)
-    assert [rule.name for rule in BlockList.read(path, "a.example").block] == ["no buying"]
-    assert BlockList.read(path, "b.example") == BlockList()
-    GuardRules.read(path, "a.example")
+def test_its_rules_are_those_of_the_site_that_an_entry_names_or_that_a_placeholder_stands_for(tmp_path):
+    path, shop = written(tmp_path, "rules.yaml", RULES), "127.0.0.1:7770"
+    blocked = {site: [rule.name for rule in BlockList.read(path, site).block] for site in ("a.example", "b.test", shop)}
+    assert blocked == {"a.example": ["no buying"], "b.test": [], shop: ["no comparing"]}
+    sent = Sent("POST", "http://127.0.0.1:7770/api/prices", {}, "")
+    assert [GuardRules.read(path, site).why_read(sent) for site in (shop, "a.example")] == ["prices", None]
+    assert len({rules_digest(path, site) for site in (shop, "a.example", "b.test")}) == 3
+    nothing = written(tmp_path, "nothing.yaml", "sites: [{host: __MAP__}]")
+    for read in (BlockList.read, GuardRules.read):
+        with pytest.raises(InvalidInput, match="what stands for __MAP__"):
+            read(nothing, shop)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def plan_sites(urls: Iterable[str]) -> SitePlan:
 
 
 def mapped_tasks(store: Store, sites: Iterable[str]) -> tuple[SiteTask, ...]:
-    """Mapped sites, each once, with the start pages of their current versions.
+    """Mapped sites, each once, with the start pages of their current versions, several of which are read at once.
 
     A version that cannot be read does not keep the others from being worked on: whoever takes the site up reads it
     again, and what is wrong with it becomes the outcome of that site.
@@ -88,6 +88,7 @@ def mapped_tasks(store: Store, sites: Iterable[str]) -> tuple[SiteTask, ...]:
         When a site is not mapped.
 
     """
+    from index.store.concurrency import concurrently  # noqa: PLC0415 - reading a list of sites needs no store
 
     def start_url(site: str) -> str:
         try:
@@ -95,7 +96,8 @@ def mapped_tasks(store: Store, sites: Iterable[str]) -> tuple[SiteTask, ...]:
         except StoreError:
             return f"http://{site}/"
 
-    return tuple(SiteTask(site, start_url(site)) for site in dict.fromkeys(sites))
+    keys = list(dict.fromkeys(sites))
+    return tuple(map(SiteTask, keys, concurrently(start_url, keys)))
 
 
 def read_sites(source: Path, placeholders: Mapping[str, str] | None = None) -> list[str]:
