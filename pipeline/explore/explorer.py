@@ -422,11 +422,16 @@ class Explorer:
     async def _result(self) -> SiteCapture:
         for counts in (self._start.walls.counters, self._pacer.take_counters(self._start.site)):
             self.account.counters.update(counts)
+        # Milliseconds a state, while other sites are explored in the same loop.
+        return await asyncio.to_thread(self._assembled)
+
+    def _assembled(self) -> SiteCapture:
+        """What was found, as plain data. Nothing else works on this site any more."""
         states, look = self._growth.states, self._looks.get
         graph = build_graph(states, self._growth.edges, self._load_ms, self._settings.explore.diff, look)
         redactor = self._start.redactor
         fates = [redactor.fate(fate) for fate in self._journal.fates(self.account.fates, cap=self._cap)]
-        table = await asyncio.to_thread(lambda: self._sink.put(fates_table(asdict(fate) for fate in fates)))
+        table = self._sink.put(fates_table(asdict(fate) for fate in fates))
         noise = {state.url: self._noise_at(state.url) for state in states.values()}
         record = self._visit.record(states, self._loads.all(), noise, redactor.is_public)
         explored = SiteCapture(
