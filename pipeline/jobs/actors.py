@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import signal
 import threading
+import time
 from collections.abc import Collection
 from typing import Any, Literal
 
 import ray
+
+log = logging.getLogger(__name__)
 
 #: Handle of an actor: Ray gives it the methods of the actor's class at run time.
 Actor = Any
@@ -65,6 +69,34 @@ def end_with_ray() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=wait, name="end-with-ray", daemon=True).start()
+
+
+class EndUnheard:
+    """Ends this process when nobody has asked it anything for so long: on a machine that is cut off, or left alone.
+
+    Ray takes minutes to notice on a machine that its head is gone without a word. By then the work is done again
+    elsewhere, and hosts would be visited from two places at once.
+
+    Parameters
+    ----------
+    seconds : without a question.
+
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._heard = time.monotonic()
+        threading.Thread(target=self._watch, name="end-unheard", daemon=True).start()
+
+    def heard(self) -> None:
+        """Somebody asked."""
+        self._heard = time.monotonic()
+
+    def _watch(self) -> None:
+        while (left := self._heard + self._seconds - time.monotonic()) > 0:
+            time.sleep(left)
+        log.error("Nobody has asked for %.0f s: whoever started this is gone, or cut off.", self._seconds)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def share(cpus: float, most: float) -> float:

@@ -38,7 +38,7 @@ class WorkerLost(WaygraphError):
 
 
 class MachineLost(WorkerLost):
-    """A machine of the cluster went away with what ran on it: no doing of any site, so it costs none of its tries."""
+    """A machine of the cluster is gone, or could not be reached: no doing of a site, so it costs none of its tries."""
 
     slug, title = "machine-lost", "Machine lost"
 
@@ -101,12 +101,21 @@ POLICIES: Mapping[type[WaygraphError], Policy] = {
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 600.0
 
 
-def policy_of(error: WaygraphError) -> Policy:
+def policy_of(error: WaygraphError, *, excused: int = 0) -> Policy:
     """What follows from `error`.
+
+    Parameters
+    ----------
+    excused : tries of the site that failed of something else, a machine that was lost. What is in use after that, an
+        explorer has that was cut off, and lives on until it notices.
 
     >>> policy_of(BrowserFailure("gone")).again, policy_of(WaygraphError("a bug")).again
     ('at once', 'never')
+    >>> policy_of(InUse("in use")).again, policy_of(InUse("in use"), excused=1).again
+    ('never', 'later')
     """
+    if excused and isinstance(error, InUse):
+        return Policy("later", settled=False)
     found = next(POLICIES[kind] for kind in type(error).__mro__ if kind in POLICIES)
     return Policy("later", settled=found.settled) if error.after_s and found.again == "never" else found
 
@@ -164,6 +173,12 @@ def typed(error: BaseException, where: str) -> WaygraphError:
         result = MachineLost(
             f"{where}: the machine that worked on it is gone.",
             hint="It is tried again elsewhere, as long as machines are left.",
+        )
+    elif isinstance(cause, ActorUnavailableError):
+        # When its process alone had died, Ray would have said so, see `verdict`: what was asked for is lost, not it.
+        result = MachineLost(
+            f"{where}: the machine that worked on it could not be reached for a while.",
+            hint="It is tried again. Does the network between the machines break?",
         )
     elif isinstance(cause, RayActorError | WorkerCrashedError | OutOfMemoryError):
         result = WorkerLost(

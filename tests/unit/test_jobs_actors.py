@@ -1,5 +1,6 @@
-"""An actor ends with Ray's daemon on its machine, whatever it is at."""
+"""An actor ends with Ray's daemon on its machine, whatever it is at, or when nobody asks it any more."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,3 +32,21 @@ def test_an_actor_ends_when_the_daemon_that_started_it_is_killed():
         daemon.kill()
     _, left = psutil.wait_procs([actor], timeout=10)
     assert all(process.status() == psutil.STATUS_ZOMBIE for process in left)  # there may be nobody to reap it
+
+
+UNHEARD = """
+import time
+from pipeline.jobs.actors import EndUnheard
+end, began = EndUnheard(1.0), time.monotonic()
+while time.monotonic() < began + 1.5:
+    end.heard()
+print("asked", flush=True)
+time.sleep(600)
+"""
+
+
+def test_an_actor_ends_when_nobody_asks_it_any_more():
+    command = [sys.executable, "-c", UNHEARD]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=False)
+    assert (ended.stdout, ended.returncode) == ("asked\n", -signal.SIGKILL)
+    assert "Nobody has asked for 1 s" in ended.stderr

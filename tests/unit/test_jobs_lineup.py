@@ -148,6 +148,10 @@ def test_each_kind_of_error_has_its_policy(error, policy):
     assert policy_of(copy.copy(error)) == policy  # made anew, as by Ray
 
 
+def test_a_site_that_an_explorer_without_a_machine_still_has_is_tried_again_later():
+    assert policy_of(InUse("by an explorer that was cut off"), excused=1) == Policy("later", settled=False)
+
+
 def test_every_error_has_a_policy():
     assert WaygraphError in POLICIES
 

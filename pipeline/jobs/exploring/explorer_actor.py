@@ -24,7 +24,7 @@ from pipeline.browser.supervise import BrowserPool, Limits
 from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
 from pipeline.explore.pacing import Pacer, Slots
 from pipeline.explore.slots import LEAST, PAGES_PER_CPU
-from pipeline.jobs.actors import Actor, end_with_ray
+from pipeline.jobs.actors import Actor, EndUnheard, end_with_ray
 from pipeline.jobs.exploring.capture_stream import Stream
 from pipeline.jobs.report.outcomes import DepthRecord, Exploration, FailedItem
 from pipeline.jobs.sites.site_settings import settings_of
@@ -136,12 +136,14 @@ class ExplorerActor:
     ----------
     explore : `module:function`, see `Explore`.
     share : the part of its machine that this process may use.
+    unheard_seconds : it ends when nobody has asked for its progress for so long; None: it does not.
 
     """
 
-    def __init__(self, settings: Settings, explore: str, share: float) -> None:
+    def __init__(self, settings: Settings, explore: str, share: float, unheard_seconds: float | None = None) -> None:
         self._settings = settings
         self._explore_name = explore
+        self._end = EndUnheard(unheard_seconds) if unheard_seconds else None
         self._explorations = _Explorations(settings, share)
         self._changed = threading.Condition()
         self._progress: dict[str, tuple[int, ExploreProgress]] = {}
@@ -213,6 +215,8 @@ class ExplorerActor:
         pause_seconds : between two answers, at least.
 
         """
+        if self._end is not None:
+            self._end.heard()
         with self._changed:
             self._progress = {url: entry for url, entry in self._progress.items() if entry[0] > seen}
             # Whatever comes within the time is told together.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayError
+from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from pipeline.jobs.actors import Actor, Ref, share, start_actor
 from pipeline.jobs.encoding.pool_size import without_gpus
@@ -39,7 +39,7 @@ from pipeline.jobs.run.publisher import Publisher, keep_logs
 from pipeline.jobs.sites.site_settings import settings_of
 from pipeline.jobs.unfinished_work import drop_journal, journal_path
 from waygraph.cluster import Cluster, Machine, machines
-from waygraph.errors import WaygraphError
+from waygraph.errors import InUse, WaygraphError
 from waygraph.settings import Settings
 
 #: Explorers, and so browsers, that one machine runs at once at most.
@@ -58,6 +58,10 @@ _PATIENCE_SECONDS = 30.0
 _WITHOUT_ROOM_SECONDS = 60.0
 #: Progress of an explorer is told at most this often, and of all of them together so many times a second.
 _PROGRESS_SECONDS, _ANSWERS_PER_SECOND = 0.2, 50
+#: An explorer that cannot be reached is asked for its progress again after so long.
+_UNREACHED_SECONDS = 1.0
+#: On a shared cluster, explorers end when they are not asked for their progress for so long.
+_UNHEARD_SECONDS = 60.0
 #: Running explorations and publications get this long to end when the run is told to stop.
 _STOP_SECONDS = 5.0
 
@@ -220,11 +224,12 @@ class Run:
         if self._account.interrupted:
             self._account.finish(site, "interrupted")
             return False
-        if isinstance(failure, MachineLost | CaptureLost) or not its_own:
+        policy = policy_of(failure, excused=self._excused[site.key])
+        left_behind = isinstance(failure, InUse) and policy.again == "later"
+        if isinstance(failure, MachineLost | CaptureLost) or left_behind or not its_own:
             self._excused[site.key] += 1
             its_own = self._excused[site.key] > MOST_MACHINES
         site.failures += its_own
-        policy = policy_of(failure)
         if policy.again == "never" or site.failures > self._settings.jobs.site_retries:
             self._account.finish(site, "failed", error=failure, settled=policy.settled)
             return False
@@ -233,7 +238,7 @@ class Run:
         if policy.again == "at once":
             self._account.notice(f"{site.key}: trying again. {failure.message}", site=site.key)
             return True
-        pause = pause_before(failure, site.failures)
+        pause = pause_before(failure, self._excused[site.key] if left_behind else site.failures)
         later = f"{site.key}: trying again in {pause:.0f} s at the earliest. {failure.message}"
         self._account.notice(later, site=site.key)
         self._lineup.put(site, pause_seconds=pause)
@@ -253,12 +258,20 @@ class Run:
             ) from error
         return capture
 
+    @property
+    def _pause(self) -> float:
+        """Seconds between two questions for an explorer's progress."""
+        return max(_PROGRESS_SECONDS, len(self._seats.explorers) / _ANSWERS_PER_SECOND)
+
     async def _follow(self, explorer: Actor) -> None:
         """Tell of the progress of an explorer's sites, for as long as it lives."""
-        seen, pause = 0, max(_PROGRESS_SECONDS, len(self._seats.explorers) / _ANSWERS_PER_SECOND)
+        seen = 0
         while True:
             try:
-                seen, news = await explorer.progress.remote(seen, pause)
+                seen, news = await explorer.progress.remote(seen, self._pause)
+            except ActorUnavailableError:
+                await asyncio.sleep(_UNREACHED_SECONDS)  # it lives, or Ray does not know yet
+                continue
             except RayActorError:
                 return  # whoever waits for its explorations deals with it
             for start_url, progress in news.items():
@@ -282,6 +295,7 @@ class Run:
             self._settings,
             self._explore_name,
             self._machine_share,
+            None if self._cluster.private else _UNHEARD_SECONDS + self._pause,  # a private Ray ends with this process
             cpus=self._explorer_cpus,
             concurrency=self._sites_each + _EXPLORER_CALLS,
             placement="SPREAD",
