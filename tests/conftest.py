@@ -57,7 +57,8 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if TRIED_TWICE & set(item.path.parts):
+        # A soak is to find what goes wrong once in many times.
+        if TRIED_TWICE & set(item.path.parts) and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

@@ -1,7 +1,7 @@
 """What explores a site when only the cluster is under test? A stand-in that finds as many states as its address says.
 
-`http://a.example/?states=3&kilobytes=500&hold=/folder/file`: so many states, each with so much text; after the first
-one it waits until the file is there. One process at a time explores a site.
+`http://a.example/?states=3&kilobytes=500&ms=100&hold=/folder/file`: so many states, each with so much text, so long
+after the one before; after the first one it waits until the file is there. One process at a time explores a site.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from tests.patch_encoder import PatchEncoder, create
 from waygraph.settings import EncodeSettings, Settings
 
 
-def address(name: str, *, states: int = 3, kilobytes: int = 1, hold: Path | None = None) -> str:
+def address(name: str, *, states: int = 3, kilobytes: int = 1, ms: int = 0, hold: Path | None = None) -> str:
     """The start URL of a site."""
-    how = {"states": states, "kilobytes": kilobytes, **({"hold": str(hold)} if hold else {})}
+    how = {"states": states, "kilobytes": kilobytes, "ms": ms, **({"hold": str(hold)} if hold else {})}
     return f"http://{name}.example/?{urlencode(how)}"
 
 
@@ -50,6 +50,7 @@ async def explore_site(
     journal.parent.mkdir(parents=True, exist_ok=True)
     lease = Lease.take(journal.with_name(f"{journal.name}.lock"))  # as the journal of a real exploration does
     for number in range(states):
+        await asyncio.sleep(int(how["ms"]) / 1000)
         url = f"http://{site}/{number}"
         # A text of its own, so that it is as long when it travels as it is here.
         segment = Segment(f"{site} {number} ".ljust(1024 * int(how["kilobytes"]), "x"), "text", Box(0, 0, 10, 10))

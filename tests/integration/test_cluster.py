@@ -21,14 +21,12 @@ from ray.cluster_utils import Cluster as Nodes
 from index.graph.export import to_json
 from index.store import Store
 from index.store.checks import verify
-from pipeline.jobs import run_index
 from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
 from tests.conftest import LOOPBACK_ONLY
+from tests.integration.cluster_run import index
 from tests.integration.cluster_site import address
 from tests.sites.server import FixtureServer, Page
-from waygraph.settings import Settings
 
-EXPLORE = "tests.integration.cluster_site:explore_site"
 LOSSES = int(os.environ.get("WAYGRAPH_LOSSES", "0"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", "1"))
 MIB = 2**20
@@ -141,26 +139,6 @@ def started_sites(events) -> set[str]:
     return {event.site for event in events if isinstance(event, SiteProgress)}
 
 
-def index(
-    urls,
-    folder,
-    on_event=lambda _: None,
-    *,
-    explore=EXPLORE,
-    encoder="tests.patch_encoder:create",
-    browser=None,
-    **jobs,
-):
-    settings = Settings(
-        store=str(folder / "maps"),
-        encode={"encoder": encoder},
-        explore={"depth": 1},
-        jobs={"sites_at_once": 4, **jobs},
-        **({"browser": browser} if browser else {}),
-    )
-    return run_index(urls, settings=settings, on_event=on_event, explore=explore)
-
-
 def check_whole(folder, report, events, states=3):
     """Every site is published once, with all its states and vectors, and every file is what its checksum says."""
     assert {site.site: (site.status, site.error) for site in report.sites} == {
@@ -170,7 +148,9 @@ def check_whole(folder, report, events, states=3):
     assert store.sites() == sorted(site.site for site in report.sites)
     assert Counter(e.outcome.site for e in events if isinstance(e, SiteFinished)) == Counter(store.sites())
     for site in store.sites():
-        assert store.versions(site) == store.numbers(site) == [1]
+        (published,) = store.versions(site)
+        # The number of a version that a publisher was about to write when it was lost is not used again.
+        assert store.numbers(site) == [published]
         assert len(store.read(site).graph) == len(store.read(site).pages) == states
     assert verify(store).problems == []
 
@@ -266,26 +246,10 @@ def test_captures_that_are_larger_than_the_object_store_wait_their_turn(machines
     assert most <= 4
 
 
-COORDINATOR = """if True:
-    import sys
-    from pathlib import Path
-    from pipeline.jobs.events import SiteFinished, SiteProgress
-    from tests.integration.test_cluster import index
-
-    def tell(event):
-        if isinstance(event, SiteFinished):
-            print(event.outcome.site, event.outcome.status, flush=True)
-        elif isinstance(event, SiteProgress):
-            print(event.site, "explored", flush=True)
-
-    index(sys.argv[2:], Path(sys.argv[1]), tell)
-"""
-
-
 def coordinator(machines, folder, urls) -> subprocess.Popen:
     """A run in a process of its own, that says which site is being explored, and which one is finished."""
     return subprocess.Popen(
-        [sys.executable, "-c", COORDINATOR, str(folder), *urls],
+        [sys.executable, "-m", "tests.integration.cluster_run", str(folder), *urls],
         env={**os.environ, "RAY_ADDRESS": machines.address},
         cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
