@@ -34,7 +34,7 @@ help:
 	@echo "make soak-heavy    explore pages of 100,000 elements and of 50 MB"
 	@echo "make soak-refresh  change a site in 30 random ways and compare refreshed with fresh maps"
 	@echo "make soak-refresh-kills  kill waygraph refresh 20 times and check that nothing is lost"
-	@echo "make soak-cluster  kill machines of a Ray cluster on this host 20 times in the middle of runs"
+	@echo "make soak-cluster  kill machines of a Ray cluster on this host, pull their cables, cut the head's power"
 	@echo "make soak-teleports  walk 200 random ways through the demo shop in a browser"
 	@echo "make clean   remove what these commands made"
 
@@ -77,7 +77,8 @@ soak-refresh-kills: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_refresh_kill9.py
 
 soak-cluster: $(INSTALLED)
-	WAYGRAPH_LOSSES=$${WAYGRAPH_LOSSES:-20} $(BIN)/pytest -n 0 -s tests/integration/test_cluster.py -k again_and_again
+	WAYGRAPH_LOSSES=$${WAYGRAPH_LOSSES:-20} $(BIN)/pytest -n 0 -s tests/integration/test_cluster.py \
+		tests/integration/test_cluster_network.py -k again_and_again
 
 soak-teleports: $(INSTALLED) browser
 	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random

@@ -58,8 +58,9 @@ class EncoderLost(WaygraphError):
 #: How Ray says that an actor died with its machine; there is no type for it.
 _NODE_DIED = "its node has died"
 
-#: Ray takes a machine for dead after 15 seconds of silence, if nobody told it otherwise.
-_VERDICT_SECONDS = 60.0
+#: Ray takes a machine for dead after five checks that fail, 3 s apart, if nobody told it otherwise: after 15 s when the
+#: machine refuses them, after 65 s when it is silent, since each check then takes 10 s.
+_VERDICT_SECONDS = 90.0
 #: Machines that may be lost under one piece of work, besides the tries that it has.
 MOST_MACHINES = 10
 

@@ -31,7 +31,7 @@ LOSSES = int(os.environ.get("WAYGRAPH_LOSSES", "0"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", "1"))
 MIB = 2**20
 PATIENCE_S = 60
-#: Ray takes a machine for dead after 15 seconds of silence; here after 5.
+#: Ray takes a machine whose daemon is gone for dead after 15 seconds; here after 5.
 SOONER_DEAD = {
     "health_check_initial_delay_ms": 1000,
     "health_check_period_ms": 1000,

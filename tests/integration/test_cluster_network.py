@@ -20,10 +20,11 @@ from tests.separate_machines import PYTHON, Network, can_be_made
 
 LOSSES = int(os.environ.get("WAYGRAPH_LOSSES", "0"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", "1"))
-#: Ray takes a machine for dead after 15 seconds of silence; here after 5.
+#: Ray takes a machine for dead after 65 seconds of silence; here after 10.
 SOONER_DEAD = {
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "5",
 }
 SITES = 30
