@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from playwright.async_api import CDPSession, Page
+from playwright.async_api import Error as PlaywrightError
 
+from pipeline.browser.closed_roots import disclose
 from waygraph.errors import BrowserFailure
 from waygraph.settings import BrowserSettings
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 #: What Playwright says when a document goes away while it is being asked something.
@@ -70,6 +74,15 @@ class Asker:
     async def collect_garbage(self) -> None:
         """Have the process of the page free the documents that were left; it keeps hundreds of megabytes of them."""
         await self.within((await self._session()).send("HeapProfiler.collectGarbage"))
+
+    async def disclose_roots(self) -> None:
+        """Hand the closed shadow roots that were written into a page of ours to its script, see `closed_roots`."""
+        try:
+            found = await self.within(disclose(await self._session()))
+            log.debug("roots/disclosed %d %s", found, self._page.url)
+        except PlaywrightError as error:
+            # The document or a part of it went away; whatever takes its place tells of its own.
+            log.info("roots/not_disclosed %s: %s", self._page.url, error)
 
     async def _session(self) -> CDPSession:
         if self._devtools is None:

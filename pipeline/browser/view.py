@@ -15,6 +15,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from index.graph import Action, BlockedRequest
 from pipeline.browser.asking import NAVIGATED, Asker, NoAnswer
+from pipeline.browser.closed_roots import UNDISCLOSED
 from pipeline.browser.foreign import ForeignFrames
 from pipeline.browser.gestures import PARKED, holds, make_gesture
 from pipeline.browser.script import WAYGRAPH, page_script
@@ -29,6 +30,8 @@ T = TypeVar("T")
 _MAX_BANNERS = 2
 #: A page that is still being loaded at the cap is waited for so many times as long again.
 _MORE_WAITS = 2
+#: A document is asked for its closed shadow roots once, its successors and what a script writes into it once more each.
+_MAX_DISCLOSURES = 4
 #: Left documents lie in the memory of the page's process until there are hundreds of megabytes; freeing them costs
 #: tens of milliseconds.
 DOCUMENTS_PER_COLLECTION = 100
@@ -219,9 +222,7 @@ class PageView:
         waits = _MORE_WAITS
         while True:
             try:
-                answer: str | None = await self._ask(
-                    f"o => {WAYGRAPH}?.{question}(o) ?? null", _patient(options, waits), patience_s=patience_s
-                )
+                answer = await self._ask_script(question, _patient(options, waits), patience_s=patience_s)
                 if answer:
                     return answer
                 if answer is not None:
@@ -240,6 +241,19 @@ class PageView:
                 patience_s = left_s
             if time.monotonic() > deadline:
                 raise BrowserFailure(f"{self.page.url} does not stay long enough to be looked at.")
+
+    async def _ask_script(
+        self, question: str, options: Mapping[str, Any] | None, *, patience_s: float = 0.0
+    ) -> str | None:
+        """Ask the in-page script of the page itself, and tell it before of closed roots that it may not see."""
+        call = f"o => {WAYGRAPH}?.{question}(o) ?? null"
+        for _ in range(_MAX_DISCLOSURES if self._own and options is not None else 0):
+            answer: str | None = await self._ask(call, {**(options or {}), "discloses": True}, patience_s=patience_s)
+            if answer != UNDISCLOSED:
+                return answer
+            await self._asker.disclose_roots()
+        last: str | None = await self._ask(call, options, patience_s=patience_s)
+        return last
 
     async def goto(self, url: str, *, referrer: str = "", digest: bool = True) -> Acted:
         """Load `url` as a new document, even when only the fragment differs, and look at it as `observe` does.
@@ -396,7 +410,7 @@ class PageView:
     async def _ask_quiet(self, options: Mapping[str, Any]) -> str:
         for waits in range(_MORE_WAITS, -1, -1):
             try:
-                raw: str | None = await self._ask(f"o => {WAYGRAPH}?.quiet(o) ?? null", _patient(options, waits))
+                raw = await self._ask_script("quiet", _patient(options, waits))
             except PlaywrightError as error:
                 if any(phrase in str(error) for phrase in NAVIGATED):
                     return ""

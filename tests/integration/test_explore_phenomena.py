@@ -13,7 +13,6 @@ from tests.sites.server import FixtureServer
 
 #: What the explorer does not find yet, and why. Strict: whoever makes one of these work takes it out.
 GAPS = {
-    "declared-shadow | shows | declared-closed | Declared closed": "no script sees a closed root that the parser made",
     **{
         f"virtual-list | shows | row-{n} | Row {n}": "boxes are not scrolled for rows that are not in the document yet"
         for n in (5, 12, 19)

@@ -207,3 +207,50 @@ def test_a_list_that_grows_when_its_end_is_seen_grows_twice_at_most():
     )
     assert not seen.capped
     assert 60 <= sum(s.text == "row" for s in seen.segments) <= 120
+
+
+def test_closed_roots_that_are_written_into_the_page_are_seen_and_acted_in():
+    html = f"""<div class=plain>Text</div><div class=empty></div><div class=filled style="height:9px"></div>
+    <div class=deep><template shadowrootmode=open><section><template shadowrootmode=closed>
+      <p>Closed in open</p></template></section></template></div>
+    <div class=left-out><template shadowrootmode=closed><p>Without a slot</p></template><i>Not shown</i></div>
+    <x-late><template shadowrootmode=closed><button onclick="{SAY} say('Inside came')">Inside</button><slot></slot>
+      </template>Slotted</x-late>
+    <x-own><template shadowrootmode=closed><b>By internals</b></template></x-own>
+    <iframe srcdoc="<div><template shadowrootmode=closed><a href=/a>In a frame</a></template></div>"></iframe>
+    <iframe srcdoc="<p id=p></p><script>p.attachShadow({{mode: 'closed'}}).innerHTML = '<b>By a script</b>'</script>">
+    </iframe><script>customElements.define("x-own", class extends HTMLElement {{
+      constructor() {{ super(); this.attachInternals(); }} }})</script>"""
+    first, (acted,), _, _ = act(html, "Inside")
+    said = {s.text for s in first.segments}
+    assert said >= {"Text", "Closed in open", "Without a slot", "Inside", "Slotted", "By internals"}
+    assert said >= {"In a frame", "By a script"}
+    assert "Not shown" not in said
+    assert acted.rung == "exact"
+    assert "Inside came" in [s.text for s in acted.snapshot.segments]
+
+
+def test_closed_roots_that_a_script_writes_later_are_seen():
+    html = """<button onclick="box.setHTMLUnsafe('<p><template shadowrootmode=closed><b>Late</b></template></p>')">
+    Write</button><div id=box></div>"""
+    _, (acted,), _, _ = act(html, "Write")
+    assert "Late" in [s.text for s in acted.snapshot.segments]
+
+
+def test_a_page_whose_boxes_have_their_size_from_styles_is_not_described(monkeypatch):
+    asked = []
+
+    async def count(devtools):
+        asked.append(devtools)
+        return 0
+
+    monkeypatch.setattr("pipeline.browser.asking.disclose", count)
+    seen = look(
+        """<style>.dot::before { content: "x" } .row { display: flex; height: 20px }</style>
+        <div style="height:20px"></div><span style="display:inline-block;width:9px;height:9px"></span>
+        <div class=dot></div><div class=row><span></span><div style="flex:1"></div></div><p></p><x-box>Text</x-box>
+        <div style="position:fixed;inset:0;pointer-events:none"></div><div style="min-height:9px"></div>
+        <script>customElements.define("x-box", class extends HTMLElement {})</script><button>Go</button>"""
+    )
+    assert names(seen) == ["Go"]
+    assert asked == []

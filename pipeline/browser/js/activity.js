@@ -77,7 +77,15 @@ const watch = (root) =>
 watch(document);
 
 const shadowHosts = lasting(new Set()); // those that are known
-const closedRoots = lasting(new WeakMap()); // host -> shadow root that only its maker knows, in a page of our own
+const ofParent = (name) => {
+  try {
+    return window.parent !== window ? window.parent[KEY]?.[name] : undefined;
+  } catch {
+    return undefined; // of another origin
+  }
+};
+// host -> shadow root that only its maker knows, in a page of our own; one map for a page and its frames, whoever looks.
+const closedRoots = ofParent("closedRoots") ?? lasting(new WeakMap());
 const watched = lasting(new WeakSet()); // shadow roots
 const shadowOf = (element) => {
   const root = element.shadowRoot ?? closedRoots.get(element) ?? null;

@@ -15,15 +15,22 @@ writeProperty(window, KEY, {
     },
     observe: async (options) => {
       const settled = await settle(options);
+      if (settled && isUndisclosed(options)) return UNDISCLOSED;
       return settled ? withNatives(() => stringify({ settled, ...snapshot(options) })) : "";
     },
     digestDocument,
     shadowRoots,
+    closedRoots,
+    mySuspects,
+    forgetSuspects,
+    takeSuspects: () => withNatives(takeSuspects),
+    disclose: (root) => withNatives(() => disclose(root)),
     digest: () => withNatives(digest),
     // With `unless`: a look as well, when the digest is another one and there are no frames that have to be asked first.
     quiet: async (options) => {
       const settled = await settle(options);
       if (!settled) return "";
+      if (isUndisclosed(options)) return UNDISCLOSED;
       return withNatives(() => {
         const told = { settled, digest: digest(), foreign: tellForeign(), ...takeAllActivity() };
         const isNew = "unless" in options && told.digest !== options.unless && told.foreign.length === 0;

@@ -36,14 +36,12 @@ const digestRoot = (hash, root) => {
   }
 };
 
-let sought = false; // whether shadow roots that are written into the page were looked for
 const digestDocument = () => {
   const hash = newHash();
   hash.feed(location.href);
   if (!document.documentElement) return hash.hex();
   digestRoot(hash, document);
-  if (!sought) for (const element of document.querySelectorAll("*")) shadowOf(element);
-  sought = document.readyState === "complete";
+  seekRoots();
   for (const host of shadowHosts) {
     if (!host.isConnected) shadowHosts.delete(host);
     else digestRoot(hash, shadowOf(host));
