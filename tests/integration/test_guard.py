@@ -18,6 +18,7 @@ from pipeline.browser.guard import GuardRules, Judge, advice
 from pipeline.browser.launch import launch
 from pipeline.browser.session import GuardedPage
 from pipeline.browser.snapshot import Lens
+from tests.browsers import LOOPBACK_ONLY
 from tests.conftest import explore
 from tests.sites.hostile import ACTING_GETS, LEAVING, SENDERS, WITHOUT_EFFECT, HostileSite
 from tests.sites.server import FixtureServer, Page
@@ -167,6 +168,29 @@ def test_inside_tls_where_the_proxy_sees_nothing_the_pages_own_walls_hold():
         # Neither can be stopped inside of TLS for certain, see docs/explorer.md.
         assert set(hostile.changes) <= {"worker-socket", "frame-other-unload"}
     assert {"fetch", "socket", "worker-nested", "frame-other"} <= told([stopped], "blocked")
+
+
+@pytest.mark.parametrize("mode", ["guard", "strict", "observe"])
+def test_inside_tls_addresses_that_act_are_asked_for_by_nothing_that_a_page_loads(mode):
+    async def run():
+        async with behind_tls(port_of(hostile.site)) as (site,):
+            trusting = {"extra_args": (*LOOPBACK_ONLY.extra_args, "--ignore-certificate-errors")}
+            url = f"https://127.0.0.1:{site}/"
+            # robots.txt is read by Python, which trusts no certificate of our own making.
+            return await asyncio.to_thread(explore, url, depth=1, guard=mode, robots=False, browser=trusting)
+
+    with HostileSite(other_host="127.0.0.1") as hostile:
+        hostile.site.pages["/"] = hostile.page(*ACTING_GETS)
+        capture = asyncio.run(run())
+        changes = {target.partition("get-")[2] for target in hostile.changes}
+    vectors = {"fetch", "xhr", "redirect", "events", "image", "script", "style", "prefetch", "frame", "worker"}
+    if mode == "observe":
+        assert changes >= vectors  # that is what the others are kept from
+    else:
+        assert changes == set()
+        blocked = {r.url.partition("get-")[2] for edge in capture.graph.edges for r in edge.blocked}
+        # A worker may come to it when nobody watches its edge any more.
+        assert blocked >= vectors - {"worker"}
 
 
 GRAPHQL = """<h1>Shop</h1><div id=list></div><script>
