@@ -11,8 +11,8 @@ WAYGRAPH = "window[Symbol.for('waygraph')]"
 
 #: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
 SCRIPT_PARTS = (
-    "natives", "activity", "timers", "dialogs", "tabs", "frames", "settle", "drawing", "hash", "names", "exposure",
-    "hover", "handlers", "declared", "kinds", "pass", "banner", "roots", "digest", "snapshot", "find", "api",
+    "natives", "activity", "timers", "animation", "dialogs", "tabs", "frames", "settle", "drawing", "hash", "names",
+    "exposure", "hover", "handlers", "declared", "kinds", "pass", "banner", "roots", "digest", "snapshot", "find", "api",
 )  # fmt: skip
 
 

@@ -7,9 +7,10 @@ import threading
 import pytest
 from PIL import Image
 
+from pipeline.browser.script import WAYGRAPH, page_script
 from pipeline.browser.snapshot import Lens
 from pipeline.browser.view import NotActionable, PageView
-from tests.browsers import BROWSERS
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.integration.test_page_script import act, guarded_page, names
 from tests.sites.server import FixtureServer, Page
 from waygraph.settings import BrowserSettings, ExploreSettings
@@ -253,3 +254,40 @@ def test_a_chart_is_pointed_at_when_it_has_drawn_itself():
         return texts(clicked.snapshot)
 
     assert "Bar" in visit(html, work)
+
+
+LATE_FRAMES = """{ const later = setTimeout, no = clearTimeout;
+  window.requestAnimationFrame = (work) => later(() => work(performance.now()), 150);
+  window.cancelAnimationFrame = (id) => no(id); }"""
+
+
+def test_what_goes_frame_by_frame_is_waited_for_also_when_frames_come_late():
+    html = """<h1>Page</h1><script>
+      let steps = 4;
+      const fade = () => { document.querySelector('h1').textContent = --steps ? `${steps} to go` : 'Done';
+        if (steps) requestAnimationFrame(fade); };
+      requestAnimationFrame(fade);</script>"""
+
+    async def run(site):
+        context = await (await BROWSERS.browser()).new_context()
+        try:
+            await context.add_init_script(LATE_FRAMES)
+            await context.add_init_script(f"{page_script()}\n{WAYGRAPH}.guarded = true;")
+            view = PageView(await context.new_page(), Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY)
+            return (await view.goto(site.url)).snapshot
+        finally:
+            await context.close()
+
+    with FixtureServer({"/": html}) as site:
+        assert texts(BROWSERS.run(run(site))) == ["Done"]
+
+
+def test_a_page_that_asks_for_frames_for_ever_or_is_given_none_settles():
+    """A game, and a frame that is not drawn."""
+    html = """<h1>Page</h1><script>const tick = () => requestAnimationFrame(tick); tick()</script>
+    <iframe style="display:none" srcdoc="<script>requestAnimationFrame(() => 1)</script>"></iframe>"""
+
+    async def work(page, site):
+        return await page.view.observe()
+
+    assert not visit(html, work).capped

@@ -28,7 +28,7 @@ for (const [holder, names] of [
   [Promise.prototype, "then"],
   [URL, "canParse"],
   [CSS, "escape"],
-  [window, "getComputedStyle requestAnimationFrame"],
+  [window, "getComputedStyle"],
   [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
   [Document.prototype, "elementFromPoint getAnimations querySelector querySelectorAll"],
   [DocumentFragment.prototype, "querySelector querySelectorAll"],

@@ -52,6 +52,7 @@ const isQuiet = (quietMs, since) => {
     !activity.navigating &&
     activity.inFlight.size === 0 &&
     activity.timers.size === 0 &&
+    !awaitsFrame(time, Math.max(activity.lastChange, activity.since)) &&
     idle >= quietMs &&
     (idle >= moduleQuietMs() || !hasModules());
   // Asked last, since it makes the browser bring all styles up to date.
