@@ -256,22 +256,21 @@ def test_a_chart_is_pointed_at_when_it_has_drawn_itself():
     assert "Bar" in visit(html, work)
 
 
-LATE_FRAMES = """{ const later = setTimeout, no = clearTimeout;
-  window.requestAnimationFrame = (work) => later(() => work(performance.now()), 150);
-  window.cancelAnimationFrame = (id) => no(id); }"""
-
-
-def test_what_goes_frame_by_frame_is_waited_for_also_when_frames_come_late():
-    html = """<h1>Page</h1><script>
-      let steps = 4;
-      const fade = () => { document.querySelector('h1').textContent = --steps ? `${steps} to go` : 'Done';
-        if (steps) requestAnimationFrame(fade); };
-      requestAnimationFrame(fade);</script>"""
+@pytest.mark.parametrize("turn", ["AnimationFrame", "IdleCallback"])
+def test_what_goes_on_in_frames_or_when_the_browser_is_idle_is_waited_for_also_when_these_come_late(turn):
+    late = f"""{{ const later = setTimeout, no = clearTimeout;
+      window.request{turn} = (work) => later(() => work(performance.now()), 150);
+      window.cancel{turn} = (id) => no(id); }}"""
+    html = f"""<h1>Page</h1><script>
+      let steps = 3;
+      const step = () => {{ document.querySelector('h1').textContent = --steps ? `${{steps}} to go` : 'Done';
+        if (steps) request{turn}(step); }};
+      request{turn}(step);</script>"""
 
     async def run(site):
         context = await (await BROWSERS.browser()).new_context()
         try:
-            await context.add_init_script(LATE_FRAMES)
+            await context.add_init_script(late)
             await context.add_init_script(f"{page_script()}\n{WAYGRAPH}.guarded = true;")
             view = PageView(await context.new_page(), Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY)
             return (await view.goto(site.url)).snapshot
@@ -282,9 +281,10 @@ def test_what_goes_frame_by_frame_is_waited_for_also_when_frames_come_late():
         assert texts(BROWSERS.run(run(site))) == ["Done"]
 
 
-def test_a_page_that_asks_for_frames_for_ever_or_is_given_none_settles():
-    """A game, and a frame that is not drawn."""
-    html = """<h1>Page</h1><script>const tick = () => requestAnimationFrame(tick); tick()</script>
+def test_a_page_that_asks_for_frames_and_idle_times_for_ever_or_is_given_none_settles():
+    """A game, a poller, and a frame that is not drawn."""
+    html = """<h1>Page</h1><script>const tick = () => requestAnimationFrame(tick); tick();
+    const poll = () => requestIdleCallback(poll); poll();</script>
     <iframe style="display:none" srcdoc="<script>requestAnimationFrame(() => 1)</script>"></iframe>"""
 
     async def work(page, site):

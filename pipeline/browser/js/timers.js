@@ -13,19 +13,24 @@ const comesTooLate = (delay) =>
   window[KEY].guarded && delay >= POLLER_ASIDE_MS &&
   delay + (document.readyState === "complete" ? owedMs() : 0) > horizonMs;
 
+// What a timer sets in its turn is nested in it.
+const runNested = (nesting, work) => {
+  const outer = activity.nesting;
+  activity.nesting = nesting;
+  try {
+    return work();
+  } finally {
+    activity.nesting = outer;
+  }
+};
+
 window.setTimeout = function (callback, delay, ...args) {
   const nesting = activity.nesting + 1;
   if (comesTooLate(Number(delay) || 0)) return setAside();
   let id;
   const run = function (...values) {
     activity.timers.delete(id);
-    const outer = activity.nesting;
-    activity.nesting = nesting;
-    try {
-      return typeof callback === "function" ? callback.apply(this, values) : (0, eval)(String(callback));
-    } finally {
-      activity.nesting = outer;
-    }
+    return runNested(nesting, () => (typeof callback === "function" ? callback.apply(this, values) : (0, eval)(String(callback))));
   };
   id = nativeSetTimeout(run, delay, ...args);
   const due = now() + (Number(delay) || 0);
@@ -36,6 +41,26 @@ window.clearTimeout = (id) => {
   activity.timers.delete(id);
   return nativeClearTimeout(id);
 };
+
+// What is put off until the browser has nothing else to do comes late on a busy machine.
+const nativeIdle = window.requestIdleCallback?.bind(window);
+const nativeCancelIdle = window.cancelIdleCallback?.bind(window);
+if (nativeIdle) {
+  window.requestIdleCallback = function requestIdleCallback(callback, options) {
+    if (typeof callback !== "function") return nativeIdle(callback, options); // which says what is wrong
+    const nesting = activity.nesting + 1;
+    const id = nativeIdle((deadline) => {
+      activity.timers.delete(`idle ${id}`);
+      runNested(nesting, () => callback.call(window, deadline));
+    }, options);
+    if (nesting <= MAX_TIMER_NESTING) activity.timers.set(`idle ${id}`, now() + horizonMs);
+    return id;
+  };
+  window.cancelIdleCallback = function cancelIdleCallback(id) {
+    activity.timers.delete(`idle ${id}`);
+    nativeCancelIdle(id);
+  };
+}
 
 window.setInterval = function (callback, period, ...args) {
   const length = Number(period) || 0;
