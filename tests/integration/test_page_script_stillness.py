@@ -291,3 +291,18 @@ def test_a_page_that_asks_for_frames_and_idle_times_for_ever_or_is_given_none_se
         return await page.view.observe()
 
     assert not visit(html, work).capped
+
+
+def test_what_waits_to_be_seen_is_scrolled_to_also_when_the_page_was_quiet_before_it_was_asked():
+    html = """<div style="height:3000px">Top</div><p id=end>Unseen</p><script>
+      new IntersectionObserver(([seen]) => { if (seen.isIntersecting) end.textContent = 'Seen'; }).observe(end);
+      </script>"""
+
+    async def run(site):
+        async with guarded_page() as page:
+            await page.page.goto(site.url)
+            await page.page.wait_for_function(f"{WAYGRAPH}.isQuiet(50, Infinity)")
+            return texts(await page.view.observe())
+
+    with FixtureServer({"/": html}) as site:
+        assert BROWSERS.run(run(site)) == ["Top", "Seen"]

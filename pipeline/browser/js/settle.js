@@ -119,12 +119,14 @@ const settle = async (options) => {
   let capped = false;
   let waited = false;
   const quiet = () => withNatives(() => allQuiet(options.quietMs, start));
-  while (!(capped || quiet())) {
+  const unseen = () => !options.hovering && activity.observed > activity.swept && activity.sweeps < MAX_SWEEPS;
+  while (!capped) {
+    const still = quiet();
+    if (still && !unseen()) break;
     waited = true;
-    await new Promise((resolve) => nativeSetTimeout(resolve, 8));
+    if (still) await sweep();
+    else await new Promise((resolve) => nativeSetTimeout(resolve, 8));
     capped = now() - start > options.capMs;
-    const unseen = activity.observed > activity.swept && activity.sweeps < MAX_SWEEPS;
-    if (!capped && !options.hovering && unseen && quiet()) await sweep();
   }
   if (capped && options.patient && withNatives(isStillLoading)) return null;
   withNatives(() => {
