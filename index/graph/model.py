@@ -17,6 +17,8 @@ ActionKind = Literal[
 ]  # fmt: skip
 
 
+#: Stands in an XPath between a list that is scrolled and the row that is drawn only then.
+SCROLLED = " ~~~ "
 #: Kinds of action that go nowhere by themselves, whatever the element leads to when it is pressed.
 PASSIVE: frozenset[ActionKind] = frozenset({"goto", "hover", "focus"})
 
@@ -36,7 +38,9 @@ class Action(Struct, frozen=True, order=True, gc=False):
     frame : XPaths of the iframe elements that lead to the element's document, outermost first; empty in the main frame.
     role, name : computed ARIA role and accessible name of the element.
     nth : 0-based position among the exposed elements of the same frame with the same role and name, in document order.
-    xpath : full positional XPath; pieces joined by " >>> " where the path enters an open shadow root.
+    xpath : full positional XPath; pieces joined by " >>> " where the path enters an open shadow root. For a row of a
+        virtual list the path of the list, `SCROLLED`, the scroll offset in CSS pixels, and the path from the list:
+        `/html[1]/body[1]/div[1] ~~~ 480/div[1]/a[3]`.
     css : a selector by id or test id when the element has one, else empty.
     target : resolved link target of the element, empty when it is not a link.
     value : the key that `press` presses, the text that `input` and `submit` type, the option that `select` chooses; for
@@ -65,6 +69,11 @@ class Action(Struct, frozen=True, order=True, gc=False):
         values = {k: v for k, v in document.items() if k in cls.__struct_fields__}
         values["frame"] = tuple(values.get("frame", ()))
         return cls(**values)
+
+    @property
+    def is_scrolled_to(self) -> bool:
+        """Whether its element is in the page only while the list around it is scrolled to it."""
+        return SCROLLED in self.xpath
 
     def __str__(self) -> str:
         if self.kind == "goto":

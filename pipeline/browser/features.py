@@ -45,7 +45,10 @@ def text_features(seen: Snapshot | Observation) -> Features:
 
 
 def features(seen: Snapshot) -> Features:
-    """Texts and elements of a look, each with its count, see `text_features` and `candidate_feature`."""
+    """Texts and elements of a look, each with its count, see `text_features` and `candidate_feature`.
+
+    Rows that a list has to be scrolled to are left out: in somebody else's page nobody scrolls to look.
+    """
     found = text_features(seen)
-    found.update(map(candidate_feature, seen.candidates))
+    found.update(candidate_feature(c) for c in seen.candidates if not c.action.is_scrolled_to)
     return found

@@ -2,9 +2,12 @@
 
 import pytest
 
-from tests.browsers import BROWSERS
+from pipeline.browser.snapshot import Lens
+from pipeline.browser.view import NotActionable, PageView
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.integration.test_page_script import act, guarded_page, look, names
 from tests.sites.server import FixtureServer
+from waygraph.settings import ExploreSettings
 
 SAY = "const say = what => { const p = document.createElement('p'); p.textContent = what; document.body.append(p); };"
 
@@ -254,3 +257,51 @@ def test_a_page_whose_boxes_have_their_size_from_styles_is_not_described(monkeyp
     )
     assert names(seen) == ["Go"]
     assert asked == []
+
+
+VIRTUAL = """<div id=view style="height:200px;overflow-y:auto">
+<div id=rows style="position:relative;height:800px"></div></div><script>const draw = () => {
+  const first = Math.floor(view.scrollTop / 40);
+  rows.innerHTML = '';
+  for (let i = first; i < Math.min(first + 5, 20); i++) rows.insertAdjacentHTML('beforeend',
+    `<div style="position:absolute;height:40px;top:${i * 40}px" onclick="say('got ${i}')">Row ${i}</div>`);
+};
+view.addEventListener('scroll', () => requestAnimationFrame(draw)); draw();"""
+
+
+def test_rows_of_a_virtual_list_are_acted_on_where_the_list_has_to_be_scrolled_to():
+    html = f"{VIRTUAL}{SAY}</script>"
+    first, (acted,), *_ = act(html, "Row 12")
+    assert names(first) == [f"Row {n}" for n in range(20)]
+    assert [s.text for s in first.segments] == [f"Row {n}" for n in range(5)]
+    (row,) = (c.action for c in first.candidates if c.action.name == "Row 12")
+    assert row.xpath == "/html[1]/body[1]/div[1] ~~~ 400/div[1]/div[3]"
+    assert acted.rung == "exact"
+    assert [s.text for s in acted.snapshot.segments] == [*(f"Row {n}" for n in range(5)), "got 12"]
+
+
+def test_a_row_that_moved_is_scrolled_for_and_one_that_is_gone_is_not_taken_for_another():
+    async def run(site):
+        async with guarded_page() as page, guarded_page() as other:
+            first = (await page.view.goto(site.url)).snapshot
+            actions = {c.action.name: c.action for c in first.candidates}
+            stranger = PageView(other.page, Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY, own=False)
+            await stranger.goto(site.at("/shorter"))
+            moved = await stranger.act(actions["Row 12"])
+            with pytest.raises(NotActionable):
+                await stranger.act(actions["Row 19"])
+            return moved
+
+    higher = VIRTUAL.replace("40", "48").replace("20)", "15)")
+    pages = {"/": f"{VIRTUAL}{SAY}</script>", "/shorter": f"{higher}{SAY}</script>"}
+    with FixtureServer(pages) as site:
+        moved = BROWSERS.run(run(site))
+    assert moved.rung == "role"
+    assert "got 12" in [s.text for s in moved.snapshot.segments]
+
+
+def test_a_box_that_listens_to_scrolling_and_has_all_its_rows_is_not_scrolled_through():
+    rows = "".join(f"<p><a href=/{n}>Row {n}</a>" for n in range(20))
+    html = f"""<div id=view style="height:200px;overflow-y:auto">{rows}</div><p id=n>0 times</p><script>
+      let times = 0; view.onscroll = () => {{ n.textContent = ++times + ' times'; }}</script>"""
+    assert "0 times" in [s.text for s in look(html).segments]

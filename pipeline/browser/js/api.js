@@ -16,6 +16,7 @@ writeProperty(window, KEY, {
     observe: async (options) => {
       const settled = await settle(options);
       if (settled && isUndisclosed(options)) return UNDISCLOSED;
+      if (settled) await gatherRows(options);
       return settled ? withNatives(() => stringify({ settled, ...snapshot(options) })) : "";
     },
     digestDocument,
@@ -31,6 +32,7 @@ writeProperty(window, KEY, {
       const settled = await settle(options);
       if (!settled) return "";
       if (isUndisclosed(options)) return UNDISCLOSED;
+      await gatherRows(options);
       return withNatives(() => {
         const told = { settled, digest: digest(), foreign: tellForeign(), ...takeAllActivity() };
         const isNew = "unless" in options && told.digest !== options.unless && told.foreign.length === 0;
@@ -43,7 +45,10 @@ writeProperty(window, KEY, {
     isHandled,
     changed,
     reveal,
-    find: (action, options) => withNatives(() => stringify(find(action, options))),
+    find: async (action, options) => {
+      const row = isRow(action) ? await findRow(action, options) : undefined;
+      return withNatives(() => stringify(find(action, options, row)));
+    },
   },
 });
 listenToPage(); // from here on: what this script itself listens to is not the page's

@@ -179,12 +179,14 @@ const elsewhere = (action, options) => {
   return alone.length ? { foreign: frame[TOKEN] ?? "", left } : null;
 };
 
-const find = (action, options) => {
+// `row`: what was found of a row of a virtual list, nothing in it when it is gone.
+const find = (action, options, row) => {
   const away = elsewhere(action, options);
   if (away) return away;
   // In pages that are not ours, what only listens is no candidate: the ladder does not find it when its name changed.
-  const found = inPlace(action, options, (name, recorded) => name === recorded, "exact") ?? ladder(action, options) ??
-    inPlace(action, options, (name, recorded) => masked(name) === masked(recorded), "xpath");
+  const found = row !== undefined ? row
+    : inPlace(action, options, (name, recorded) => name === recorded, "exact") ?? ladder(action, options) ??
+      inPlace(action, options, (name, recorded) => masked(name) === masked(recorded), "xpath");
   if (!found) return { rung: "" };
   const [element, rung] = found;
   const handled = mayAnswer(element, action.kind);

@@ -37,6 +37,7 @@ const apply = Reflect.apply;
 const listenToPage = () => {
   EventTarget.prototype.addEventListener = function addEventListener(type, callback, options) {
     apply(nativeListen, this, arguments);
+    if (callback && type === "scroll") listensToScroll(this);
     if (callback && HANDLED.has(type) && window[KEY].guarded) {
       withNatives(() => remember(this ?? window, type, callback, options));
     }
@@ -57,6 +58,14 @@ const listenToPage = () => {
       };
       writeProperty(holder, `on${type}`, { ...property, set });
     }
+  }
+  for (const holder of [HTMLElement.prototype]) {
+    const property = readProperty(holder, "onscroll");
+    const set = function (handler) {
+      apply(property.set, this, [handler]);
+      listensToScroll(this);
+    };
+    writeProperty(holder, "onscroll", { ...property, set });
   }
 };
 

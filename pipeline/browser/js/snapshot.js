@@ -38,6 +38,8 @@ const flat = (c) => [
 const snapshot = (options) => {
   const start = now();
   const seen = createLook(options).whole();
+  const banner = bannerOf(seen.candidates, seen.elements);
+  addRows(seen);
   const result = {
     url: location.href,
     title: squeeze(documentTitle.call(document)),
@@ -56,7 +58,7 @@ const snapshot = (options) => {
     password: asksForPassword(),
     draws: document.querySelector("canvas") !== null,
     foreign: tellForeign((frame) => seen.foreign.get(frame) ?? null),
-    banner: bannerOf(seen.candidates, seen.elements),
+    banner,
     ...takeAllActivity(),
   };
   result.ms = now() - start;
