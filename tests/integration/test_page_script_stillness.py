@@ -306,3 +306,15 @@ def test_what_waits_to_be_seen_is_scrolled_to_also_when_the_page_was_quiet_befor
 
     with FixtureServer({"/": html}) as site:
         assert BROWSERS.run(run(site)) == ["Top", "Seen"]
+
+
+def test_timers_that_a_page_sets_while_it_is_still_coming_up_are_waited_for_however_long_that_takes():
+    html = """<h1>Booting</h1><script>
+      fetch('/first').then(() => fetch('/second')).then(() => setTimeout(() => {
+        document.querySelector('h1').textContent = 'Up'; }, 600));</script>"""
+
+    async def work(page, site):
+        return texts((await page.view.goto(site.url)).snapshot)
+
+    slow = {f"/{name}": Page("x", hold=threading.Event(), hold_at_most_s=0.7) for name in ("first", "second")}
+    assert visit(html, work, **slow) == ["Up"]

@@ -8,9 +8,11 @@ const pollers = lasting(new Set()); // ids of intervals that end when the page h
 
 // An id that is as good as any other, of a timer that is not run.
 const setAside = () => nativeSetTimeout(() => {}, NEVER_MS);
+// A page that takes seconds to come up sets timers on its way: what they bring is a part of it.
+const belongsToLoading = (delay) => delay <= horizonMs && isArriving();
 // Timers shorter than that are never set aside: libraries that wait for one of them would wait for ever.
 const comesTooLate = (delay) =>
-  window[KEY].guarded && delay >= POLLER_ASIDE_MS &&
+  window[KEY].guarded && delay >= POLLER_ASIDE_MS && !belongsToLoading(delay) &&
   delay + (document.readyState === "complete" ? owedMs() : 0) > horizonMs;
 
 // What a timer sets in its turn is nested in it.
@@ -34,7 +36,8 @@ window.setTimeout = function (callback, delay, ...args) {
   };
   id = nativeSetTimeout(run, delay, ...args);
   const due = now() + (Number(delay) || 0);
-  if (nesting <= MAX_TIMER_NESTING && due <= activity.since + horizonMs) activity.timers.set(id, due);
+  const isOwed = due <= activity.since + horizonMs || belongsToLoading(Number(delay) || 0);
+  if (nesting <= MAX_TIMER_NESTING && isOwed) activity.timers.set(id, due);
   return id;
 };
 window.clearTimeout = (id) => {
