@@ -12,8 +12,8 @@ WAYGRAPH = "window[Symbol.for('waygraph')]"
 #: The parts of the in-page script in `js/`, in an order in which each finds what it needs while it is loaded.
 SCRIPT_PARTS = (
     "natives", "activity", "timers", "animation", "dialogs", "tabs", "frames", "settle", "drawing", "hash", "names",
-    "exposure", "hover", "handlers", "declared", "kinds", "pass", "banner", "roots", "digest", "lists", "snapshot",
-    "find", "api",
+    "exposure", "hover", "handlers", "workers", "declared", "kinds", "pass", "banner", "roots", "digest", "lists",
+    "snapshot", "find", "api",
 )  # fmt: skip
 
 

@@ -334,9 +334,10 @@ def test_a_web_component_is_clicked_where_its_shadow_root_is():
     assert [(c.action.kind, c.tag) for c in seen.candidates] == [("click", "button")]
 
 
-def test_what_happened_just_now_is_found_when_it_happened_a_minute_ago():
-    html = """<button onclick="age.textContent = '1 minute ago'">Wait</button>
-    <button id=age onclick="out.textContent = 'opened'">Just now</button><p id=out></p>"""
+@pytest.mark.parametrize(("then", "later"), [("Just now", "1 minute ago"), ("README 27s ago", "README 1m ago")])
+def test_what_happened_just_now_is_found_when_it_happened_a_minute_ago(then, later):
+    html = f"""<button onclick="age.textContent = '{later}'">Wait</button>
+    <button id=age onclick="out.textContent = 'opened'">{then}</button><p id=out></p>"""
 
     async def run(site):
         async with guarded_page() as page:

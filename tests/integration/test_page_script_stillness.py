@@ -318,3 +318,21 @@ def test_timers_that_a_page_sets_while_it_is_still_coming_up_are_waited_for_howe
 
     slow = {f"/{name}": Page("x", hold=threading.Event(), hold_at_most_s=0.7) for name in ("first", "second")}
     assert visit(html, work, **slow) == ["Up"]
+
+
+def test_what_a_worker_says_is_waited_for_and_one_that_talks_for_ever_is_not():
+    html = """<h1>Loading</h1><script>
+      new Worker('/loads.js').onmessage = ({ data }) => { document.querySelector('h1').textContent = data; };
+      new Worker('/talks.js');</script>"""
+    scripts = {
+        "/loads.js": "fetch('/slow').then(() => postMessage('Ready'));",
+        "/talks.js": "setInterval(() => postMessage('still here'), 20);",
+    }
+    pages = {path: Page(script, content_type="text/javascript") for path, script in scripts.items()}
+
+    async def work(page, site):
+        seen = (await page.view.goto(site.url)).snapshot
+        return texts(seen), seen.capped
+
+    slow = Page("x", hold=threading.Event(), hold_at_most_s=0.3)
+    assert visit(html, work, **pages, **{"/slow": slow}) == (["Ready"], False)

@@ -11,7 +11,7 @@ const activity = {
   dialogs: [], // "type: message" of dialogs that were not shown, since then
   retargeted: [], // [link, its own target attribute] of links that were made to stay in this tab for a click
   inFlight: lasting(new Map()), // request -> start time
-  timers: lasting(new Map()), // timer id, or `idle ${id}` -> due time
+  timers: lasting(new Map()), // timer id, `idle ${id}` or worker -> due time
   arrived: 0, // when something last arrived that this document had not loaded before
   slowestCode: 0, // so long did the slowest script or style sheet of this document take
   observed: 0, // elements that wait to come into view (IntersectionObserver)

@@ -1,7 +1,8 @@
 // Where is a recorded element now, and which point of it takes the pointer?
 
-// Counts, times and ages ("just now", "2 minutes ago") go on; they do not say which element it is.
-const AGE = /(?:\ban?|#) (?:second|minute|hour|day|week|month|year)s?\b/gi;
+// Counts, times and ages ("just now", "2 minutes ago", "27s ago") go on; they do not say which element it is.
+const AGE =
+  /(?:\ban?|#) (?:second|minute|hour|day|week|month|year)s?\b|# ?(?:s|secs?|m|mins?|h|hrs?|d|w|wks?|mos?|y|yrs?)\.?(?= ago\b)/gi;
 const FRESH = /\b(?:just now|(?:a few )?(?:moments?|seconds?) ago)\b/gi;
 const masked = (text) => text.replace(/\d+/g, "#").replace(FRESH, "# ages ago").replace(AGE, "# ages");
 const sameTarget = (action, candidate) => !action.target || candidate.target === action.target;
