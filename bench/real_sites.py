@@ -54,6 +54,8 @@ class Served:
     storage_state : the session of somebody who logged in, when there is a login.
     pages : URLs of all pages that the site is known to have, where a folder tells.
     contents : what the site holds, as text; equal before and after when nothing was changed.
+    forget : makes the server forget how an account left its pages (open tabs, a layout), so that the next agent finds
+        what was explored; it is called before each walk.
     """
 
     start: str
@@ -61,6 +63,7 @@ class Served:
     storage_state: Path | None = None
     pages: tuple[str, ...] = ()
     contents: Callable[[], str] = str
+    forget: Callable[[], None] = lambda: None
 
     def requests(self) -> Counter[str]:
         """How many requests of each method the server has seen."""
@@ -379,6 +382,8 @@ def jupyterlab(scratch: Path) -> Iterator[Served]:
             log,
             storage_state=state,
             contents=lambda: _texts(root, "work/**/*", "own/config/**/*"),
+            # Whatever an agent opens is saved, and opened again for whoever comes next.
+            forget=lambda: shutil.rmtree(own / "config" / "lab" / "workspaces", ignore_errors=True),
         )
 
 

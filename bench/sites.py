@@ -162,7 +162,7 @@ async def measure(site: Site, served: Served, encoder: Encoder, scratch: Path, p
     print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
     await asyncio.to_thread(_publish, store, capture, encoder, settings)
     with StoreMap(str(maps)) as source:
-        result.teleports = await walks(capture, source, served.storage_state)
+        result.teleports = await walks(capture, source, served)
     result.missed = await asyncio.to_thread(missed, site, served, capture, settings)
     result.pictures = _pictures(site, capture, store, pictures)
     return result
@@ -235,12 +235,13 @@ def _has_way(source: StoreMap, site: str, begin: str, target: str, *, allow_goto
     return True
 
 
-async def walks(capture: SiteCapture, source: StoreMap, storage_state: Path | None) -> Teleports:
+async def walks(capture: SiteCapture, source: StoreMap, served: Served) -> Teleports:
     """Walk a page that nobody guards, in a browser of its own."""
     done, times = Teleports(), []
     async with launch(BROWSER) as browser:
         for begin, target, allow_goto in list(pairs(capture, source)):
-            page = await _agents_page(browser, storage_state)
+            served.forget()
+            page = await _agents_page(browser, served.storage_state)
             done.walked += 1
             done.not_addressable += not target.addressable
             done.without_goto += not allow_goto
