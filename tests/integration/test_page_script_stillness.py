@@ -86,6 +86,47 @@ def test_a_digest_changes_with_whatever_can_be_found_again_and_comes_back_with_i
     assert visit(html, work) == []
 
 
+#: What is easily missed by whoever keeps what the markup was, one after the other.
+TRICKY = (
+    "b.firstChild.firstChild.data = 'deep'",
+    "b.remove()",
+    "b.firstChild.title = 'while it was nowhere'; document.querySelector('body').append(b)",
+    "document.querySelector('template').content.firstChild.title = 'in a template'",
+    "document.querySelector('form').title = 'a form'",
+    "document.documentElement.lang = document.querySelector('body').className = 'en'",
+    "document.querySelector('body').append('text', document.createComment('comment'))",
+    "host.remove(); host.shadowRoot.firstChild.title = 'in a host that is nowhere'; b.after(host)",
+    "document.querySelector('iframe').contentDocument.body.title = 'in a frame'",
+    "page = document.querySelector('body'); page.remove()",
+    "page.firstElementChild.title = 'in a body that was nowhere'; document.documentElement.append(page)",
+    "page.replaceWith(Object.assign(document.createElement('body'), { innerHTML: '<p>another</p>' }))",
+    "document.querySelector('p').append('more'); document.head.append(document.createElement('meta'))",
+)
+
+
+def test_what_is_kept_of_the_markup_never_makes_a_digest_another_one():
+    html = """<template><i></i></template><div id=b><p>text</p></div><x-host id=host></x-host><iframe></iframe>
+    <form name=body><input name=parentNode><input name=nextSibling><input name=outerHTML></form>
+    <script>var page, b = document.getElementById("b"), host = document.getElementById("host");
+    host.attachShadow({mode: "open"}).innerHTML = "<i>in</i>";</script>"""
+
+    async def work(page, site):
+        kept = [await page.view.digest()]
+        for change in TRICKY:
+            await page.page.evaluate(change)
+            kept.append(await page.view.digest())
+        fresh = []
+        for count in range(len(TRICKY) + 1):
+            await page.view.goto(site.url, digest=False)
+            await page.page.evaluate(";".join(TRICKY[:count]) or "0")
+            fresh.append(await page.view.digest())
+        return kept, fresh
+
+    kept, fresh = visit(html, work)
+    assert kept == fresh
+    assert [kept.index(each) for each in kept] == list(range(len(kept)))
+
+
 def test_reaching_an_element_in_a_scrolled_box_leaves_no_trace():
     html = """<div style='height:50px;overflow:auto'><p style='height:500px'>tall</p>
     <button type=button onclick='1'>Deep</button></div>"""

@@ -58,11 +58,22 @@ const awaitLoading = (element) => {
   begin(element);
   for (const type of ["load", "error"]) element.addEventListener(type, () => end(element), { once: true });
 };
-const observer = new MutationObserver((records) => {
+let forgetMarkup = null; // that of what a record is about, once any is kept; see digest.js
+const onChanges = (records) => {
   activity.lastChange = now();
-  // The load event waits for all of these.
-  if (document.readyState === "complete") withNatives(() => awaitLoadingIn(records));
-});
+  withNatives(() => {
+    if (forgetMarkup) records.forEach(forgetMarkup);
+    // The load event waits for all of these.
+    if (document.readyState === "complete") awaitLoadingIn(records);
+  });
+};
+const observer = new MutationObserver(onChanges);
+// Those that the browser is about to tell of.
+const takeRecords = observer.takeRecords.bind(observer);
+const tellChanges = () => {
+  const records = takeRecords();
+  if (records.length) onChanges(records);
+};
 const awaitLoadingIn = (records) => {
   for (const record of records) {
     for (const node of record.addedNodes) {

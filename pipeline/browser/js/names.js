@@ -59,8 +59,9 @@ const styleOf = (element) => {
 };
 
 const MAX_TEXT = 300;
+const LOOSE = /[^\S ]| {2}|^ | $/; // most texts are not, and need not be written anew
 const squeeze = (text) => {
-  const clean = text.replace(/\s+/g, " ").trim();
+  const clean = LOOSE.test(text) ? text.replace(/\s+/g, " ").trim() : text;
   if (clean.length < MAX_TEXT) return clean.toWellFormed();
   return clean.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, "").toWellFormed();
 };
