@@ -115,6 +115,8 @@ class ExploreSettings(_Section):
     """`skeleton` keeps one representative of functionally equivalent pages and counts the others (WebNavigator 4.2)."""
     trap_budget: int = Field(5, ge=1)
     """Pages of one group (URL template) that may bring nothing new before the rest of the group is left alone."""
+    alike_budget: int = Field(5, ge=0)
+    """Elements of one list, without names, that may bring nothing new before its others are left alone; 0: never."""
     max_bytes: int = Field(20 * 2**30, ge=1)
     """Bytes received from the site at most; a run stopped by it is marked partial."""
     page_seconds: float = Field(120.0, gt=0)

@@ -37,6 +37,10 @@ _MAX_DISCLOSURES = 4
 DOCUMENTS_PER_COLLECTION = 100
 
 
+#: What is said of an element when something lies over it.
+TAKES_NO_POINTER = "takes no pointer"
+
+
 class NotActionable(WaygraphError):
     """The recorded element is not there, or something lies over it; nothing was clicked."""
 
@@ -460,7 +464,7 @@ class PageView:
         if not found.get("rung"):
             raise NotActionable(f"{action} is not on {self.page.url}.")
         if "covered" in found:
-            raise NotActionable(f"{action} on {self.page.url} takes no pointer: {found['covered']}.")
+            raise NotActionable(f"{action} on {self.page.url} {TAKES_NO_POINTER}: {found['covered']}.")
         return found, frames[-1] if frames else None
 
     async def _ask_find(self, question: str, *arguments: object) -> str | None:

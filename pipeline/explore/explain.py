@@ -24,6 +24,7 @@ _REMEDIES = {
     "form_post": "Submitting changes something; no rule allows it.",
     "disabled": "The element takes no input.",
     "covered": "Something lies over the whole page. Where it was closed, the element is acted on.",
+    "alike": "Others of its list brought nothing. To try all of them: explore.alike_budget: 0.",
     "download": "Files are not mapped.",
     "second_tab": "One action opened several tabs; the first one was followed.",
     "max_activations": "The limit of actions was reached.",

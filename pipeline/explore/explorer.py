@@ -25,6 +25,7 @@ from pipeline.explore.frontier import Frontier
 from pipeline.explore.growth import Growth
 from pipeline.explore.identity import Recogniser, Skeleton
 from pipeline.explore.identity.evidence import evidence
+from pipeline.explore.identity.siblings import Siblings
 from pipeline.explore.identity.traps import Traps
 from pipeline.explore.journal import Journal
 from pipeline.explore.level import Item, Level
@@ -111,14 +112,24 @@ class Explorer:
         skeleton = Skeleton(explore.url_policy, self._looks.get) if explore.mode == "skeleton" else None
         recogniser = Recogniser(explore.identity, explore.url_policy, self._looks.get, skeleton=skeleton)
         traps = Traps(explore.trap_budget, recogniser.key, skeleton=skeleton)
+        self._siblings = Siblings(explore.alike_budget)
         self._skeleton = skeleton
         self._recogniser = recogniser
-        self._growth = Growth(start.scope, self.account, recogniser, traps, self._looks, max_states=explore.max_states)
+        self._growth = Growth(
+            start.scope,
+            self.account,
+            recogniser,
+            traps,
+            self._looks,
+            siblings=self._siblings,
+            max_states=explore.max_states,
+        )
         self._frontier = Frontier(
             start.policies,
             self.account,
             self._looks,
             traps=traps,
+            siblings=self._siblings,
             skeleton=skeleton,
             settings=explore,
             made_by=self._growth.made_by,
@@ -180,6 +191,7 @@ class Explorer:
                 return
             self._take_probes(states)
             self._rates.begin_level()
+            self._siblings.begin_level()
         ways = self._ways(depth)
         level = await self._plan(states, depth)
 
@@ -251,13 +263,13 @@ class Explorer:
             await self._on_state(self._start.redactor.observation(seen[node_id]))
 
     def _commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
-        self._rates.add(outcome.undone)
         # What was found out while the item was under way decides here, where the order is canonical.
         if refusal := self._frontier.refuse_at_last(item):
             outcome = Outcome(left_out=(refusal.reason, refusal.detail))
         elif outcome.left_out[0] and (page := self._recogniser.loaded_as(item.candidate.action.target)):
             # A worker left it alone; before its turn came the page was visited from elsewhere.
             outcome = Outcome(page, loaded=True)
+        self._rates.add(outcome.undone)
         return self._growth.commit(item, outcome, depth)
 
     def _links(self, states: Iterable[State]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pipeline.explore.capture import Skip
 from pipeline.explore.difference import split_candidates
 from pipeline.explore.explain import refused
 from pipeline.explore.identity import Skeleton
+from pipeline.explore.identity.siblings import Siblings
 from pipeline.explore.identity.traps import Traps
 from pipeline.explore.level import Item
 from pipeline.explore.looks import Looks
@@ -36,6 +37,7 @@ class Frontier:
         looks: Looks,
         *,
         traps: Traps,
+        siblings: Siblings,
         skeleton: Skeleton | None,
         settings: ExploreSettings,
         made_by: Callable[[str], Action | None],
@@ -44,6 +46,7 @@ class Frontier:
         self._account = account
         self._looks = looks
         self._traps = traps
+        self._siblings = siblings
         self._skeleton = skeleton
         self._settings = settings
         self._made_by = made_by
@@ -87,7 +90,11 @@ class Frontier:
 
     def refuse_now(self, item: Item) -> Refusal | None:
         """Why an item that was planned is not wanted any more. Changes nothing: workers ask at any time."""
-        return self._traps.refuse_state(item.state_id) or self._refuse_more(item.candidate)
+        return (
+            self._traps.refuse_state(item.state_id)
+            or self._refuse_more(item.candidate)
+            or self._siblings.refuse(item.state_id, item.candidate)
+        )
 
     def refuse_at_last(self, item: Item) -> Refusal | None:
         """The same when the item's turn to be committed has come: what is not visited is counted."""

@@ -7,10 +7,12 @@ from typing import Any
 
 from index.graph import Action, Edge, Merge
 from pipeline.browser.snapshot import Snapshot
+from pipeline.browser.view import TAKES_NO_POINTER
 from pipeline.explore.account import Account
 from pipeline.explore.capture import Failure, Skip
 from pipeline.explore.difference import action_key, shows_more
 from pipeline.explore.identity import CameBy, Recogniser
+from pipeline.explore.identity.siblings import Siblings
 from pipeline.explore.identity.traps import Traps
 from pipeline.explore.level import Item
 from pipeline.explore.looks import Looks
@@ -27,6 +29,7 @@ class Growth:
     ----------
     recogniser : tells looks at known states from looks at new ones.
     traps : notices groups of states that only lead to more of themselves.
+    siblings : notices elements that all do the same.
     looks : everything that was seen; which look counts as a state's is decided here.
     """
 
@@ -38,12 +41,14 @@ class Growth:
         traps: Traps,
         looks: Looks,
         *,
+        siblings: Siblings,
         max_states: int,
     ) -> None:
         self._scope = scope
         self._account = account
         self._recogniser = recogniser
         self._traps = traps
+        self._siblings = siblings
         self._looks = looks
         self._max_states = max_states
         self.states: dict[str, State] = {}
@@ -77,6 +82,14 @@ class Growth:
 
     def commit(self, item: Item, outcome: Outcome, depth: int) -> bool:
         """Take one outcome into the graph; False ends the level, at a cap."""
+        known = len(self.states)
+        goes_on = self._take(item, outcome, depth)
+        if outcome.node_id or TAKES_NO_POINTER in outcome.problem:
+            brought = len(self.states) > known or outcome.had_effects
+            self._siblings.tried(item.state_id, item.candidate, brought=brought)
+        return goes_on
+
+    def _take(self, item: Item, outcome: Outcome, depth: int) -> bool:
         source, action, account = item.state_id, item.candidate.action, self._account
         if outcome.left_out[0]:
             self._account_for(item, Refusal(*outcome.left_out))
@@ -174,7 +187,7 @@ class Growth:
 
     def _fail(self, item: Item, outcome: Outcome) -> None:
         action = item.candidate.action
-        if "takes no pointer" in outcome.problem and self._is_repeated(item.state_id, action):
+        if TAKES_NO_POINTER in outcome.problem and self._is_repeated(item.state_id, action):
             # It lies below what it had opened: a person would not think of using it again.
             self._account.counters["repeat/covered"] += 1
             return
@@ -218,6 +231,7 @@ class Growth:
             "merges": [[m.kept, m.merged, m.reason, m.url] for m in self.merges.values()],
             "recogniser": self._recogniser.remember(),
             "traps": self._traps.remember(),
+            "siblings": self._siblings.remember(),
         }
 
     def recall(self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge]) -> None:
@@ -232,6 +246,7 @@ class Growth:
         self.merges.update((merged, Merge(kept, merged, reason, url)) for kept, merged, reason, url in memory["merges"])
         self._recogniser.recall(memory["recogniser"])
         self._traps.recall(memory["traps"])
+        self._siblings.recall(memory.get("siblings", {}))
 
 
 def _came_by(outcome: Outcome) -> CameBy:

@@ -18,7 +18,7 @@ from pipeline.browser.guard import Stopped, advice
 from pipeline.browser.replay import Agreement, replay
 from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, Stored
 from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.browser.view import Acted, NotActionable, Performed, Quiet
+from pipeline.browser.view import TAKES_NO_POINTER, Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
 from pipeline.explore.loads import (
     LOADS_PER_CONTEXT,
@@ -88,6 +88,11 @@ class Outcome:
     undone: tuple[Attempt, ...] = ()
     source: Source = ""
     verdict: Verdict = ""
+
+    @property
+    def had_effects(self) -> bool:
+        """Whether something came of it besides what the page shows."""
+        return bool(self.blocked or self.observed or self.refused or self.dialogs or self.downloads or self.other_tabs)
 
     def led_to(self, load: Load, state_id: str) -> Outcome:
         """The outcome of an action on the state `state_id` that asked for a document, when this is what it shows."""
@@ -237,7 +242,7 @@ class Worker:
         In another page something that was done before may be in the way.
         """
         stage = self._stage
-        return "takes no pointer" in error.message and stage is not None and stage.look.digest == stage.digest
+        return TAKES_NO_POINTER in error.message and stage is not None and stage.look.digest == stage.digest
 
     async def _try(self, state: Snapshot, candidate: Candidate, way: Sequence[PathStep] | None) -> Outcome:
         """First with navigations held back; when the action changed the session, once more and really leaving."""

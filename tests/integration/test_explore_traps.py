@@ -1,6 +1,7 @@
 """Does a real exploration get out of every trap, and find the rest of the site?"""
 
 import os
+from collections import Counter
 
 import pytest
 
@@ -52,6 +53,14 @@ def test_what_was_left_alone_says_which_group_brought_nothing(trapped):
     assert capture.report.counters["skip/trap"] >= len(skips) > 0
     reasons = ("nothing but more of themselves", "times in a row")
     assert all(any(reason in skip.detail for reason in reasons) for skip in skips)
+
+
+def test_points_of_a_chart_are_left_alone_when_some_brought_nothing(trapped):
+    capture, _ = trapped
+    skips = [skip for skip in capture.report.skips if skip.reason == "alike"]
+    assert len(skips) == capture.report.counters["skip/alike"]
+    kinds = Counter(skip.element.partition(" ")[0] for skip in skips)
+    assert kinds == {"hover": 60 - 6, "click": 60 - 5}  # under the pointer, the first point shows a number
 
 
 def test_a_redirect_loop_is_a_failure_that_the_browser_names(trapped):

@@ -249,7 +249,34 @@ ENDLESS = (
     ),
 )
 #: Endless by script: a browser is needed.
+#: A chart whose points say numbers, and buttons without names, each of which opens something of its own.
+CHART = (
+    "<svg width=700 height=20>"
+    + "".join(f"<circle cx={10 + 11 * i} cy=10 r=4></circle>" for i in range(60))
+    + "</svg><p id=tip hidden></p>"
+    + "".join("<button class=icon onclick='open_(this)'></button>" for _ in ADJECTIVES)
+    + "".join(f"<p class=panel hidden>The {adjective} panel.</p>" for adjective in ADJECTIVES)
+    + """<style>.icon { width: 20px; height: 20px }</style><script>
+    for (const [i, point] of document.querySelectorAll("circle").entries()) {
+      point.onmouseenter = () => { tip.textContent = `${7 * i} sold`; tip.hidden = false; };
+      point.onmouseleave = () => { tip.hidden = true; };
+      point.onclick = () => console.log(i);
+    }
+    const icons = [...document.querySelectorAll(".icon")], panels = document.querySelectorAll(".panel");
+    function open_(icon) {
+      const panel = panels[icons.indexOf(icon)];
+      panel.hidden = !panel.hidden;
+    }</script>"""
+)
+
 ENDLESS_SCRIPTS = (
+    Area(
+        "chart",
+        "/chart",
+        lambda: {"/chart": html("Sales", CHART)},
+        {"chart": Shown("/chart", ("Sales",), ("panel", "sold"))}
+        | {f"panel {each}": Shown("/chart", (f"The {each} panel",)) for each in ADJECTIVES},
+    ),
     Area("feed", "/feed", lambda: {"/feed": html("Feed", FEED)}, {"feed": Shown("/feed", ("Load page 2",))}),
     Area(
         "hash counter",

@@ -12,6 +12,7 @@ from index.graph import Action, UrlPolicy, normalize_url, similarity
 from index.graph.tokens import PageNames
 from pipeline.browser.features import features
 from pipeline.browser.snapshot import Candidate, Snapshot
+from pipeline.browser.view import TAKES_NO_POINTER
 from pipeline.explore.identity import change
 from pipeline.explore.journal_records import Blobs
 from pipeline.explore.outages import is_outage
@@ -21,8 +22,6 @@ from pipeline.explore.refresh.sample import Plan
 from pipeline.explore.state import Load, Source
 from pipeline.explore.worker import Outcome
 
-#: What an action says that will fail again.
-_LASTING = "takes no pointer"
 #: An in-page action shows what it showed when so much of the structure is the same.
 _ALIKE = 0.9
 
@@ -119,7 +118,7 @@ class Recall:
         if number is None:
             return None
         outcome = self.record.outcomes[number].outcome
-        failed = bool(outcome.problem) and _LASTING not in outcome.problem
+        failed = bool(outcome.problem) and TAKES_NO_POINTER not in outcome.problem  # which will fail again
         is_asked = failed or self.plan.outcomes is None or number in self.plan.outcomes
         if is_asked and reachable:
             return None
