@@ -63,6 +63,13 @@ def test_what_only_listeners_tell_is_no_evidence():
     assert set(found.features) == set(features(seen))
 
 
+def test_rows_that_a_list_has_to_be_scrolled_to_are_nothing_that_a_page_shows():
+    seen = look(PAGE, HOME)
+    action = Action("click", role="link", name="Row 12", xpath="/html[1]/body[1]/div[1] ~~~ 400/a[3]")
+    row = Candidate(action, "a", disabled=False, submits="", download=False, box=NOWHERE)
+    assert features(replace(seen, candidates=(*seen.candidates, row))) == features(seen)
+
+
 def test_another_load_of_a_url_is_the_state_that_its_first_load_showed():
     first, again = look(PAGE, HOME), look(AD + PAGE, HOME)
     placement = known(first).place(again, source=None, came_by="load")
