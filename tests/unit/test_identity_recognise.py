@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from index.graph import Action, Merge, UrlPolicy
 from pipeline.browser.features import features
 from pipeline.browser.snapshot import Candidate
 from pipeline.explore.identity import Noise, Recogniser, change
 from pipeline.explore.identity.evidence import evidence
+from pipeline.explore.identity.rebase import rebase
 from pipeline.explore.state import State
 from tests.sites import still
 from tests.sites.noise import KINDS, noise_pages, random_hex
@@ -61,6 +63,24 @@ def test_what_only_listeners_tell_is_no_evidence():
     state = State.of(watched, "", 0, None)
     (found,) = evidence({seen.id: state}, recogniser(), lambda _: watched, lambda _: True).values()
     assert set(found.features) == set(features(seen))
+
+
+def test_what_an_action_uncovered_or_enabled_is_so_in_a_page_that_differs_in_noise_as_well():
+    """An invitation over a page with an advertisement; the recorded look had none."""
+    state = look("<button>Close</button><button>Behind</button>", HOME)
+    before = look("<i></i><button>Close</button><button>Behind</button>", HOME)
+
+    def behind(seen, **flags):
+        close, button = seen.candidates
+        return replace(seen, candidates=(close, structs.replace(button, **flags)))
+
+    away = {"covered": False, "disabled": False}
+    in_front = {"covered": True, "disabled": True}
+    shown = rebase(behind(before, **away), behind(before, **in_front), behind(state, **in_front))
+    assert [(c.action.name, c.covered, c.disabled) for c in shown.candidates] == [
+        ("Close", False, False),
+        ("Behind", False, False),
+    ]
 
 
 def test_rows_that_a_list_has_to_be_scrolled_to_are_nothing_that_a_page_shows():

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from index.graph import node_id
 from index.graph.tokens import untokened
 from pipeline.browser.features import features
@@ -62,7 +64,10 @@ def _recorded(seen: Snapshot, before: Snapshot, state: Snapshot) -> Iterator[Can
         if key is None:
             yield candidate
         elif key in recorded:
-            yield recorded[key]
+            # Whether something lies over it, or it takes no input, is what the action may have changed.
+            known, now = recorded[key], (candidate.covered, candidate.disabled)
+            same = (known.covered, known.disabled) == now
+            yield known if same else structs.replace(known, covered=candidate.covered, disabled=candidate.disabled)
 
 
 def _alike(candidate: Candidate) -> tuple[Any, ...]:
