@@ -42,7 +42,7 @@ def paired(
     pairs.join(name_key, same_target=True)
     pairs.join(_place_key, same_target=True)
     pairs.join(_itself)
-    pairs.join_only_ones(name_key)
+    pairs.join_all(name_key)
     # A link that was renamed, and stands elsewhere.
     pairs.join(lambda action: _address_key(action, names), same_target=True)
     # What has another name and leads elsewhere is another element, though it stands in this one's place.
@@ -111,8 +111,11 @@ class _Pairs:
         if taken:
             self._left, self._free = left, [place for place in self._free if place not in taken]
 
-    def join_only_ones(self, key: Key) -> None:
-        """Join elements that have their key for themselves on both states, those that are joined already counted."""
+    def join_all(self, key: Key) -> None:
+        """Join elements that have their key for themselves on both states, or with equally many, none of them joined.
+
+        Where some are, the others of a list may have left it, or be new in it.
+        """
         if not self._left:
             return
         then, now = defaultdict[Hashable, set[Action]](set), defaultdict[Hashable, set[Action]](set)
@@ -120,7 +123,16 @@ class _Pairs:
             then[self._states.get(edge.source), key(edge.action)].add(edge.action)
         for edge in self._new:
             now[edge.source, key(edge.action)].add(edge.action)
-        self.join(key, among={each for each, actions in then.items() if len(actions) == 1 == len(now.get(each, ()))})
+        joined = {
+            (state, key(edge.action))
+            for old, new in self.found.items()
+            for edge, state in (
+                (self._old[old], self._states[self._old[old].source]),
+                (self._new[new], self._new[new].source),
+            )
+        }
+        equal = {each for each, actions in then.items() if len(actions) == len(now.get(each, ()))}
+        self.join(key, among={each for each in equal if len(then[each]) == 1 or each not in joined})
 
 
 def _in_order(edges: Sequence[Edge], places: Iterable[int]) -> list[int]:

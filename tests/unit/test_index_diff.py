@@ -117,6 +117,17 @@ def test_a_link_that_was_renamed_and_stands_elsewhere_is_the_same_one(items, dat
     assert [e.after.action.name for e in diff.edges if e.verdict == "changed"] == ["All about it"]
 
 
+def test_links_of_one_name_that_all_lead_elsewhere_are_the_same_ones_wherever_they_stand():
+    """One in the navigation, one below, as many sites have; a new link in front of the navigation shifts the first."""
+    team = ("b", "Team", True)
+    old = listing([("a", "Guide", True), team, ("a", "Guide", True)], places=[1, 2, 9])
+    new = listing([("y", "New", True), ("z", "Guide", True), team, ("z", "Guide", True)], places=[1, 2, 3, 9])
+    diff = compare(side(old), side(new))
+    assert Counter((e.verdict, (e.before or e.after).action.name) for e in diff.edges) == {
+        ("changed", "Guide"): 2, ("moved", "Team"): 1, ("added", "New"): 1
+    }  # fmt: skip
+
+
 @given(ITEMS, st.data())
 def test_one_unstable_element_says_nothing_of_others_of_its_name(items, data):
     same = listing([(page, "Details", False) for page, _, _ in items])
