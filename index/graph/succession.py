@@ -199,7 +199,9 @@ class _Pairs:
 
     def moved(self) -> None:
         """At another address, what shows nearly the same."""
-        telling = [_telling(each) for each in self._texts]
+        # One measure for both: what tells in the larger map tells in the other one, too.
+        most = max(_COMMON_SHARE * max(map(len, self._texts)), _COMMON_STATES)
+        telling = [_telling(each, most) for each in self._texts]
         shows: dict[str, list[str]] = defaultdict(list)
         for after in self._new.nodes:
             if after not in self._taken:
@@ -217,10 +219,9 @@ class _Pairs:
             self.add(before, after)
 
 
-def _telling(texts: Mapping[str, Texts]) -> dict[str, dict[str, int]]:
-    """Of what each state shows, what most others do not."""
+def _telling(texts: Mapping[str, Texts], most: float) -> dict[str, dict[str, int]]:
+    """Of what each state shows, what at most so many states do."""
     often = Counter(text for shown in texts.values() for text in shown)
-    most = max(_COMMON_SHARE * len(texts), _COMMON_STATES)
     return {
         node_id: {text: count for text, count in shown.items() if often[text] <= most}
         for node_id, shown in texts.items()

@@ -205,3 +205,13 @@ def test_a_page_with_a_session_in_its_address_is_one_page():
     diff = compare(side(old), side(new))
     assert diff.successors == {"home": "home", "then": "now"}
     assert diff.counts()["edges"] == {"moved": 1}
+
+
+def test_a_page_that_moved_is_found_by_its_texts_when_the_map_became_smaller():
+    """What few of twenty pages show, many of ten do, and it tells as much as before."""
+    pages = [f"p{number}" for number in range(18)]
+    texts = {page: [page, "menu"] for page in pages} | {page: [page, "harvest"] for page in pages[:3]}
+    texts |= {"home": ["harvest"], "x": ["harvest", "menu"], "moved": ["harvest"]}
+    maps = [listing([(page, f"To {page}", True) for page in shown]) for shown in ([*pages, "x"], [*pages[:8], "moved"])]
+    diff = compare(*(side(each, texts) for each in maps))
+    assert [(state.verdict, state.after) for state in diff.states if state.before == "x"] == [("changed", "moved")]
