@@ -77,7 +77,12 @@ def navigate(query: str):
                 scope = tab
                 for frame in action["frame"]:
                     scope = scope.frame_locator("xpath=" + frame)
-                if role and name:
+                if " ~~~ " in action["xpath"]:  # a row that is drawn when its list is scrolled to it
+                    box, _, rest = action["xpath"].partition(" ~~~ ")
+                    top = float(rest.partition("/")[0])
+                    scope.locator("xpath=" + box).evaluate("(box, top) => box.scrollTo(0, top)", top)
+                    element = scope.get_by_role(role, name=name, exact=True).first
+                elif role and name:
                     element = scope.get_by_role(role, name=name, exact=True).nth(action["nth"])
                 else:
                     element = scope.locator(action["css"] or "xpath=" + action["xpath"])
