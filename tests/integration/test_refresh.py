@@ -99,6 +99,12 @@ MUTATIONS = st.lists(
 )
 
 
+def as_soak(test):
+    """Of many random sets each counts: what went wrong once is not tried again."""
+    return pytest.mark.slow(test) if SETS else test
+
+
+@as_soak
 @settings(
     max_examples=max(1, SETS),
     # None looks for a smaller set that fails: each try takes as long as the set itself.
