@@ -20,6 +20,8 @@ _Way = tuple[str, Any, str]
 
 #: A page under another address is the same page when so much of what tells it apart is the same (Jaccard).
 _MOVED = 0.7
+#: Also when something was added or taken away, all else is the same, and that is at least so many texts.
+_MOVED_IN_PART, _KEPT_TEXTS = 0.5, 2
 #: A state that stays at its address is the same one when structures or texts are this much alike, nothing better found.
 _STAYED = 0.2
 #: What more states than this show tells none of them apart.
@@ -211,8 +213,13 @@ class _Pairs:
         for node in self._left():
             own = telling[0].get(node.id, {})
             others = {after for text in own for after in shows.get(text, ())}
-            scored += [(_likeness(own, telling[1][after]), node.id, after) for after in others]
-        self._take_best(each for each in scored if each[0] >= _MOVED)
+            scored += [
+                (likeness, node.id, after)
+                for after in others
+                if (likeness := _likeness(own, telling[1][after])) >= _MOVED
+                or (likeness >= _MOVED_IN_PART and _holds(own, telling[1][after]))
+            ]
+        self._take_best(scored)
 
     def _take_best(self, scored: Iterable[tuple[float, str, str]]) -> None:
         for _, before, after in sorted(scored, key=lambda each: (-each[0], each[1], each[2])):
@@ -226,6 +233,12 @@ def _telling(texts: Mapping[str, Texts], most: float) -> dict[str, dict[str, int
         node_id: {text: count for text, count in shown.items() if often[text] <= most}
         for node_id, shown in texts.items()
     }
+
+
+def _holds(a: Texts, b: Texts) -> bool:
+    """Whether one of two multisets is a part of the other, and large enough to say so."""
+    less, more = sorted((Counter(a), Counter(b)), key=Counter.total)
+    return less <= more and less.total() >= _KEPT_TEXTS
 
 
 def _likeness(a: Texts, b: Texts) -> float:

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -215,3 +216,21 @@ def test_a_page_that_moved_is_found_by_its_texts_when_the_map_became_smaller():
     maps = [listing([(page, f"To {page}", True) for page in shown]) for shown in ([*pages, "x"], [*pages[:8], "moved"])]
     diff = compare(*(side(each, texts) for each in maps))
     assert [(state.verdict, state.after) for state in diff.states if state.before == "x"] == [("changed", "moved")]
+
+
+@pytest.mark.parametrize(
+    ("there", "then", "verdict"),
+    [
+        (["oak", "sturdy"], ["oak", "sturdy", "new"], "changed"),
+        (["oak", "sturdy", "old"], ["oak", "sturdy"], "changed"),
+        (["oak"], ["oak", "new"], "gone"),
+        (["oak", "sturdy"], ["oak", "weak"], "gone"),
+    ],
+    ids=["something was added", "something was taken away", "one text says too little", "the half is another"],
+)
+def test_a_page_that_moved_may_have_changed_in_part(there, then, verdict):
+    pages = [f"p{number}" for number in range(8)]
+    texts = {page: [page] for page in ["home", *pages]}
+    maps = [listing([(page, f"To {page}", True) for page in [*pages, last]]) for last in ("x", "moved")]
+    sides = (side(maps[0], {**texts, "x": there}), side(maps[1], {**texts, "moved": then}))
+    assert [state.verdict for state in compare(*sides).states if state.before == "x"] == [verdict]
