@@ -124,7 +124,7 @@ async def explored(what: str, url: str, settings: Settings, count: str) -> tuple
 async def restore_share(url: str, settings: Settings) -> float:
     """Which part of the browser's CPU time goes into getting back to states? One worker, so that it can be told."""
     spent = {"restore": 0.0}
-    reach, restore = Worker._reach, Worker._restore  # noqa: SLF001 - what is measured
+    reach, take_back = Worker._reach, Worker._take_back  # noqa: SLF001 - what is measured
 
     def browser_cpu() -> float:
         total = 0.0
@@ -144,10 +144,10 @@ async def restore_share(url: str, settings: Settings) -> float:
         finally:
             spent["restore"] += browser_cpu() - before
 
-    async def timed_restore(self: Worker, *args: object) -> object:
+    async def timed_take_back(self: Worker, *args: object) -> object:
         before = browser_cpu()
         try:
-            return await restore(self, *args)  # type: ignore[arg-type]
+            return await take_back(self, *args)  # type: ignore[arg-type]
         finally:
             spent["restore"] += browser_cpu() - before
 
@@ -166,7 +166,7 @@ async def restore_share(url: str, settings: Settings) -> float:
     watching = asyncio.ensure_future(watch(stop))
     with (
         mock.patch.object(worker_module.Worker, "_reach", timed_reach),
-        mock.patch.object(worker_module.Worker, "_restore", timed_restore),
+        mock.patch.object(worker_module.Worker, "_take_back", timed_take_back),
     ):
         await explore_site(url, settings=one, blobs=Blobs())
     stop.set()

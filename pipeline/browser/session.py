@@ -80,6 +80,11 @@ class Capture:
     aria: str
 
 
+def kept(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """Local and session storage (by hash) of the document that was looked at."""
+    return {(area, key): value for area, items in snapshot.storage.items() for key, value in items.items()}
+
+
 class Turn(Protocol):
     """The right to ask a host for one document."""
 
@@ -202,10 +207,8 @@ class GuardedPage:
     async def stored(self, snapshot: Snapshot) -> Stored:
         """Cookies (by value) and storage (by hash) as they are now; `snapshot` must be the latest one."""
         cookies = await self._context.cookies()
-        stored = {("cookie", f"{c.get('domain')}{c.get('path')} {c.get('name')}"): c.get("value", "") for c in cookies}
-        for area, items in snapshot.storage.items():
-            stored.update({(area, key): value for key, value in items.items()})
-        return stored
+        jar = {("cookie", f"{c.get('domain')}{c.get('path')} {c.get('name')}"): c.get("value", "") for c in cookies}
+        return jar | kept(snapshot)
 
     async def restore_storage(self, session: PreparedSession) -> None:
         """Let local and session storage be what they are in the prepared session.

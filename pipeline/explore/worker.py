@@ -16,7 +16,7 @@ from pipeline.browser.features import features
 from pipeline.browser.gestures import holds
 from pipeline.browser.guard import Stopped, advice
 from pipeline.browser.replay import Agreement, replay
-from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, Stored
+from pipeline.browser.session import RESTORABLE, GuardedPage, PreparedSession, Stored, kept
 from pipeline.browser.snapshot import Candidate, Snapshot
 from pipeline.browser.view import TAKES_NO_POINTER, Acted, NotActionable, Performed, Quiet
 from pipeline.explore.identity import NO_NOISE, Noise, change, rebase
@@ -293,9 +293,9 @@ class Worker:
             await check_answer(page, seen, seen.raw_url, pace=self._pace, counters=self._counters)
         if said := advice(outcome.blocked, before, seen):
             self._advise(said)
-        changed = await self._changed_areas(stage, seen)
-        if held and changed:
-            self._start_over(changed)
+        if held and (changed := await self._changed_areas(stage, seen)):
+            self._stage = None
+            self._differs |= changed
             return None
         if held:
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
@@ -308,9 +308,13 @@ class Worker:
             changed_features = change(features(before), features(seen)) if stage.noise else {}
             look = await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
             outcome = replace(outcome, node_id=shown.id, look=look, changed=tuple(sorted(changed_features.items())))
-        if changed:
-            self._start_over(changed)
-        elif not await self._restore(stage, candidate, happened, seen):
+        taken_back, shown_last = await self._take_back(stage, candidate, happened, seen)
+        if held and taken_back:
+            return outcome  # what of the session was changed was asked before
+        # Asked once, when all is done: what was changed and changed back differs no more.
+        changed = await self._changed_areas(stage, shown_last)
+        self._differs |= changed
+        if changed or not taken_back:
             self._stage = None
         return outcome
 
@@ -323,27 +327,26 @@ class Worker:
             self.loader.left = None
         return outcome.led_to(load, stage.state.id)
 
-    async def _restore(self, stage: _Stage, candidate: Candidate, happened: _Happened, seen: Snapshot) -> bool:
-        """Whether the stage shows its state again, as if nothing had been done."""
+    async def _take_back(
+        self, stage: _Stage, candidate: Candidate, happened: _Happened, seen: Snapshot
+    ) -> tuple[bool, Snapshot]:
+        """Whether the stage shows its state again, as if nothing had been done, and the latest look at it."""
         before, view = stage.look, stage.page.view
         held = bool(happened.stopped.held or happened.quiet.tabs)
-        if stage.hovered:
-            return False
+        if stage.hovered or (not held and self._session.changed_areas(kept(seen), since=kept(before))):
+            return False, seen
         if seen is before:
             # A handler that changed nothing to be seen may have changed what it remembers.
-            return held or not happened.performed.handled
+            return held or not happened.performed.handled, seen
         if held:
             digest = await is_back(view, before)
         else:
             digest = await self._undo.restore(view, candidate.action, before, seen.raw_url)
             stage.page.take_stopped()
-        # A page that is back keeps in its storage what it kept; one that is not may have written to it meanwhile.
-        changed = await self._changed_areas(stage, before if digest is not None else await view.observe(digest=False))
-        self._differs |= changed
-        if digest is None or changed:
-            return False
+        if digest is None:
+            return False, await view.observe(digest=False)
         stage.look = replace(before, digest=digest)
-        return True
+        return True, before
 
     async def _reach(self, state: Snapshot, way: Sequence[PathStep] | None) -> _Stage:
         stage = self._stage
@@ -386,11 +389,6 @@ class Worker:
     async def _changed_areas(self, stage: _Stage, seen: Snapshot) -> frozenset[str]:
         """What was changed of what the site keeps in the browser since the state was reached."""
         return self._session.changed_areas(await stage.page.stored(seen), since=stage.stored)
-
-    def _start_over(self, changed: frozenset[str]) -> None:
-        """The next state is reached from the prepared session."""
-        self._stage = None
-        self._differs |= changed
 
     async def _prepare(self) -> None:
         """Bring back the prepared session: what is stored now is what was done before, or what other pages keep."""
