@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -23,7 +22,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
 
 from index.graph import Action, site_key
-from pipeline.browser.asking import NAVIGATED
+from pipeline.browser.asking import NAVIGATED, read_answer
 from pipeline.browser.script import WAYGRAPH, page_script
 from waygraph.errors import BrowserFailure
 
@@ -136,7 +135,7 @@ class ForeignFrames:
             raw = await ask_page()
             if not raw:
                 return {}
-            answer: Answer = json.loads(raw)
+            answer: Answer = read_answer(raw)
             foreign = answer["foreign"]
             again = bool(foreign) and (await self._name(foreign) or await self._fill(answer, question, options))
             _remember(told, answer)
@@ -165,13 +164,13 @@ class ForeignFrames:
         What was found (None: no answer), and the frames that had to be asked for it, outermost first.
         """
         raw = await ask_page("find", action.to_json(), options)
-        found: dict[str, Any] | None = json.loads(raw) if raw is not None else None
+        found: dict[str, Any] | None = read_answer(raw) if raw is not None else None
         if found is None or "foreign" not in found:
             return found, ()
         frame = self.frame(found["foreign"])
         if frame is None and await self._name([["", True, None]]):
             raw = await ask_page("find", action.to_json(), options)
-            frame = self.frame(json.loads(raw).get("foreign", "")) if raw is not None else None
+            frame = self.frame(read_answer(raw).get("foreign", "")) if raw is not None else None
         if frame is None:
             return {"rung": ""}, ()
         left = tuple(found["left"])
@@ -185,7 +184,7 @@ class ForeignFrames:
             raw = await ask_page("reveal", hops, inner["x"], inner["y"])
             if raw is None:
                 return None, ()
-            point = json.loads(raw)
+            point = read_answer(raw)
             inner = {**inner, **point} if "x" in point else {**inner, "covered": point["covered"]}
         return inner, (frame, *frames)
 
@@ -296,7 +295,7 @@ class ForeignFrames:
             if not frame.is_detached():
                 self._silent[frame] = frame.url
             return _Told(None, busy=frame.is_detached())
-        answer: Answer = json.loads(raw)
+        answer: Answer = read_answer(raw)
         # What is named now, the next answer will say where it is.
         again = bool(answer["foreign"]) and (
             await self._name(answer["foreign"]) or await self._fill(answer, question, options, depth + 1)
