@@ -117,6 +117,32 @@ def test_elements_noted_as_volatile_make_no_state():
     assert found.place(moved, source=still, came_by="in_page").merge.reason == "volatile"
 
 
+def bars(count, page=PAGE):
+    return look(f"{page}<p>{'<i>|</i>' * count}</p>", HOME)
+
+
+def test_what_grows_makes_no_state_at_a_size_that_was_never_seen():
+    found = known(bars(2))
+    found.learn(bars(2), bars(5))
+    assert found.place(bars(8), source=bars(2), came_by="in_page").merge.reason == "volatile"
+
+
+@pytest.mark.parametrize("meanwhile", [1, 5, 6])
+def test_what_was_closed_again_is_the_page_whatever_grew_meanwhile(meanwhile):
+    found, menu = known(bars(4)), bars(4, MENU)
+    found.learn(bars(4), bars(2))
+    assert found.place(menu, source=bars(4), came_by="in_page").merge is None
+    found.add(menu, "in_page")
+    assert found.place(bars(meanwhile), source=menu, came_by="in_page").node_id == bars(4).id
+
+
+def test_a_picture_that_was_opened_is_a_state_of_a_page_in_which_something_grows():
+    opened = look(f"{PAGE}<p>{'<i>|</i>' * 2}</p><div><img></div>", HOME)
+    found = known(bars(2))
+    found.learn(bars(2), bars(5))
+    assert found.place(opened, source=bars(2), came_by="in_page").merge is None
+
+
 def test_an_open_menu_is_a_state_even_where_all_its_elements_have_come_and_gone_before():
     first, menu = look(PAGE, HOME), look(MENU, HOME)
     found = known(first)

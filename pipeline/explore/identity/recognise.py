@@ -166,9 +166,13 @@ class Recogniser:
                 its_anchor, its_change = self._changes.get(kept, (kept, Features()))
                 if its_anchor != anchor or without(its_change, noise.features) != total:
                     continue
-                if self._only_noise(seen, kept, noise):
+                differing = self._differing(seen, kept)
+                unknown = sum(element[:12] not in noise.elements for element in differing)
+                # What grows and shrinks is seldom seen in all its sizes.
+                if 2 * unknown <= (0 if total else len(differing)):
                     return Merge(kept, seen.id, "volatile", seen.url)
-                if total and self._is_of_size(seen, kept, noise):
+                # Back at what the page showed at first counts as a change; that nothing readable changed does not.
+                if (total or source.id != anchor) and self._is_of_size(seen, kept, noise):
                     return Merge(kept, seen.id, "same_change", seen.url)
         return None
 
@@ -182,10 +186,12 @@ class Recogniser:
         return abs(len(seen.structure) - self._known[kept].size) <= len(noise.elements)
 
     def _only_noise(self, seen: Snapshot, kept: str, noise: _Noise) -> bool:
-        if not self._is_of_size(seen, kept, noise):
-            return False
-        structure = self._look(kept).structure
-        return all(element[:12] in noise.elements for element in set(seen.structure) ^ set(structure))
+        return self._is_of_size(seen, kept, noise) and all(
+            element[:12] in noise.elements for element in self._differing(seen, kept)
+        )
+
+    def _differing(self, seen: Snapshot, kept: str) -> set[str]:
+        return {*seen.structure} ^ {*self._look(kept).structure}
 
     def _content_of(self, seen: Snapshot) -> str | None:
         """A look that was placed is added next."""
