@@ -309,8 +309,8 @@ class Worker:
             look = await self._see(shown, lambda: page.capture(Acted("", shown, None, (), (), 0.0)))
             outcome = replace(outcome, node_id=shown.id, look=look, changed=tuple(sorted(changed_features.items())))
         taken_back, shown_last = await self._take_back(stage, candidate, happened, seen)
-        if held and taken_back:
-            return outcome  # what of the session was changed was asked before
+        if held and taken_back and stage.look.digest == before.digest:
+            return outcome  # it was asked before; since then nothing changed that a script could read
         # Asked once, when all is done: what was changed and changed back differs no more.
         changed = await self._changed_areas(stage, shown_last)
         self._differs |= changed

@@ -82,13 +82,15 @@ def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
     assert capture.report.failures == ()
 
 
-def test_what_taking_an_action_back_leaves_in_the_browser_is_gone_too():
+@pytest.mark.parametrize("mark", ["localStorage.closed = 1", "document.cookie = 'closed=1'"])
+def test_what_taking_an_action_back_leaves_in_the_browser_is_gone_too(mark):
     """Closing the panel stores something, which the other button would tell of."""
-    html = """<button onclick="if (!panel.hidden) localStorage.closed = 1; panel.hidden = !panel.hidden">Panel</button>
+    html = """<button onclick="if (!panel.hidden) MARK; panel.hidden = !panel.hidden">Panel</button>
     <p id=panel hidden>A panel</p>
-    <button onclick="out.innerHTML = '<h2>' + (localStorage.closed ? 'Was closed' : 'Untouched') + '</h2>'">Ask</button>
+    <button onclick="const was = localStorage.closed || document.cookie;
+      out.innerHTML = '<h2>' + (was ? 'Was closed' : 'Untouched') + '</h2>'">Ask</button>
     <div id=out></div>"""
-    with FixtureServer({"/": html}) as site:
+    with FixtureServer({"/": html.replace("MARK", mark)}) as site:
         capture = explore(site.url, depth=1, workers=1)
     shown = {segment.text for seen in capture.observations.values() for segment in seen.segments}
     assert {"A panel", "Untouched"} <= shown
