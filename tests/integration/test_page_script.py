@@ -302,13 +302,17 @@ def test_what_a_box_that_scrolls_holds_below_the_end_of_the_page_is_exposed():
 
 
 SHIELD = "<div id=shade style='position:fixed;inset:0;background:#0008'></div>"
-TOUR = "<div style='position:fixed;left:200px;top:200px;background:#fff'><button onclick='x()'>End tour</button></div>"
+FRONT = "<div style='position:fixed;{where};background:#fff'><button onclick='x()'>Close</button></div>"
 
 
-def test_what_lies_behind_a_layer_over_the_window_is_covered():
+@pytest.mark.parametrize(
+    "where", ["left:200px;top:200px", "inset:0 0 0 60%", "inset:0 60% 0 0", "inset:70% 0 0 0", "inset:0 0 60% 60%"],
+    ids=["tour", "drawer on the right", "drawer on the left", "sheet at the bottom", "in a corner"],
+)  # fmt: skip
+def test_what_lies_behind_a_layer_over_the_window_is_covered(where):
     app = "<div><a href=/a>Top</a><p style='height:3000px'></p><a href=/b>Bottom</a></div>"
-    seen = look(f"{app}<div>{SHIELD}{TOUR}</div>")
-    assert {c.action.name: c.covered for c in seen.candidates} == {"Top": True, "Bottom": True, "End tour": False}
+    seen = look(f"{app}<div>{SHIELD}{FRONT.format(where=where)}</div>")
+    assert {c.action.name: c.covered for c in seen.candidates} == {"Top": True, "Bottom": True, "Close": False}
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,11 @@ const modalOf = (doc) => {
   return claimed.reverse().find(isOver) ?? null;
 };
 
-// What takes the pointer from the whole page without saying so: the backdrop of a tour, of an invitation, of a dialog made
-// of boxes. It is blank where the corners of the window are, but for what may stand in one of them.
+// What takes the pointer from the whole page without saying so: the backdrop of a tour, of an invitation, of a drawer, of a
+// dialog made of boxes. It is blank in two corners of the window at least: a drawer stands in the others.
 const shieldOf = (doc) => {
   const tops = cornersOf(doc.defaultView).map(([x, y]) => doc.elementFromPoint(x, y));
-  return tops.find((top) => top && tops.filter((other) => other === top).length >= 3 && coversWindow(top)) ?? null;
+  return tops.find((top) => top && tops.filter((other) => other === top).length >= 2 && coversWindow(top)) ?? null;
 };
 
 const pathFromRoot = (element) => {
