@@ -176,6 +176,17 @@ def test_roles_and_names_follow_aria():
     assert not any(role == "textbox" for role, _ in found)
 
 
+def test_what_is_transparent_names_nothing_that_can_be_seen():
+    clear = "style='opacity:0'"
+    seen = look(
+        f"""<button>Save<i {clear}>Saved a minute ago</i></button>
+        <div onclick="1">Chart <div {clear}><b>26 June: 4</b></div></div>
+        <label for=city {clear}><b>City</b></label><input id=city>"""
+    )
+    assert [c.action.name for c in seen.candidates if c.action.kind == "click"] == ["Save", "Chart"]
+    assert "City" in [s.text for s in seen.segments]  # a label that floats in when the field has the focus
+
+
 def test_elements_that_are_clickable_without_a_role_are_candidates_once():
     seen = look(
         """<div onclick="1">Handler</div><div style="cursor:pointer"><span>Pointer</span></div>

@@ -27,5 +27,4 @@ const declared = (element, name) => {
 
 // A field for a password that can be seen; login dialogs that wait hidden in every page do not count.
 const asksForPassword = () =>
-  [...document.querySelectorAll("input[type=password]")].some((field) =>
-    field.checkVisibility({ opacityProperty: true, visibilityProperty: true }));
+  [...document.querySelectorAll("input[type=password]")].some((field) => field.checkVisibility(FULLY));

@@ -66,7 +66,7 @@ const modalOf = (doc) => {
   const isOver = (dialog) => {
     const box = intersect(dialog.getBoundingClientRect(), screen);
     if (isEmpty(box) || dialog.closest("[inert], [aria-hidden=true]")) return false;
-    if (!dialog.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return false;
+    if (!dialog.checkVisibility(FULLY)) return false;
     if (!dialog.contains(doc.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2))) return false;
     return [[width / 2, height / 2], ...cornersOf(doc.defaultView)].every(([x, y]) => {
       const top = doc.elementFromPoint(x, y);

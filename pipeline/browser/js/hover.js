@@ -39,8 +39,7 @@ const hoverRulesOf = (sheet) => {
 
 const hoverTargets = (doc) => {
   const targets = new Set();
-  const hidden = (element) =>
-    !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && element.textContent.trim() !== "";
+  const hidden = (element) => !element.checkVisibility(FULLY) && element.textContent.trim() !== "";
   for (const sheet of [...doc.styleSheets, ...(doc.adoptedStyleSheets || [])]) {
     for (const [hovered, revealed] of hoverRulesOf(sheet)) {
       let owners, parts;

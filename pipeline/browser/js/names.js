@@ -68,11 +68,18 @@ const squeeze = (text) => {
 const UNTEXTUAL = new Set(["script", "style", "noscript", "template", "select", "textarea"]);
 const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)$/;
 
+// Of what can be seen, what is transparent is not read: a tooltip that waits keeps the text that it showed last. What cannot
+// be seen itself (a label that floats in) is named by all that it holds.
+const FULLY = { opacityProperty: true, visibilityProperty: true };
+const BARELY = { visibilityProperty: true };
+
 const contentText = (node) => {
   const element = plain(node);
   const only = element.firstChild;
   if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element)) return squeeze(only.data);
   let text = "";
+  let how = null;
+  const isRead = (part) => part.checkVisibility((how ??= element.checkVisibility(FULLY) ? FULLY : BARELY));
   const walk = (parent) => {
     for (let original = parent.firstChild; original; original = original.nextSibling) {
       if (text.length > MAX_TEXT) return;
@@ -83,7 +90,7 @@ const contentText = (node) => {
       if (UNTEXTUAL.has(child.localName)) continue;
       if (child.getAttribute("aria-hidden") === "true") continue;
       const { display } = styleOf(original);
-      if (display !== "contents" && !child.checkVisibility({ visibilityProperty: true })) continue;
+      if (display !== "contents" && !isRead(child)) continue;
       const apart = BLOCK.test(display) || child.localName === "br" ? " " : "";
       const label = child.getAttribute("aria-label") || (child.localName === "img" ? child.alt : "");
       text += apart;

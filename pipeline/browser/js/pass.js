@@ -25,11 +25,10 @@ const standsForControl = (element) => {
   const control = element.localName === "label" && element.control;
   if (!control || !["checkbox", "radio"].includes(control.type)) return false;
   const rect = control.getBoundingClientRect();
-  const visible = control.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const visible = control.checkVisibility(FULLY);
   return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
 };
 
-const FULLY = { opacityProperty: true, visibilityProperty: true };
 const NOTHING = new Set();
 const DISABLEABLE = new Set(["button", "input", "select", "textarea", "option", "fieldset"]);
 const NO_HANDLERS = new Map();

@@ -29,7 +29,7 @@ const finishAnimations = () => {
 const USABLE = "a[href], button, input:not([type=hidden]), select, textarea, summary, [role], [tabindex], [onclick]";
 const isUsable = () => {
   for (const element of document.querySelectorAll(USABLE)) {
-    if (element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return true;
+    if (element.checkVisibility(FULLY)) return true;
   }
   return false;
 };
