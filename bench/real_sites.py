@@ -248,7 +248,8 @@ const log = (request, response, next) => {{
 }};
 module.exports = {{
   uiHost: "127.0.0.1", uiPort: {port}, flowFile: "flows.json", credentialSecret: false,
-  telemetry: {{ enabled: false, updateNotification: false }}, editorTheme: {{ palette: {{ catalogues: [] }} }},
+  telemetry: {{ enabled: false, updateNotification: false }},
+  editorTheme: {{ palette: {{ catalogues: [] }}, tours: false }}, // as for whoever has closed the tour before
   httpAdminMiddleware: log, logging: {{ console: {{ level: "info" }} }},
 }};
 """
