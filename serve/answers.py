@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
 from index.catalog import FoundEverywhere, FoundNode, Located, OpenMap
-from index.graph import Action, Edge, Path, PathStep, Segment
+from index.graph import Action, Edge, Path, PathStep, Segment, change_digest
 from index.store import Manifest
 from serve.select.nothing import nothing_matches
 from waygraph.schemas import (
@@ -48,8 +48,8 @@ def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
     return None if evidence is None else EvidenceModel.model_validate(asdict(evidence))
 
 
-def step_model(opened: OpenMap, step: PathStep, *, suspect: bool = False) -> StepModel:
-    """One step of a path."""
+def step_model(opened: OpenMap, source: str | None, step: PathStep, *, suspect: bool = False) -> StepModel:
+    """One step of a path, from the state `source`."""
     return StepModel(
         action=action_model(step.action),
         expected_url=step.expected_url,
@@ -60,7 +60,15 @@ def step_model(opened: OpenMap, step: PathStep, *, suspect: bool = False) -> Ste
         suspect=suspect,
         accepts=list(opened.aliases.get(step.expected_node_id, ())),
         evidence=evidence_model(opened, step.expected_node_id),
+        change=_change(opened, source, step),
     )
+
+
+def _change(opened: OpenMap, source: str | None, step: PathStep) -> str:
+    if source is None or step.action.kind == "goto" or step.opens_tab:
+        return ""
+    before, after = opened.graph.nodes[source], opened.graph.nodes[step.expected_node_id]
+    return change_digest(before.structure, after.structure) if before.url == after.url else ""
 
 
 def path_answer(
@@ -78,7 +86,7 @@ def path_answer(
         target=path.target,
         cost_ms=path.cost_ms,
         steps=[
-            step_model(opened, step, suspect=is_suspect(source, step))
+            step_model(opened, source, step, suspect=is_suspect(source, step))
             for source, step in zip(sources, path.steps, strict=False)
         ],
         others=[path_answer(opened, other, is_suspect) for other in others],

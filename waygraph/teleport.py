@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 from index.graph import Action, Evidence, PathStep
 from pipeline.browser.features import features
 from pipeline.browser.foreign import FrameScope
-from pipeline.browser.replay import Replayed, Walked, replay, same_or_equivalent
+from pipeline.browser.replay import Replayed, Walked, replay, same_change, same_or_equivalent
 from pipeline.browser.snapshot import Lens, Snapshot
 from pipeline.browser.view import PageView
 from waygraph.errors import BrowserFailure, NoPath, WaygraphError
@@ -42,7 +42,8 @@ log = logging.getLogger(__name__)
 AnyPage = TypeVar("AnyPage", default="Page")
 
 #: `arrived`: the page has the id of the state that was asked for, or of another look at it that exploring saw.
-#: `arrived_equivalent`: it differs from those in noise, and shows all that distinguishes the state from others.
+#: `arrived_equivalent`: it differs from those in noise, and shows all that distinguishes the state from others, or the
+#: last step changed a page that did so exactly as the map says.
 #: `arrived_elsewhere`: the walk ended on another state that the map knows. `failed`: it ended on a page that the map
 #: does not know, or could not go on.
 Outcome = Literal["arrived", "arrived_equivalent", "arrived_elsewhere", "failed"]
@@ -207,6 +208,10 @@ class _Walk:
         """What was seen where another state of the same URL should have been: this one, that one."""
         self._to: dict[str, PathStep] = {}
         """By state, what must be seen there."""
+        self._before: Snapshot | None = None
+        """The page before the next step, when it is certain which state it shows."""
+        self._changed: tuple[Snapshot, str] | None = None
+        """A page that was known by what the last step changed alone, and the state that it shows."""
         self._steps: list[TeleportStep] = []
         self.views: list[PageView] = []
         """Views that listen to pages of the caller, to be detached in the end."""
@@ -236,6 +241,7 @@ class _Walk:
             if not steps:
                 problem = problem or "The page resembles the target, but is not the recorded state."
                 break
+            self._before = seen if known is not None else None
             replayed = await self._walk(view, start, steps)
             view, problem = replayed.view, replayed.problem or problem
             if known is not None and known.outcome == "arrived":  # else it may be the start that was wrong
@@ -249,6 +255,8 @@ class _Walk:
         if same_or_equivalent(seen, await self._step_to(self._target)):
             is_itself = here.rule == "exact" and here.node_id == self._target
             return _Known(self._target, "arrived" if is_itself else "arrived_equivalent")
+        if self._changed is not None and seen.id == self._changed[0].id:
+            return _Known(self._changed[1], "arrived_equivalent")
         if here.node_id is None or here.node_id == self._target:
             return None
         if same_or_equivalent(seen, await self._step_to(here.node_id)):
@@ -258,7 +266,7 @@ class _Walk:
     async def _walk(self, view: PageView, start: str | None, steps: Sequence[PathStep]) -> Replayed:
         """Walk a path; a step that does not work is avoided by the next one."""
         self._to.update((step.expected_node_id, step) for step in steps)
-        replayed = await replay(view, steps, agrees=same_or_equivalent)
+        replayed = await replay(view, steps, agrees=self._agrees)
         if replayed.view not in self.views:
             self.views.append(replayed.view)
         self._steps += [TeleportStep.of(walked) for walked in replayed.walked]
@@ -274,6 +282,16 @@ class _Walk:
                 # A link that is behind a button in this browser most likely is so on other pages.
                 self._hidden.append(AvoidedStep.model_validate({"source": None, "action": failed.to_json()}))
         return replayed
+
+    def _agrees(self, seen: Snapshot, step: PathStep) -> bool:
+        """Whether the page after a step is the state that the map expects."""
+        before, self._before, self._changed = self._before, None, None
+        agrees = same_or_equivalent(seen, step)
+        if not agrees and before is not None and same_change(before, seen, step):
+            agrees, self._changed = True, (seen, step.expected_node_id)
+        if agrees:
+            self._before = seen
+        return agrees
 
     async def _fallen_short(self, view: PageView, replans: int, problem: str) -> TeleportResult:
         try:
@@ -406,4 +424,5 @@ def _step(step: StepModel) -> PathStep:
         opens_tab=step.opens_tab,
         accepts=tuple(step.accepts),
         evidence=_evidence(step.evidence) if step.evidence else None,
+        change=step.change,
     )

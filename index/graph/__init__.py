@@ -1,6 +1,6 @@
 """What does a site's map look like, and how does one get from one of its states to another?"""
 
-from index.graph.identity import element_hash, node_id, similarity
+from index.graph.identity import change_digest, element_hash, node_id, similarity
 from index.graph.model import PASSIVE, Action, ActionKind, BlockedRequest, Edge, Evidence, Merge, Node, Path, PathStep
 from index.graph.multigraph import InteractionGraph
 from index.graph.observation import Box, Observation, Segment, SegmentCounts
@@ -25,6 +25,7 @@ __all__ = [
     "Segment",
     "SegmentCounts",
     "UrlPolicy",
+    "change_digest",
     "element_hash",
     "is_contradicted",
     "is_equivalent",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 def element_hash(xpath: str, frame: Iterable[str] = ()) -> str:
@@ -27,6 +27,21 @@ def node_id(structure: Iterable[str], url: str) -> str:
     # Sorted before duplicates go: most often it is sorted already, which a set would forget.
     elements = "".join(dict.fromkeys(sorted(structure)))
     return hashlib.md5(f"{elements}\n{url}".encode()).hexdigest()
+
+
+def change_digest(before: Collection[str], after: Collection[str]) -> str:
+    """Names which elements came and which went between two structures: 32 hex characters, none when none did.
+
+    What both structures have, or neither, does not matter: an advertisement more on a page changes nothing about what
+    opening its menu adds.
+
+    >>> change_digest(["page", "ad"], ["page", "ad", "menu"]) == change_digest(["page"], ["menu", "page"]) != ""
+    True
+    """
+    gone, come = {*before} - {*after}, {*after} - {*before}
+    if not gone and not come:
+        return ""
+    return hashlib.md5(f"{''.join(sorted(gone))}\n{''.join(sorted(come))}".encode()).hexdigest()
 
 
 def similarity(a: Iterable[str], b: Iterable[str]) -> float:

@@ -204,6 +204,7 @@ class PathStep:
     ----------
     accepts : ids of looks that were taken for the expected state while exploring.
     evidence : when a page counts as the expected state although its id is none of these; nothing: never.
+    change : what the action adds to its page and removes from it (`change_digest`); empty where it leaves the page.
     """
 
     action: Action
@@ -214,6 +215,7 @@ class PathStep:
     opens_tab: bool = False
     accepts: tuple[str, ...] = ()
     evidence: Evidence | None = None
+    change: str = ""
 
 
 @dataclass(frozen=True, slots=True)

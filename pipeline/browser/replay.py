@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from index.graph import PathStep, is_contradicted, is_equivalent
+from index.graph import PathStep, change_digest, is_contradicted, is_equivalent
 from pipeline.browser.features import features
 from pipeline.browser.snapshot import Snapshot
 from pipeline.browser.view import NotActionable, PageView
@@ -70,6 +70,20 @@ def same_or_equivalent(snapshot: Snapshot, step: PathStep) -> bool:
     if snapshot.id == step.expected_node_id or snapshot.id in step.accepts:
         return not is_contradicted(step.evidence, shown)
     return is_equivalent(step.evidence, step.expected_url, snapshot.url, shown, snapshot.structure)
+
+
+def same_change(before: Snapshot, after: Snapshot, step: PathStep) -> bool:
+    """Whether a step changed its page as the map says, whatever else that page shows.
+
+    For pages that are never twice the same, where what the step shows has no text of its own (a tooltip like others).
+    `before` is certain to show the state that the step starts from.
+    """
+    return (
+        step.change != ""
+        and before.url == after.url == step.expected_url
+        and change_digest(before.structure, after.structure) == step.change
+        and not is_contradicted(step.evidence, features(after))
+    )
 
 
 async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement = same_state) -> Replayed:

@@ -1,6 +1,7 @@
 """Does a teleport arrive on pages that never look the same twice, and only where it should?"""
 
 import asyncio
+from itertools import count
 
 import pytest
 
@@ -21,6 +22,16 @@ CALM = """<!doctype html><title>Calm</title><h1>A calm page</h1>
 <button onclick="this.nextElementSibling.toggleAttribute('hidden')">Menu</button>
 <ul hidden><li>The menu is open</li><li><a href="/contact">Write to us</a></li></ul>
 <p>Nothing ever changes here.</p><p>It has a second paragraph.</p>"""
+LOADS = count(1)
+
+
+def tools(_):
+    """Another number of tips with every load; and tools with hints that are one like the other but for their text."""
+    return f"""<!doctype html><title>Tools</title><h1>Tools</h1><p>Choose one of the tools.</p>
+    <style>i {{ display: inline-block; width: 9px; height: 9px }}</style>
+    <button onclick="hint('Cuts wood')">Saw</button><button onclick="hint('Drives nails')">Hammer</button>
+    <div id=hint></div><p>Tip: {"<i></i>" * next(LOADS)}</p>
+    <script>const hint = (text) => {{ document.querySelector('#hint').innerHTML = `<p><b>${{text}}</b></p>`; }};</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +40,8 @@ def noisy(tmp_path_factory):
     kinds = tuple(kind for kind in KINDS if kind.name in NAMES)
     pages = noise_pages(kinds)
     pages["/about"] = CALM
+    pages["/tools"] = tools
+    pages["/"] += "<p><a href=/tools>Tools</a></p>"
     with FixtureServer(pages) as site:
         store = Store.open(str(tmp_path_factory.mktemp("noise") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2})
@@ -125,3 +138,21 @@ def test_a_menu_that_is_open_from_the_start_is_closed_on_the_way(noisy):
     ((result, _),) = walk(noisy, closed, script="document.querySelector('ul').hidden = false")
     assert (result.outcome, result.node_id) == ("arrived", closed)
     assert [step.action for step in result.steps][-1] == 'click button "Menu"'
+
+
+@pytest.mark.parametrize(
+    ("script", "outcome"),
+    [
+        ("", "arrived_equivalent"),
+        ("document.querySelector('button').remove()", "arrived_equivalent"),
+        ("document.querySelectorAll('button').forEach((b) => b.onclick = () => hint('Bites</b><b>hard'))", "failed"),
+    ],
+    ids=["as explored", "the other tool alone", "a hint of another make"],
+)
+def test_what_a_step_changed_tells_where_one_is_on_a_page_that_is_never_the_same(noisy, script, outcome):
+    """The hint of one tool is the recorded one; that of the other differs from it in its text alone."""
+    said = {o.node_id: [s.text for s in o.segments] for o in noisy[1].observations.values() if o.title == "Tools"}
+    (hinted,) = [node_id for node_id, texts in said.items() if "Cuts wood" in texts]
+    ((result, text),) = walk(noisy, hinted, script=script)
+    assert result.outcome == outcome
+    assert ("Drives nails" in text) is ("remove" in script)

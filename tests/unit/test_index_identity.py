@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.graph import Box, Observation, Segment, element_hash, node_id, similarity
+from index.graph import Box, Observation, Segment, change_digest, element_hash, node_id, similarity
 
 ROOT = Path(__file__).parents[2]
 hashes = st.lists(st.text("0123456789abcdef", min_size=32, max_size=32), max_size=6)
@@ -85,3 +85,16 @@ def test_the_content_hash_changes_with_what_an_encoder_reads(change):
     changed = values | {change: (Segment("other", "text", box),) if change == "segments" else "other"}
     assert Observation(**values).content_hash != Observation(**changed).content_hash
     assert Observation(**values).content_hash == Observation(**values, screenshot="0").content_hash
+
+
+@given(hashes, hashes, hashes)
+def test_a_change_is_the_same_whatever_else_the_page_shows(before, after, noise):
+    noise = [*{*noise} - {*before} - {*after}]
+    assert change_digest(before + noise, noise + after) == change_digest(before[::-1], after)
+    assert (change_digest(before, after) == "") is ({*before} == {*after})
+
+
+@given(hashes, hashes, hashes)
+def test_another_change_has_another_digest(before, after, other):
+    same = ({*before} - {*after}, {*after} - {*before}) == ({*before} - {*other}, {*other} - {*before})
+    assert (change_digest(before, after) == change_digest(before, other)) is same
