@@ -408,7 +408,7 @@ def _pictures(site: Site, capture: SiteCapture, store: Store, where: Path, most:
 
 def table(results: list[Measured]) -> str:
     rows = [
-        "| site | states (addressable) | edges (inherited) | seconds | states/s | failed | teleports (by evidence) | look alike |",
+        "| site | states (addressable) | edges (inherited) | seconds | states/s | failed | arrived (by evidence) | alike |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     rows += [
@@ -454,8 +454,8 @@ def account(r: Measured) -> str:
             f" contexts renewed {c.get('session/renewals', 0)} times, storage put back {c.get('session/resets', 0)}."
         ),
         (
-            f"- Teleports: {t.arrived} of {t.walked} arrived, {t.by_evidence} of them by evidence ({t.not_addressable} to"
-            f" states without an address, {t.without_goto} without goto; median {t.median_ms:.0f} ms),"
+            f"- Teleports: {t.arrived} of {t.walked} arrived, {t.by_evidence} of them by evidence"
+            f" ({t.not_addressable} to states without an address, {t.without_goto} without goto; median {t.median_ms:.0f} ms),"
             f" {t.alike} look like the recorded picture."
         ),
         *(f"  - {problem}" for problem in t.problems),

@@ -93,8 +93,8 @@ class StepModel(_Schema):
     evidence: EvidenceModel | None = None
     """When a page counts as the expected state although it has none of these ids; absent: never."""
     change: str = ""
-    """Of a step that stays on its page: which elements come and go by it, whatever else the page shows. MD5 (hex) of the
-    hashes of those that go, sorted and joined, a line feed, and those that come."""
+    """Of a step that stays on its page: which elements come and go by it, whatever else the page shows. MD5 (hex) of
+    the hashes of those that go, sorted and joined, a line feed, and those that come."""
 
 
 class PathAnswer(_Schema):

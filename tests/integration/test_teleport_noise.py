@@ -31,7 +31,9 @@ def tools(_):
     <style>i {{ display: inline-block; width: 9px; height: 9px }}</style>
     <button onclick="hint('Cuts wood')">Saw</button><button onclick="hint('Drives nails')">Hammer</button>
     <div id=hint></div><p>Tip: {"<i></i>" * next(LOADS)}</p>
-    <script>const hint = (text) => {{ document.querySelector('#hint').innerHTML = `<p><b>${{text}}</b></p>`; }};</script>"""
+    <script>
+      const hint = (text) => {{ document.querySelector('#hint').innerHTML = `<p><b>${{text}}</b></p>`; }};
+    </script>"""
 
 
 @pytest.fixture(scope="module")
