@@ -408,7 +408,7 @@ def _pictures(site: Site, capture: SiteCapture, store: Store, where: Path, most:
 
 def table(results: list[Measured]) -> str:
     rows = [
-        "| site | states (addressable) | edges (inherited) | seconds | states/s | failed | arrived (by evidence) | alike |",
+        "| site | states (addressable) | edges (inherited) | s | per s | failed | arrived (by evidence) | alike |",
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     rows += [
@@ -455,8 +455,8 @@ def account(r: Measured) -> str:
         ),
         (
             f"- Teleports: {t.arrived} of {t.walked} arrived, {t.by_evidence} of them by evidence"
-            f" ({t.not_addressable} to states without an address, {t.without_goto} without goto; median {t.median_ms:.0f} ms),"
-            f" {t.alike} look like the recorded picture."
+            f" ({t.not_addressable} to states without an address, {t.without_goto} without goto;"
+            f" median {t.median_ms:.0f} ms), {t.alike} look like the recorded picture."
         ),
         *(f"  - {problem}" for problem in t.problems),
         (
