@@ -47,9 +47,10 @@ const plain = (element) => {
 };
 const documentTitle = Object.getOwnPropertyDescriptor(Document.prototype, "title").get;
 
-// Computed styles and names are read once per look; null when none is under way.
+// Computed styles, names, and what can be seen are read once per look; null when none is under way.
 let styles = null;
 let names = null;
+let visibles = null;
 let editable = null; // whether anything in the page is, as far as that is known
 const styleOf = (element) => {
   if (!styles) return getComputedStyle(element);
@@ -68,18 +69,24 @@ const squeeze = (text) => {
 const UNTEXTUAL = new Set(["script", "style", "noscript", "template", "select", "textarea"]);
 const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)$/;
 
-// Of what can be seen, what is transparent is not read: a tooltip that waits keeps the text that it showed last. What cannot
-// be seen itself (a label that floats in) is named by all that it holds.
 const FULLY = { opacityProperty: true, visibilityProperty: true };
 const BARELY = { visibilityProperty: true };
+const isVisible = (node) => {
+  let answer = visibles?.get(node);
+  if (answer === undefined) {
+    answer = plain(node).checkVisibility(FULLY);
+    visibles?.set(node, answer);
+  }
+  return answer;
+};
 
+// Of what can be seen, what is transparent is not read: a tooltip that waits keeps the text that it showed last. What cannot
+// be seen itself (a label that floats in) is named by all that it holds.
 const contentText = (node) => {
   const element = plain(node);
   const only = element.firstChild;
   if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element)) return squeeze(only.data);
   let text = "";
-  let how = null;
-  const isRead = (part) => part.checkVisibility((how ??= element.checkVisibility(FULLY) ? FULLY : BARELY));
   const walk = (parent) => {
     for (let original = parent.firstChild; original; original = original.nextSibling) {
       if (text.length > MAX_TEXT) return;
@@ -90,7 +97,7 @@ const contentText = (node) => {
       if (UNTEXTUAL.has(child.localName)) continue;
       if (child.getAttribute("aria-hidden") === "true") continue;
       const { display } = styleOf(original);
-      if (display !== "contents" && !isRead(child)) continue;
+      if (display !== "contents" && !isVisible(original) && (isVisible(node) || !child.checkVisibility(BARELY))) continue;
       const apart = BLOCK.test(display) || child.localName === "br" ? " " : "";
       const label = child.getAttribute("aria-label") || (child.localName === "img" ? child.alt : "");
       text += apart;

@@ -202,9 +202,9 @@ const createLook = (options, alone = null) => {
     if (NEVER.has(tag) || element.getAttribute("aria-hidden") === "true" || element.inert) return null;
     // Asking a style for one property costs as much as asking for a box: what most elements need not be asked for is not.
     const style = styleOf(node);
-    const isVisible = element.checkVisibility(FULLY);
+    const isSeen = isVisible(node);
     let boxless = false;
-    if (!isVisible) {
+    if (!isSeen) {
       const { display } = style;
       if (display === "none") return null;
       boxless = display === "contents";
@@ -221,7 +221,7 @@ const createLook = (options, alone = null) => {
     const { width, height } = rect;
     const inFront = where.inFront || node === world.modal;
     const isExposed =
-      !boxless && width > 0 && height > 0 && (isVisible || style.visibility === "visible") && shares(rect, clip) &&
+      !boxless && width > 0 && height > 0 && (isSeen || style.visibility === "visible") && shares(rect, clip) &&
       (!where.drawing || tag === "a" || alone !== null || hasAny(world.handlers.get(node) || NOTHING, CLICKS)) &&
       inFront;
     const below = {
@@ -409,11 +409,12 @@ const createLook = (options, alone = null) => {
   const within = (work) => () => {
     styles = new Map();
     names = new Map();
+    visibles = new Map();
     editable = innerWaygraphs(window).next().done ? document.querySelector("[contenteditable]") !== null : null;
     try {
       return work();
     } finally {
-      styles = names = editable = null;
+      styles = names = visibles = editable = null;
     }
   };
   return { whole: within(whole), ofAlone: within(ofAlone) };
