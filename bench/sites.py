@@ -19,14 +19,11 @@ import json
 import logging
 import os
 import platform
-import random
 import re
 import shutil
-import statistics
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from html.parser import HTMLParser
@@ -35,8 +32,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import httpx
-from PIL import Image, ImageChops, ImageStat
-from playwright.async_api import Browser, Page
+from PIL import Image
 
 from bench.real_sites import (
     NotAvailable,
@@ -50,26 +46,20 @@ from bench.real_sites import (
     tabler,
     wagtail,
 )
-from index.graph import Node, normalize_url, site_key
+from bench.site_walks import BROWSER, Teleports, plain, walks
+from index.graph import normalize_url, site_key
 from index.store import Store
 from pipeline.browser.find import find_browser
-from pipeline.browser.launch import launch
 from pipeline.encode.protocol import Encoder
 from pipeline.encode.registry import create_encoder
 from pipeline.explore import SiteCapture, explore_site
 from pipeline.jobs.publishing.draft import encoded_draft
-from waygraph.errors import NoPath
 from waygraph.local import StoreMap
-from waygraph.settings import BrowserSettings, EncodeSettings, Settings
-from waygraph.teleport import TeleportResult, teleport
+from waygraph.settings import EncodeSettings, Settings
 
 HERE = Path(__file__).parent
-BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
-SEED, PAIRS, TARGET = 2026, 30, 0.95
 #: From this heading on, bench/sites.md is written by hand and kept.
 NOTES = "## What these sites taught\n"
-#: Mean difference of grey values (0 to 255) up to which two small pictures show the same page.
-ALIKE = 6.0
 
 
 @dataclass(frozen=True)
@@ -94,23 +84,6 @@ SITES = (
     Site("fossil", "Debian: version control with a web interface, logged in", fossil, 3, 80),
     Site("jupyterlab", "PyPI: a workbench for notebooks, a single page, logged in", jupyterlab, 3, 60),
 )
-
-
-@dataclass
-class Teleports:
-    """30 walks of an unguarded page: how many arrived, how many of them also look like the recorded picture.
-
-    `by_evidence` of those that arrived did so on a page that is never twice the same (`arrived_equivalent`).
-    """
-
-    walked: int = 0
-    arrived: int = 0
-    by_evidence: int = 0
-    alike: int = 0
-    not_addressable: int = 0
-    without_goto: int = 0
-    median_ms: float = 0.0
-    problems: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -196,110 +169,13 @@ def _summed_up(site: Site, start: str, capture: SiteCapture) -> Measured:
     )
 
 
-def _plain(text: str, start: str) -> str:
-    """Without the host and port of this run."""
-    parts = urlsplit(start)
-    return text.replace(f"{parts.scheme}://{parts.netloc}", "")
-
-
 def _kind(text: str, start: str) -> str:
     """The beginning, without host and numbers: what is counted together."""
-    return re.sub(r"\d+", "#", " ".join(_plain(text, start).split()))[:110]
+    return re.sub(r"\d+", "#", " ".join(plain(text, start).split()))[:110]
 
 
 def _publish(store: Store, capture: SiteCapture, encoder: Encoder, settings: Settings) -> None:
     store.publish(encoded_draft(capture, settings, encoder))
-
-
-# ---- teleports -------------------------------------------------------------------------------------------------------
-
-
-def pairs(capture: SiteCapture, source: StoreMap) -> Iterator[tuple[Node, Node, bool]]:
-    """Seeded pairs with a known way: by turns with and without goto, to states with and without an address."""
-    chance = random.Random(SEED)
-    nodes = list(capture.graph.nodes.values())
-    kinds = {kind: [n for n in nodes if n.addressable is kind] for kind in (True, False)}
-    number = 0
-    for _ in range(PAIRS * 200):
-        if number == PAIRS:
-            return
-        allow_goto, addressable = number % 2 == 0, number % 4 < 2
-        begin, target = chance.choice(nodes), chance.choice(kinds[addressable] or nodes)
-        if begin.id != target.id and _has_way(source, capture.site, begin.id, target.id, allow_goto=allow_goto):
-            number += 1
-            yield begin, target, allow_goto
-
-
-def _has_way(source: StoreMap, site: str, begin: str, target: str, *, allow_goto: bool) -> bool:
-    try:
-        source.path(site, begin, target, allow_goto=allow_goto)
-        source.path(site, None, begin)
-    except NoPath:
-        return False
-    return True
-
-
-async def walks(capture: SiteCapture, source: StoreMap, served: Served) -> Teleports:
-    """Walk a page that nobody guards, in a browser of its own."""
-    done, times = Teleports(), []
-    async with launch(BROWSER) as browser:
-        for begin, target, allow_goto in list(pairs(capture, source)):
-            served.forget()
-            page = await _agents_page(browser, served.storage_state)
-            done.walked += 1
-            done.not_addressable += not target.addressable
-            done.without_goto += not allow_goto
-            result = await teleport(page, source, capture.site, begin.id)
-            what = f"to the source {begin.url}"
-            if result.arrived:
-                started = time.perf_counter()
-                result = await teleport(result.page, source, capture.site, target.id, allow_goto=allow_goto)
-                times.append((time.perf_counter() - started) * 1000)
-                what = f"{begin.url} -> {target.url}, goto {'allowed' if allow_goto else 'not allowed'}"
-            if result.arrived:
-                done.arrived += 1
-                done.by_evidence += result.outcome == "arrived_equivalent"
-                recorded = await asyncio.to_thread(source.screenshot, capture.site, target.id)
-                difference = await _difference(recorded, result.page)
-                done.alike += difference <= ALIKE
-                if difference > ALIKE:
-                    done.problems.append(_plain(f"arrived, but looks different ({difference:.0f}): {what}", begin.url))
-            else:
-                done.problems.append(_plain(f"{result.outcome}: {what}: {_why(result)}", begin.url))
-            await page.context.close()
-    done.median_ms = round(statistics.median(times)) if times else 0.0
-    return done
-
-
-def _why(result: TeleportResult) -> str:
-    return f"{result.problem} [{'; '.join(str(step) for step in result.steps[-3:])}]"
-
-
-async def _agents_page(browser: Browser, storage_state: Path | None) -> Page:
-    context = await browser.new_context(
-        viewport={"width": 1280, "height": 800},
-        reduced_motion="reduce",
-        locale="en-US",
-        timezone_id="UTC",
-        storage_state=storage_state,
-    )
-    return await context.new_page()
-
-
-async def _difference(recorded: bytes, page: Page) -> float:
-    """Mean difference of grey values (0 to 255) of the recorded picture and of what is shown, within two seconds.
-
-    Small pictures, so that a caret or an edge does not count.
-    """
-    expected, smallest, began = _small(recorded), 255.0, time.monotonic()
-    while smallest > ALIKE and time.monotonic() - began < 2:
-        shown = _small(await page.screenshot(type="jpeg"))
-        smallest = min(smallest, ImageStat.Stat(ImageChops.difference(expected, shown)).mean[0])
-    return smallest
-
-
-def _small(picture: bytes) -> Image.Image:
-    return Image.open(io.BytesIO(picture)).convert("L").resize((160, 100))
 
 
 # ---- what was missed -------------------------------------------------------------------------------------------------
@@ -368,7 +244,7 @@ def missed(site: Site, served: Served, capture: SiteCapture, settings: Settings)
             reason = f"not reached before {capture.report.stopped_by}"
         else:
             reason = "no link shown within the depth"
-        why.setdefault(reason, []).append(_plain(url, served.start))
+        why.setdefault(reason, []).append(plain(url, served.start))
     return {
         "list": "all pages in the folder" if served.pages else f"links of a plain crawl to depth {site.depth}",
         "known": len(known),
@@ -394,7 +270,7 @@ def _pictures(site: Site, capture: SiteCapture, store: Store, where: Path, most:
         if kind[0] not in {url for url, _ in kinds} and kind[1] not in {name for _, name in kinds}:
             kinds.add(kind)
             chosen.append(
-                (graph.nodes[edge.target], f"{edge.action} at {_plain(graph.nodes[edge.source].url, start.url)}")
+                (graph.nodes[edge.target], f"{edge.action} at {plain(graph.nodes[edge.source].url, start.url)}")
             )
     where.mkdir(parents=True, exist_ok=True)
     taken = []

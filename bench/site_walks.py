@@ -1,0 +1,141 @@
+"""Does an agent's own, unguarded page arrive where the map of a site leads it? Random teleports, and what they show."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from PIL import Image, ImageChops, ImageStat
+from playwright.async_api import Browser, Page
+
+from bench.real_sites import Served
+from index.graph import Node
+from pipeline.browser.launch import launch
+from pipeline.explore import SiteCapture
+from waygraph.errors import NoPath
+from waygraph.local import StoreMap
+from waygraph.settings import BrowserSettings
+from waygraph.teleport import TeleportResult, teleport
+
+BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
+SEED, PAIRS = 2026, 30
+#: Mean difference of grey values (0 to 255) up to which two small pictures show the same page.
+ALIKE = 6.0
+
+
+@dataclass
+class Teleports:
+    """30 walks of an unguarded page: how many arrived, how many of them also look like the recorded picture.
+
+    `by_evidence` of those that arrived did so on a page that is never twice the same (`arrived_equivalent`).
+    """
+
+    walked: int = 0
+    arrived: int = 0
+    by_evidence: int = 0
+    alike: int = 0
+    not_addressable: int = 0
+    without_goto: int = 0
+    median_ms: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+def pairs(capture: SiteCapture, source: StoreMap) -> Iterator[tuple[Node, Node, bool]]:
+    """Seeded pairs with a known way: by turns with and without goto, to states with and without an address."""
+    chance = random.Random(SEED)
+    nodes = list(capture.graph.nodes.values())
+    kinds = {kind: [n for n in nodes if n.addressable is kind] for kind in (True, False)}
+    number = 0
+    for _ in range(PAIRS * 200):
+        if number == PAIRS:
+            return
+        allow_goto, addressable = number % 2 == 0, number % 4 < 2
+        begin, target = chance.choice(nodes), chance.choice(kinds[addressable] or nodes)
+        if begin.id != target.id and _has_way(source, capture.site, begin.id, target.id, allow_goto=allow_goto):
+            number += 1
+            yield begin, target, allow_goto
+
+
+def _has_way(source: StoreMap, site: str, begin: str, target: str, *, allow_goto: bool) -> bool:
+    try:
+        source.path(site, begin, target, allow_goto=allow_goto)
+        source.path(site, None, begin)
+    except NoPath:
+        return False
+    return True
+
+
+async def walks(capture: SiteCapture, source: StoreMap, served: Served) -> Teleports:
+    """Walk a page that nobody guards, in a browser of its own."""
+    done, times = Teleports(), []
+    async with launch(BROWSER) as browser:
+        for begin, target, allow_goto in list(pairs(capture, source)):
+            served.forget()
+            page = await _agents_page(browser, served.storage_state)
+            done.walked += 1
+            done.not_addressable += not target.addressable
+            done.without_goto += not allow_goto
+            result = await teleport(page, source, capture.site, begin.id)
+            what = f"to the source {begin.url}"
+            if result.arrived:
+                started = time.perf_counter()
+                result = await teleport(result.page, source, capture.site, target.id, allow_goto=allow_goto)
+                times.append((time.perf_counter() - started) * 1000)
+                what = f"{begin.url} -> {target.url}, goto {'allowed' if allow_goto else 'not allowed'}"
+            if result.arrived:
+                done.arrived += 1
+                done.by_evidence += result.outcome == "arrived_equivalent"
+                recorded = await asyncio.to_thread(source.screenshot, capture.site, target.id)
+                difference = await _difference(recorded, result.page)
+                done.alike += difference <= ALIKE
+                if difference > ALIKE:
+                    done.problems.append(plain(f"arrived, but looks different ({difference:.0f}): {what}", begin.url))
+            else:
+                done.problems.append(plain(f"{result.outcome}: {what}: {_why(result)}", begin.url))
+            await page.context.close()
+    done.median_ms = round(statistics.median(times)) if times else 0.0
+    return done
+
+
+def _why(result: TeleportResult) -> str:
+    return f"{result.problem} [{'; '.join(str(step) for step in result.steps[-3:])}]"
+
+
+async def _agents_page(browser: Browser, storage_state: Path | None) -> Page:
+    context = await browser.new_context(
+        viewport={"width": 1280, "height": 800},
+        reduced_motion="reduce",
+        locale="en-US",
+        timezone_id="UTC",
+        storage_state=storage_state,
+    )
+    return await context.new_page()
+
+
+async def _difference(recorded: bytes, page: Page) -> float:
+    """Mean difference of grey values (0 to 255) of the recorded picture and of what is shown, within two seconds.
+
+    Small pictures, so that a caret or an edge does not count.
+    """
+    expected, smallest, began = _small(recorded), 255.0, time.monotonic()
+    while smallest > ALIKE and time.monotonic() - began < 2:
+        shown = _small(await page.screenshot(type="jpeg"))
+        smallest = min(smallest, ImageStat.Stat(ImageChops.difference(expected, shown)).mean[0])
+    return smallest
+
+
+def _small(picture: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(picture)).convert("L").resize((160, 100))
+
+
+def plain(text: str, start: str) -> str:
+    """Without the host and port of this run."""
+    parts = urlsplit(start)
+    return text.replace(f"{parts.scheme}://{parts.netloc}", "")
