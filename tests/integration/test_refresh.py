@@ -310,8 +310,10 @@ def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(expl
       <div id=o></div><script>function show(n) {{
         o.innerHTML = n === 'one' ? {one} : '<p>always</p><p>the same</p><p>three lines</p>'; }}</script>"""
     steady = "'<h2>steady</h2>'"
-    # Another number of elements each time: what is shown depends on nothing that a session keeps.
-    drawn = "'<ul>' + '<li>drawn</li>'.repeat(3 + performance.now() * 10 % 97) + '</ul>'"
+    # Lists in lists, of either kind, of one word: it depends on nothing that a session keeps, and no two are alike.
+    draw = "crypto.getRandomValues(new Uint8Array(20))"
+    word = f"String.fromCharCode(...{draw}.map(n => 97 + n % 26))"
+    drawn = f"Array.from({draw}, n => n % 2 ? '<ul><li>' : '<ol><li>').join({word})"
     with FixtureServer({"/": script.format(one=steady)}) as site:
         before = explorations(site)
         site.pages["/"] = script.format(one="'<dl><dt>other</dt><dd>things</dd></dl>'")
