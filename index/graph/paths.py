@@ -18,6 +18,9 @@ DEFAULT_EDGE_MS = 500.0
 DEFAULT_LOAD_MS = 1_500.0
 #: Added to an inherited edge: it was never walked, so it is worth a detour of many verified steps to avoid it.
 INHERITED_PENALTY_MS = 60_000.0
+#: Added instead when it stays on the page, and does not do once more what made its source. It leads where it says only
+#: if all that its source shows beside goes away by itself: worth a detour over what takes that back.
+DOUBTFUL_PENALTY_MS = 3 * INHERITED_PENALTY_MS
 
 # Costs are integers while searching, so that equal sums are equal whatever the order of addition: whole microseconds
 # above `_STEP_BITS` that count steps (the cheapest path is thereby the shortest of the cheapest), above `_STATE_BITS`
@@ -28,14 +31,23 @@ _NEVER = 1 << 120
 _Row = tuple[tuple[int, int], ...]
 
 
-def edge_cost_ms(edge: Edge) -> float:
-    """What walking `edge` costs a path, in milliseconds (whole microseconds)."""
-    return _micros(edge.cost_ms, DEFAULT_EDGE_MS, INHERITED_PENALTY_MS if edge.inherited else 0.0) / 1000
+def edge_cost_ms(edge: Edge, *, doubtful: bool = False) -> float:
+    """What walking `edge` costs a path, in milliseconds (whole microseconds).
+
+    `doubtful` says that `DOUBTFUL_PENALTY_MS` is added to an inherited one.
+    """
+    return _micros(edge.cost_ms, DEFAULT_EDGE_MS, _penalty_ms(edge, doubtful=doubtful)) / 1000
 
 
 def goto_cost_ms(load_ms: float) -> float:
     """What `goto` to a state with that measured load costs a path, in milliseconds (whole microseconds)."""
     return _micros(load_ms, DEFAULT_LOAD_MS) / 1000
+
+
+def _penalty_ms(edge: Edge, *, doubtful: bool) -> float:
+    if not edge.inherited:
+        return 0.0
+    return DOUBTFUL_PENALTY_MS if doubtful else INHERITED_PENALTY_MS
 
 
 def _micros(measured_ms: float, default_ms: float, extra_ms: float = 0.0) -> int:
@@ -62,10 +74,10 @@ class _Gotos:
 class Router:
     """Cheapest paths over one graph. Prepared once; then immutable, so that threads may share it.
 
-    The cost of a path is the sum of `edge_cost_ms` of its edges and `goto_cost_ms` of its gotos, in whole
-    microseconds. At equal cost the path with fewer steps wins, then a fixed order by node id and action: the answer
-    depends on the content of the graph alone. Edges that would change something, and edges that stay in their state,
-    are never used.
+    The cost of a path is the sum of `edge_cost_ms` of its edges (`DOUBTFUL_PENALTY_MS` says which are doubtful) and
+    `goto_cost_ms` of its gotos, in whole microseconds. At equal cost the path with fewer steps wins, then a fixed order
+    by node id and action: the answer depends on the content of the graph alone. Edges that would change something, and
+    edges that stay in their state, are never used.
 
     A `goto` costs the same from everywhere, so a cheapest path holds at most one, as its first step, and the cheapest
     way "from anywhere" to every state is found once per graph. A search then only has to find out whether walking from
@@ -83,7 +95,7 @@ class Router:
                 self._edges.setdefault(pair, []).append(edge)
         for edges in self._edges.values():
             if len(edges) > 1:
-                edges.sort(key=lambda edge: (edge_cost_ms(edge), edge.action))
+                edges.sort(key=lambda edge: (self._cost_ms(edge), edge.action))
         self._links = self._linked()
         self._no_gotos = _Gotos([_NEVER] * len(self._nodes), [])
         self._gotos = self._spread(self._links)
@@ -140,7 +152,22 @@ class Router:
 
     def _step(self, edge: Edge) -> PathStep:
         url = self._nodes[self._number[edge.target]].url
-        return PathStep(edge.action, edge.target, url, edge_cost_ms(edge), edge.inherited, edge.opens_tab)
+        return PathStep(edge.action, edge.target, url, self._cost_ms(edge), edge.inherited, edge.opens_tab)
+
+    def _cost_ms(self, edge: Edge) -> float:
+        return edge_cost_ms(edge, doubtful=self._is_doubtful(edge))
+
+    def _weight(self, edge: Edge) -> int:
+        return _weight(edge.cost_ms, DEFAULT_EDGE_MS, _penalty_ms(edge, doubtful=self._is_doubtful(edge)))
+
+    def _is_doubtful(self, edge: Edge) -> bool:
+        if not edge.inherited:
+            return False
+        source, target = self._number[edge.source], self._number[edge.target]
+        if self._nodes[source].url != self._nodes[target].url:
+            return False
+        made_source = (made for made in self._edges.get((target, source), ()) if not made.inherited)
+        return all(_deed(made.action) != _deed(edge.action) for made in made_source)
 
     def _goto(self, number: int) -> PathStep:
         node = self._nodes[number]
@@ -150,7 +177,7 @@ class Router:
         ahead: list[list[tuple[int, int]]] = [[] for _ in self._nodes]
         behind: list[list[tuple[int, int]]] = [[] for _ in self._nodes]
         for (source, target), edges in sorted(self._edges.items(), key=lambda item: item[0]):
-            weight = _edge_weight(edges[0])
+            weight = self._weight(edges[0])
             ahead[source].append((target, weight))
             behind[target].append((source, weight))
         return _Links([tuple(row) for row in ahead], [tuple(row) for row in behind])
@@ -168,7 +195,7 @@ class Router:
         """The links of this graph with the edges of some pairs replaced; only the touched rows are copied."""
         ahead, behind = list(self._links.ahead), list(self._links.behind)
         for (source, target), edges in changed.items():
-            weight = _edge_weight(edges[0]) if edges else 0
+            weight = self._weight(edges[0]) if edges else 0
             ahead[source] = _replaced(ahead[source], target, weight)
             behind[target] = _replaced(behind[target], source, weight)
         return _Links(ahead, behind)
@@ -278,8 +305,9 @@ def _weight(measured_ms: float, default_ms: float, extra_ms: float = 0.0) -> int
     return ((_micros(measured_ms, default_ms, extra_ms) << _STEP_BITS) + 1) << _STATE_BITS
 
 
-def _edge_weight(edge: Edge) -> int:
-    return _weight(edge.cost_ms, DEFAULT_EDGE_MS, INHERITED_PENALTY_MS if edge.inherited else 0.0)
+def _deed(action: Action) -> tuple[str, str, tuple[str, ...], str]:
+    """What is done to which element; a change elsewhere on the page may change what else is known of it."""
+    return action.kind, action.value, action.frame, action.xpath
 
 
 def _replaced(row: _Row, number: int, weight: int) -> _Row:

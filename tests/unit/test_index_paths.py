@@ -10,6 +10,7 @@ from index.graph import Action, BlockedRequest, Edge, InteractionGraph, Node
 from index.graph.paths import (
     DEFAULT_EDGE_MS,
     DEFAULT_LOAD_MS,
+    DOUBTFUL_PENALTY_MS,
     INHERITED_PENALTY_MS,
     Router,
     edge_cost_ms,
@@ -220,6 +221,32 @@ def test_inherited_edges_are_a_last_resort():
     (step,) = Router(InteractionGraph(nodes, [shortcut])).route("a", "c").steps
     assert step.inherited
     assert step.cost_ms == 10 + INHERITED_PENALTY_MS
+
+
+def on_one_page(*names: str) -> list[Node]:
+    return [Node(name, "http://site/app", name, (), 0, addressable=False, load_ms=0.0) for name in names]
+
+
+def test_what_opened_something_is_done_again_before_anything_else_is_opened_beside_it():
+    """Two drawers of one page: with one of them open, the other one opens beside it."""
+    left, right = (Action("click", role="button", name=name, xpath=f"/body/button[{name}]") for name in ("1", "2"))
+    walked = [Edge("start", "one", left, 300), Edge("start", "two", right, 300)]
+    # Where it is open, its button is called differently, and so is counted differently.
+    close = Action("click", role="button", name="1", nth=3, xpath=left.xpath)
+    inherited = [Edge("one", "two", right, 100, inherited=True), Edge("one", "start", close, 300, inherited=True)]
+    route = Router(InteractionGraph(on_one_page("start", "one", "two"), walked + inherited)).route
+    assert [step.action for step in route("one", "two").steps] == [close, right]
+    assert route("one", "start").cost_ms == 300 + INHERITED_PENALTY_MS
+    # When it does not close, what is left is tried.
+    (step,) = route("one", "two", avoid=[inherited[1]]).steps
+    assert (step.action, step.cost_ms) == (right, 100 + DOUBTFUL_PENALTY_MS)
+
+
+def test_an_inherited_edge_to_another_page_leads_there_whatever_is_open():
+    home, *open_ones = on_one_page("start", "one", "two")
+    leave = click("one", "away", 100, inherited=True)
+    (step,) = Router(InteractionGraph([home, *open_ones, node("away")], [leave])).route("one", "away").steps
+    assert step.cost_ms == 100 + INHERITED_PENALTY_MS
 
 
 def test_edges_whose_requests_were_blocked_are_never_walked():
