@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports $(BENCHES)
+.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -36,6 +36,7 @@ help:
 	@echo "make soak-refresh-kills  kill waygraph refresh 20 times and check that nothing is lost"
 	@echo "make soak-cluster  kill machines of a Ray cluster on this host, pull their cables, cut the head's power"
 	@echo "make soak-teleports  walk 200 random ways through the demo shop in a browser"
+	@echo "make soak-properties  try 2,000 random examples on each property of the pure core"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -71,7 +72,7 @@ soak-heavy: $(INSTALLED) browser
 	WAYGRAPH_HEAVY=1 $(BIN)/pytest tests/integration/test_explore_traps.py -k weight
 
 soak-refresh: $(INSTALLED) browser
-	WAYGRAPH_MUTATIONS=30 $(BIN)/pytest -n 0 -s tests/integration/test_refresh.py -k fresh_crawl
+	WAYGRAPH_MUTATIONS=30 $(BIN)/pytest -n 0 -s --hypothesis-profile=soak tests/integration/test_refresh.py -k fresh_crawl
 
 soak-refresh-kills: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_refresh_kill9.py
@@ -82,6 +83,9 @@ soak-cluster: $(INSTALLED)
 
 soak-teleports: $(INSTALLED) browser
 	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random
+
+soak-properties: $(INSTALLED)
+	WAYGRAPH_EXAMPLES=$${WAYGRAPH_EXAMPLES:-2000} $(BIN)/pytest -n $(PROCESSES) --hypothesis-profile=soak -m hypothesis tests/unit
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)

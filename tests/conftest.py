@@ -22,8 +22,11 @@ from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph.demo_site import DemoSite
 from waygraph.settings import EncodeSettings, Settings
 
-# How long an example takes says how busy the machine is, and nothing else.
-hypothesis.settings.register_profile("waygraph", deadline=None)
+# How long an example takes says how busy the machine is, and nothing else. `make test` tries the same examples each
+# time, so that it says the same of a commit each time; `make soak-properties` looks for others.
+EXAMPLES = int(os.environ.get("WAYGRAPH_EXAMPLES", "100"))
+hypothesis.settings.register_profile("waygraph", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("soak", deadline=None, max_examples=EXAMPLES)
 hypothesis.settings.load_profile("waygraph")
 
 #: A test with real browsers and processes on a busy machine gets a second try, which the summary lists as RERUN: one
