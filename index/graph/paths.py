@@ -157,10 +157,11 @@ class Router:
     def _cost_ms(self, edge: Edge) -> float:
         return edge_cost_ms(edge, doubtful=self._is_doubtful(edge))
 
-    def _weight(self, edge: Edge) -> int:
+    def _edge_weight(self, edge: Edge) -> int:
         return _weight(edge.cost_ms, DEFAULT_EDGE_MS, _penalty_ms(edge, doubtful=self._is_doubtful(edge)))
 
     def _is_doubtful(self, edge: Edge) -> bool:
+        """Whether an inherited edge stays on the page and does not do once more what made its source."""
         if not edge.inherited:
             return False
         source, target = self._number[edge.source], self._number[edge.target]
@@ -177,7 +178,7 @@ class Router:
         ahead: list[list[tuple[int, int]]] = [[] for _ in self._nodes]
         behind: list[list[tuple[int, int]]] = [[] for _ in self._nodes]
         for (source, target), edges in sorted(self._edges.items(), key=lambda item: item[0]):
-            weight = self._weight(edges[0])
+            weight = self._edge_weight(edges[0])
             ahead[source].append((target, weight))
             behind[target].append((source, weight))
         return _Links([tuple(row) for row in ahead], [tuple(row) for row in behind])
@@ -195,7 +196,7 @@ class Router:
         """The links of this graph with the edges of some pairs replaced; only the touched rows are copied."""
         ahead, behind = list(self._links.ahead), list(self._links.behind)
         for (source, target), edges in changed.items():
-            weight = self._weight(edges[0]) if edges else 0
+            weight = self._edge_weight(edges[0]) if edges else 0
             ahead[source] = _replaced(ahead[source], target, weight)
             behind[target] = _replaced(behind[target], source, weight)
         return _Links(ahead, behind)

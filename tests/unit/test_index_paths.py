@@ -243,9 +243,8 @@ def test_what_opened_something_is_done_again_before_anything_else_is_opened_besi
 
 
 def test_an_inherited_edge_to_another_page_leads_there_whatever_is_open():
-    home, *open_ones = on_one_page("start", "one", "two")
     leave = click("one", "away", 100, inherited=True)
-    (step,) = Router(InteractionGraph([home, *open_ones, node("away")], [leave])).route("one", "away").steps
+    (step,) = Router(InteractionGraph([*on_one_page("one"), node("away")], [leave])).route("one", "away").steps
     assert step.cost_ms == 100 + INHERITED_PENALTY_MS
 
 
