@@ -161,6 +161,23 @@ def test_a_counter_that_stays_at_its_url_is_no_longer_acted_on():
     assert states.index(state) <= 8
 
 
+@pytest.mark.parametrize("resumed", [False, True])
+def test_what_said_much_is_acted_on_when_the_rest_of_its_page_only_repeats_itself(resumed):
+    traps = Traps(5, str)
+    states = [counter(n) for n in range(30)]
+    traps.visited(states[0], None, "load")
+    says = "".join(f"<p>{word}</p>" for word in ("Language", "Currency", "Units", "Timezone", "Sounds", "Shortcuts"))
+    settings = look(f"<h1>Settings</h1>{says}<button>Close</button>", states[0].url)
+    traps.visited(settings, states[0], "in_page")
+    if resumed:
+        memory, traps = json.loads(json.dumps(traps.remember())), Traps(5, str)
+        traps.recall(memory)
+    for last, state in pairwise(states):
+        traps.visited(state, last, "in_page")
+    assert traps.refuse_state(states[-1].id) is not None
+    assert traps.refuse_state(settings.id) is None
+
+
 def test_a_counter_in_the_fragment_is_no_longer_followed():
     traps = Traps(5, str)
     last = None

@@ -51,6 +51,8 @@ class Traps:
         self._skeleton = skeleton
         self._groups: dict[str, Group] = {}
         self._member_of: dict[str, str] = {}
+        self._in_page: set[str] = set()
+        """States that an action showed without changing the URL: what is found from one of them may be a chain."""
         self._offered: set[int] = set()
         self._visited: set[int] = set()
         self._filters: set[int] = set()
@@ -156,10 +158,10 @@ class Traps:
         generating = is_repeated or _new_handlers(seen, source)
         group.generating += generating
         # A dialog of a page is no chain, however little it says; what is opened from within it may be.
-        is_chain = source.id in self._member_of
+        is_chain = source.id in self._in_page or source.id in self._member_of
         worth = self._are_worth_following(seen.url, fresh, group, cluster)
         self._settle(seen.id, name, gain=gain, worth=worth, generating=generating and is_chain)
-        self._member_of.setdefault(seen.id, name)
+        self._in_page.add(seen.id)
 
     def _settle(self, node_id: str, name: str, *, gain: bool, worth: bool, generating: bool) -> None:
         group = self._groups[name]
@@ -220,6 +222,7 @@ class Traps:
         return {
             "groups": {name: group.to_json() for name, group in self._groups.items()},
             "member_of": self._member_of,
+            "in_page": sorted(self._in_page),
             "offered": pack(self._offered),
             "visited": pack(self._visited),
             "filters": pack(self._filters),
@@ -230,6 +233,7 @@ class Traps:
         """Take over what `remember` gave."""
         self._groups = {name: Group.from_json(group) for name, group in memory["groups"].items()}
         self._member_of = dict(memory["member_of"])
+        self._in_page = set(memory.get("in_page", memory["member_of"]))  # until 2026-11-23 they were members all
         self._offered = set(unpack(memory["offered"]))
         self._visited = set(unpack(memory["visited"]))
         self._filters = set(unpack(memory["filters"]))
