@@ -1,4 +1,4 @@
-# The two commands: `make demo` (see it work) and `make test` (lint, types, all tests).
+# The two commands: `make demo` (see it work) and `make test` (all checks, all tests).
 # Both need Python >= 3.11 and nothing else; they make .venv, install what constraints.txt pins, and find a browser.
 
 # Choose a Python: make test PYTHON=python3.12
@@ -16,16 +16,20 @@ PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-by-make
-BENCHES := bench-explore bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
+BENCHES := bench-explore bench-coverage bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-properties $(BENCHES)
+.PHONY: help demo test test-fast check coverage site lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
-	@echo "make test    lint, types and all tests"
-	@echo "make lint    format and lint only"
-	@echo "make docs    write docs/cli.md anew from the CLI"
+	@echo "make test    all checks and all tests"
+	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
+	@echo "make check   lint, format, types, layers, docstrings, documentation site"
+	@echo "make coverage  all tests with a coverage report"
+	@echo "make lint    format the code and fix what ruff can fix"
+	@echo "make docs    write docs/cli.md from the command line's own help"
+	@echo "make site    build the documentation site into site/"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
 	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
@@ -42,16 +46,30 @@ help:
 demo: $(INSTALLED) browser
 	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT)
 
-test: $(INSTALLED) browser
+test: check browser
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile --durations=25
+	@echo "All checks passed."
+
+test-fast: $(INSTALLED)
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile tests/unit
+
+check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n $(PROCESSES) --dist loadfile
-	@echo "All checks passed."
+	$(BIN)/lint-imports
+	$(BIN)/pydoclint --quiet waygraph index pipeline serve
+	$(BIN)/mkdocs build --strict --quiet --site-dir site
+
+coverage: $(INSTALLED) browser
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile --cov=waygraph --cov-report=term:skip-covered
 
 lint: $(INSTALLED)
 	$(BIN)/ruff format .
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --fix .
+
+site: $(INSTALLED)
+	$(BIN)/mkdocs build --strict --site-dir site
 
 docs: $(INSTALLED)
 	$(BIN)/python -m waygraph.cli.reference docs/cli.md
@@ -79,7 +97,7 @@ soak-refresh-kills: $(INSTALLED) browser
 
 soak-cluster: $(INSTALLED)
 	WAYGRAPH_LOSSES=$${WAYGRAPH_LOSSES:-20} $(BIN)/pytest -n 0 -s tests/integration/test_cluster.py \
-		tests/integration/test_cluster_network.py -k again_and_again
+		tests/integration/test_cluster_network.py -k repeatedly
 
 soak-teleports: $(INSTALLED) browser
 	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random
@@ -117,4 +135,4 @@ $(BIN)/pip:
 	"$$python" -m venv $(VENV)
 
 clean:
-	rm -rf $(VENV) $(DEMO_OUTPUT) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO_OUTPUT) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

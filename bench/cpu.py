@@ -1,8 +1,8 @@
-"""Which processes use how much CPU? Of this process and everything below it, ended or not, by what the processes are.
+"""CPU time of this process and all its descendants, running or ended, by kind of process.
 
-Linux, from /proc. A process that has ended is counted by whoever waited for it: renderers are forked by a zygote, and
-what those that have ended had used stands in the zygote's own account. So nothing is missed between two readings, as
-long as the browser itself lives from one to the other. Each process is counted in whole clock ticks (10 ms).
+Linux only, read from /proc. The time of an ended process is added to the parent that waited for it: renderers
+are forked by Chromium's zygote, so their time is added to the zygote. Nothing is missed between two readings if the
+browser lives from one to the other. The resolution is one clock tick (10 ms) per process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.browser.processes import Process, descendants, process
+import psutil
+
+from waygraph.pipeline.browser.process.process_tree import command_line, descendants
 
 #: Of /proc/PID/stat, counted from the state: own time in user and kernel mode, and that of waited-for children.
 _OWN, _CHILDREN = (11, 12), (13, 14)
@@ -31,8 +33,7 @@ _KINDS = {
 
 def cpu_by_kind() -> dict[str, float]:
     """Seconds of CPU time used until now; kinds are those of `_KINDS`, `python` for this process, and `other`."""
-    ourselves = process(os.getpid())
-    assert ourselves is not None
+    ourselves = psutil.Process()
     used = defaultdict[str, float](float)
     for each in descendants([ourselves]) - {ourselves}:
         kind = kind_of(each)
@@ -50,15 +51,15 @@ def used_since(before: Mapping[str, float]) -> dict[str, float]:
     return {kind: seconds for kind, seconds in spent.items() if seconds > 0}
 
 
-def kind_of(each: Process) -> str:
-    """What a process below us is."""
-    command = each.command
+def kind_of(each: psutil.Process) -> str:
+    """Return the kind of a child process."""
+    command = " ".join(command_line(each))
     return next((kind for mark, kind in _KINDS.items() if mark in command), "other")
 
 
 def _seconds(pid: int) -> tuple[float, float]:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:  # it has ended: whoever waits for it counts it
+    except OSError:  # it has ended: its parent has its CPU time
         return 0.0, 0.0
     return tuple(sum(int(fields[i]) for i in places) * _TICK_S for places in (_OWN, _CHILDREN))  # type: ignore[return-value]

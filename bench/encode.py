@@ -1,4 +1,4 @@
-"""How many screenshots a second does the jina-v4 encoder turn into vectors, and what share of the card does it use?
+"""Benchmark of the jina-v4 encoder: screenshots per second, and the share of the GPU's peak that it uses.
 
 The network has its true shapes and random weights: speed does not depend on their values, quality is not measured.
 Everything from JPEG bytes to vectors in host memory is timed. Beside it, in the same run, a plain loop in the manner of
@@ -14,7 +14,6 @@ Without a GPU (or with --tiny) a tiny network runs, which says nothing about spe
 from __future__ import annotations
 
 import argparse
-import hashlib
 import io
 import json
 import platform
@@ -34,12 +33,20 @@ from transformers import Qwen2_5_VLConfig, Qwen2_5_VLModel
 from transformers.initialization import no_init_weights
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
-from index.graph import Observation
-from pipeline.encode.jina_v4.checkpoint import Checkpoint, PixelRules
-from pipeline.encode.jina_v4.encoder import JinaV4Encoder
-from pipeline.encode.jina_v4.inputs import FRAME_TOKENS, IMAGE_TOKEN, Grid, Prompts, grid_of, token_count
-from pipeline.encode.jina_v4.model import JinaV4
-from waygraph.settings import EncodeSettings
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import EncodeSettings
+from waygraph.index.graph import Observation
+from waygraph.pipeline.encode.vision.jina_v4.checkpoint import ModelCheckpoint, PixelRules
+from waygraph.pipeline.encode.vision.jina_v4.encoder import JinaV4Encoder
+from waygraph.pipeline.encode.vision.jina_v4.inputs import (
+    FRAME_TOKENS,
+    IMAGE_TOKEN,
+    Grid,
+    Prompts,
+    grid_of,
+    token_count,
+)
+from waygraph.pipeline.encode.vision.jina_v4.model import JinaV4
 
 CAPPED = 602_112
 UNCAPPED = 12_845_056
@@ -157,15 +164,15 @@ def make_encoder(
     device: torch.device,
     dtype: torch.dtype,
     model: JinaV4 | None,
-    blobs: Blobs,
+    blobs: MemoryBlobs,
     budget: int,
     compiled: bool = False,
 ) -> JinaV4Encoder:
-    """An encoder around random weights."""
+    """Return an encoder around random weights."""
     rules = PixelRules(
         3136, max_pixels, 14, 2, 2, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
     )
-    checkpoint = Checkpoint(Path(), shape.config, shape.dim, rules, (), 32, 1.0, "random")
+    checkpoint = ModelCheckpoint(Path(), shape.config, shape.dim, rules, (), 32, 1.0, "random")
     if model is None:
         with device:
             model = JinaV4(shape.config, shape.dim, rules, dtype)
@@ -178,7 +185,7 @@ def make_encoder(
 
 
 def _prompts(config: Qwen2_5_VLConfig) -> Prompts:
-    """A tokenizer that frames an image by eleven tokens, as the published one does."""
+    """Return a tokenizer that frames an image by eleven tokens, like the published one."""
     words = ["<|im_start|>", "user", "\n", "Describe", "the", "image", ".", "<|im_end|>"]
     vocabulary = {word: number for number, word in enumerate(words)}
     vocabulary |= {"<|vision_start|>": config.vision_start_token_id, "<|vision_end|>": config.vision_end_token_id}
@@ -188,15 +195,7 @@ def _prompts(config: Qwen2_5_VLConfig) -> Prompts:
     return Prompts(tokenizer, config.image_token_id)
 
 
-class Blobs(dict[str, bytes]):
-    """Screenshots by content hash."""
-
-    def get(self, key: str) -> bytes:  # type: ignore[override]
-        """The bytes."""
-        return self[key]
-
-
-def screenshots(sizes: Sequence[tuple[int, int]], count: int, blobs: Blobs) -> list[Observation]:
+def screenshots(sizes: Sequence[tuple[int, int]], count: int, blobs: MemoryBlobs) -> list[Observation]:
     """JPEGs as the explorer takes them (quality 60), each one different: text-like noise on flat ground."""
     random = np.random.default_rng(0)
     found = []
@@ -209,8 +208,7 @@ def screenshots(sizes: Sequence[tuple[int, int]], count: int, blobs: Blobs) -> l
             line[:] = random.choice(np.array([30, 245], np.uint8), (*line.shape[:2], 1))
         written = io.BytesIO()
         Image.fromarray(pixels).save(written, "JPEG", quality=60)
-        key = hashlib.sha256(written.getvalue()).hexdigest()
-        blobs[key] = written.getvalue()
+        key = blobs.put(written.getvalue())
         found.append(Observation(f"n{number}", "http://synthetic.example/", "", (), screenshot=key))
     return found
 
@@ -235,7 +233,7 @@ class PlainLoop:
         )
 
     @torch.inference_mode()
-    def encode_pages(self, observations: Sequence[Observation], blobs: Blobs) -> list[np.ndarray]:
+    def encode_pages(self, observations: Sequence[Observation], blobs: MemoryBlobs) -> list[np.ndarray]:
         """Vectors of every page."""
         results: list[np.ndarray] = []
         for start in range(0, len(observations), self._batch):
@@ -282,7 +280,7 @@ def measure_peak(device: torch.device, dtype: torch.dtype, size: int) -> float:
 
 
 def measure_idle(device: torch.device, work: Callable[[], object]) -> float | None:
-    """The share of the time in which no kernel ran, by the profiler; `None` without a GPU. Copies count as idle."""
+    """Return the share of time without a running kernel, by the profiler; `None` without a GPU. Copies are idle."""
     if device.type != "cuda":
         return None
     _wait(device)
@@ -370,7 +368,7 @@ def run(*, tiny: bool, seconds: float, compiled: bool, budget: int, count: int) 
         "mix of five viewports": (MIX, UNCAPPED),
     }
     rows: list[Row] = []
-    blobs = Blobs()
+    blobs = MemoryBlobs()
     model: JinaV4 | None = None
     budgets: dict[str, int] = {}
     measured: list[tuple[str, JinaV4Encoder, Sequence[Observation]]] = []
@@ -438,7 +436,7 @@ def measure_compiled(
     seconds: float,
     peak: float,
 ) -> tuple[list[Row], str]:
-    """The same workloads with compiled layers, and why there are no such rows (empty when there are).
+    """Run the same workloads with compiled layers; return the rows and the reason if there are none (else empty).
 
     The first round of each, in which it compiles, is not timed.
     """

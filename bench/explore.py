@@ -1,6 +1,6 @@
-"""How fast is a site explored, and how much of what the browser could do is that?
+"""Benchmark of exploring: states per second, also as a share of the rate of a bare script with the same browser.
 
-Explores pages of about 1,200 elements and 220 KB of script (`bench.pages`, served by a process of its own) with full
+Explores pages of about 1,200 elements and 220 KB of script (`bench.pages`, served by its own process) with full
 capture, guard and egress proxy on, and plays the recorded browser work back as a bare script in the same run:
 
     python -m bench.explore [--runs 3] [--workers 4] [--settle-runs 500] [--only clicks|links|known] [--save]
@@ -10,11 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
-import hashlib
-import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -23,38 +18,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import psutil
 from playwright.async_api import Browser
 
+from bench.result_files import RESULTS, run_info, write_result
 from bench.trace import Trace, Waiting, play, recorded
-from pipeline.browser.find import find_browser
-from pipeline.browser.launch import launch
-from pipeline.browser.session import GuardedPage
-from pipeline.browser.snapshot import Lens
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore import SiteCapture, explore_site
-from pipeline.explore import worker as worker_module
-from pipeline.explore.walls import walls
-from pipeline.explore.worker import Worker
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import Settings
 from waygraph.demo_site import DemoSite
-from waygraph.settings import Settings
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.process.find import find_browser
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
+from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.engine import worker as worker_module
+from waygraph.pipeline.explore.engine.worker import Worker
+from waygraph.pipeline.explore.session.network_boundary import network_boundary
 
 CLICKS, LINKS, KNOWN = 96, 96, 192
 LATE_MS = (200, 500, 800, 950)
 WAITINGS: tuple[Waiting, ...] = ("quiet", "raw")
-
-
-class Blobs(dict[str, bytes]):
-    """Captures, kept in memory."""
-
-    def put(self, content: bytes) -> str:  # noqa: D102
-        key = hashlib.sha256(content).hexdigest()
-        self[key] = content
-        return key
 
 
 @dataclass(frozen=True)
@@ -78,7 +65,7 @@ class Run:
 
 @contextmanager
 def served() -> Iterator[str]:
-    """The pages, from a process whose CPU time is not counted."""
+    """Serve the pages from a process whose CPU time is not counted."""
     with subprocess.Popen(
         [sys.executable, "-m", "bench.pages"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
@@ -98,19 +85,19 @@ async def explored(what: str, url: str, settings: Settings, count: str) -> tuple
     """
     trace = Trace()
     async with BrowserPool(partial(launch, settings.browser, guarded=True)) as pool, recorded(trace):
-        capture = await explore_site(url, settings=settings, blobs=Blobs(), pool=pool)
+        capture = await explore_site(url, settings=settings, blobs=MemoryBlobs(), pool=pool)
     level = capture.report.depths[1]
     done = level.states if count == "states" else level.activations
     ours = Run(what, done, trace.seconds, trace.cpu)
     bare = []
     for waiting in WAITINGS:
         async with (
-            walls(url, settings) as around,
+            network_boundary(url, settings) as around,
             BrowserPool(partial(launch, settings.browser, guarded=True)) as pool,
             pool.lease() as lease,
         ):
             played = await play(trace, lease.browser, around, settings, waiting)
-        # Who waits for nothing goes on before the last navigation was asked for, now and then.
+        # Without waiting, the script sometimes goes on before the last navigation is requested.
         missed = 0.02 * trace.held if waiting == "raw" else 0
         if played.captures != trace.captures or not trace.held - missed <= played.held <= trace.held:
             raise AssertionError(
@@ -122,9 +109,9 @@ async def explored(what: str, url: str, settings: Settings, count: str) -> tuple
 
 
 async def restore_share(url: str, settings: Settings) -> float:
-    """Which part of the browser's CPU time goes into getting back to states? One worker, so that it can be told."""
+    """Return the share of the browser's CPU time that restores states, measured with one worker."""
     spent = {"restore": 0.0}
-    reach, take_back = Worker._reach, Worker._take_back  # noqa: SLF001 - what is measured
+    reach, revert = Worker._reach, Worker._revert  # noqa: SLF001 - what is measured
 
     def browser_cpu() -> float:
         total = 0.0
@@ -144,10 +131,10 @@ async def restore_share(url: str, settings: Settings) -> float:
         finally:
             spent["restore"] += browser_cpu() - before
 
-    async def timed_take_back(self: Worker, *args: object) -> object:
+    async def timed_revert(self: Worker, *args: object) -> object:
         before = browser_cpu()
         try:
-            return await take_back(self, *args)  # type: ignore[arg-type]
+            return await revert(self, *args)  # type: ignore[arg-type]
         finally:
             spent["restore"] += browser_cpu() - before
 
@@ -166,9 +153,9 @@ async def restore_share(url: str, settings: Settings) -> float:
     watching = asyncio.ensure_future(watch(stop))
     with (
         mock.patch.object(worker_module.Worker, "_reach", timed_reach),
-        mock.patch.object(worker_module.Worker, "_take_back", timed_take_back),
+        mock.patch.object(worker_module.Worker, "_revert", timed_revert),
     ):
-        await explore_site(url, settings=one, blobs=Blobs())
+        await explore_site(url, settings=one, blobs=MemoryBlobs())
     stop.set()
     await watching
     return spent["restore"] / total["cpu"]
@@ -188,21 +175,19 @@ async def settling(url: str, settings: Settings, runs: int, pages: int) -> Settl
         return await _settling(browser, url, settings, runs=runs, pages=pages)
 
 
-async def _open(browser: Browser, settings: Settings, lens: Lens) -> GuardedPage:
+async def _open(browser: Browser, settings: Settings, options: SnapshotOptions) -> GuardedPage:
     return await GuardedPage.open(
         browser,
-        lens=lens,
+        ContextOptions(settings.capture, user_agent="bench"),
         settings=settings.browser,
-        profile=settings.capture,
-        user_agent="bench",
-        storage_state=None,
-        policy=lambda _: None,
+        snapshot_options=options,
+        document_policy=lambda _: None,
     )
 
 
 async def _settling(browser: Browser, url: str, settings: Settings, *, runs: int, pages: int) -> Settling:
-    lens = Lens.of(settings.browser, settings.explore)
-    page = await _open(browser, settings, lens)
+    options = SnapshotOptions.from_settings(settings.browser, settings.explore)
+    page = await _open(browser, settings, options)
     seen = (await page.view.goto(f"{url}clicks/20")).snapshot
     times = []
     for candidate in seen.candidates:
@@ -215,7 +200,7 @@ async def _settling(browser: Browser, url: str, settings: Settings, *, runs: int
 
     async def work() -> None:
         nonlocal missed
-        page = await _open(browser, settings, lens)
+        page = await _open(browser, settings, options)
         for number in left:
             seen = (await page.view.goto(f"{url}late/{LATE_MS[number % len(LATE_MS)]}")).snapshot
             acted = await page.view.act(seen.candidates[number // len(LATE_MS) % 2].action)
@@ -227,9 +212,9 @@ async def _settling(browser: Browser, url: str, settings: Settings, *, runs: int
 
 
 async def look_ms(settings: Settings, url: str) -> float:
-    """Median time of one look at a settled page of this weight, quiet window left out."""
+    """Return the median time of one snapshot of a settled page of this size, without the quiet window."""
     async with launch(settings.browser, guarded=True) as browser:
-        page = await _open(browser, settings, Lens.of(settings.browser, settings.explore))
+        page = await _open(browser, settings, SnapshotOptions.from_settings(settings.browser, settings.explore))
         await page.view.goto(f"{url}clicks/60")
         times = []
         for _ in range(15):
@@ -241,14 +226,14 @@ async def look_ms(settings: Settings, url: str) -> float:
 
 
 async def differencing(settings: Settings) -> dict[str, dict[str, float]]:
-    """The demo shop to depth 2, with differencing and without."""
+    """Explore the demo shop to depth 2, with differencing and without."""
     results = {}
     for diff in ("element", "off"):
         explore = settings.explore.model_copy(update={"depth": 2, "diff": diff})
         with DemoSite() as site:
             began = time.perf_counter()
             capture = await explore_site(
-                site.url, settings=settings.model_copy(update={"explore": explore}), blobs=Blobs()
+                site.url, settings=settings.model_copy(update={"explore": explore}), blobs=MemoryBlobs()
             )
         results[diff] = {
             "states": len(capture.graph),
@@ -267,8 +252,8 @@ KINDS = (
 
 
 async def bench(runs: int, workers: int, settle_runs: int, only: str = "") -> dict[str, Any]:
-    """The whole result; of one kind of work alone when `only` names the pages that it is done on."""
-    settings = Settings(explore={"workers": workers, "depth": 1})
+    """Return the whole result, or only the rows of the pages that `only` names."""
+    settings = Settings(explore={"workers": workers, "depth": 1, "order": "breadth"})
     document: dict[str, Any] = {}
     with served() as url:
         kinds: dict[str, dict[str, Any]] = {}
@@ -326,7 +311,7 @@ def rows(what: str, kind: dict[str, Any]) -> str:
 
 
 def table(document: dict[str, Any]) -> str:
-    """The whole result, for people."""
+    """Return the whole result as text."""
     lines = [f"{'':24}{'per s':>8}{'share':>8}" + "".join(f"{of:>10}" for of in CPU_KINDS) + f"{'CPU ms':>10}"]
     lines += [rows(what, kind) for what, kind in document["kinds"].items()]
     lines += [
@@ -339,7 +324,7 @@ def table(document: dict[str, Any]) -> str:
     settle = document["settling"]
     lines += [
         f"ways back: {document['restore_share_of_browser_cpu']:.0%} of the browser's CPU time (target 35%)",
-        f"one look at a page of 1,200 elements: {document['look_ms']} ms",
+        f"one snapshot of a page of 1,200 elements: {document['look_ms']} ms",
         f"settling, median: {settle['median_ms']:.0f} ms (target 120)",
         f"late content missed in {settle['missed']} of {settle['late_runs']} runs (target < 1%)",
     ]
@@ -363,14 +348,11 @@ def main() -> None:
     print(table(document))
     if options.save and not options.only:
         document |= {
-            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+            **run_info(),
             "browser": find_browser().path.name,
             "workers": options.workers,
         }
-        path = Path(__file__).parent / "results" / "explore.json"
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        print(f"saved to {path}")
+        write_result(RESULTS / "explore.json", document)
 
 
 if __name__ == "__main__":

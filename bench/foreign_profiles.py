@@ -1,23 +1,19 @@
-"""Do teleports arrive in browsers that are not like the one that made the map, and never where they do not?
+"""Benchmark of teleports in other browser profiles than the one that made the map: arrivals, false arrivals, misses.
 
 Each site is mapped in the capture profile; then a browser of each other profile is teleported to the states of the
 map in a random order, every second time without loading URLs when there is such a way. After each teleport,
-hand-written ground truth tells from the page's address and texts which page a person would say it is:
+hand-written ground truth identifies the page by its URL and texts:
 
     python -m bench.foreign_profiles [--site NAME ...] [--profile NAME ...] [--teleports 100] [--save]
 
-`false` counts arrivals that a person would not call one; `missed` counts pages that a person would call the target and
-the teleport did not.
+`false` counts reported arrivals at another page; `missed` counts targets that were reached and not reported as such.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
 import json
-import os
-import platform
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,33 +25,35 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Browser
 
-from index.graph import Observation
-from index.store import Store
-from pipeline.browser.launch import launch
-from pipeline.browser.snapshot import Lens, Snapshot
-from pipeline.browser.view import PageView
-from pipeline.explore import SiteCapture, explore_site
-from pipeline.jobs.publishing.draft import draft_of
+from bench.result_files import RESULTS, run_info, write_result
 from tests.ground_truth.demo_shop import truth as shop_truth
 from tests.sites.profiles import MEMBER, WHOLE, club, rail
 from tests.sites.server import FixtureServer
+from waygraph.core.errors import NoPath
+from waygraph.core.settings import BrowserSettings, Settings
 from waygraph.demo_site import DemoSite
-from waygraph.errors import NoPath
-from waygraph.local import StoreMap
-from waygraph.settings import BrowserSettings, Settings
-from waygraph.teleport import TeleportResult, teleport
+from waygraph.index.graph import Observation
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
+from waygraph.sdk.teleport_result import TeleportResult
 
 SEED = 2026
 BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
 OUTCOMES = ("arrived", "arrived_equivalent", "arrived_elsewhere", "failed")
 
-#: What a person would call the page with this path, title and texts; empty: none of the site's.
+#: Returns the page with this path, title and texts by the ground truth; empty: none of the site's.
 Judge = Callable[[str, str, str], str]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A visitor's browser: what it has unlike the map's capture profile."""
+    """A browser profile: its differences from the capture profile of the map."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
     member: bool | None = None
@@ -88,7 +86,7 @@ class Site:
 
 
 def judge_shop(target: str, title: str, said: str) -> str:
-    """The demo shop's own hand-written truth."""
+    """Return the labels of the demo shop, written by hand."""
     keys = [
         key
         for key, state in shop_truth().states.items()
@@ -146,7 +144,7 @@ class Row:
     details: list[str] = field(default_factory=list)
 
     def add(self, result: TeleportResult, target: str, seen: str, keys: Mapping[str, str]) -> None:
-        """Count a teleport: `target` is what was asked for, `seen` what a person would say the page shows."""
+        """Count a teleport: `target` is the requested page, `seen` the page that is shown by the ground truth."""
         self.teleports += 1
         self.outcomes[result.outcome] += 1
         right = seen in {keys[target], WHOLE.get(keys[target])}
@@ -169,7 +167,7 @@ async def explore(site: Site, url: str, folder: str) -> tuple[SiteCapture, Setti
     settings = Settings(browser=BROWSER, explore=explored)
     store = Store.open(f"{folder}/maps", create=True)
     capture = await explore_site(url, settings=settings, blobs=store.blobs)
-    store.publish(draft_of(capture, settings, pages={}))
+    store.publish(draft_from_capture(capture, settings, pages={}))
     return capture, settings
 
 
@@ -197,7 +195,7 @@ def _path(url: str) -> str:
 
 
 def keys_of(site: Site, capture: SiteCapture) -> dict[str, str]:
-    """By state of the map, what a person would call it. States that the truth does not tell apart are left out."""
+    """Map states to pages of the ground truth; omit states that the truth does not distinguish."""
     named = {
         node.id: site.judge(_path(node.url), node.title, _said(capture.observations[node.id]))
         for node in capture.graph.nodes.values()
@@ -222,7 +220,7 @@ async def walk(row: Row, site: Site, capture: SiteCapture, maps: StoreMap, brows
     for number, target in enumerate(targets[:most]):
         allow_goto = number % 2 == 0 or here is None or not _has_way(maps, capture.site, here, target)
         result = await teleport(page, maps, capture.site, target, allow_goto=allow_goto, report=False)
-        view = PageView(result.page, Lens.of(BROWSER, Settings().explore), BROWSER, own=False)
+        view = PageView(result.page, SnapshotOptions.from_settings(BROWSER, Settings().explore), BROWSER, owned=False)
         seen = await view.observe()
         view.detach()
         row.add(result, target, site.judge(_path(result.page.url), seen.title, _said(seen)), keys)
@@ -265,7 +263,7 @@ def _line(row: Row) -> str:
 
 @contextmanager
 def serving(site: Site) -> Iterator[str]:
-    """The URL of the running site."""
+    """Return the URL of the running site."""
     with site.serve() as server:
         yield server.url
 
@@ -287,17 +285,14 @@ def main() -> None:
             rows += asyncio.run(measure(name, site, url, wanted, options.teleports))
     if options.save:
         document = {
-            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+            **run_info(),
             "rows": [{**asdict(row), "details": [_placeless(detail) for detail in row.details]} for row in rows],
         }
-        path = Path(__file__).parent / "results" / "foreign-profiles.json"
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        print(f"saved to {path}")
+        write_result(RESULTS / "foreign-profiles.json", document)
 
 
 def _placeless(detail: str) -> str:
-    """Without the port, which is another one in every run."""
+    """Remove the port, which differs in every run."""
     return detail.replace("http://127.0.0.1:", "http://site:")
 
 

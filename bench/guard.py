@@ -1,8 +1,8 @@
-"""What does the read-only guard cost, and the egress proxy? CPU of the same actions with and without them.
+"""Benchmark of the read-only guard and the egress proxy: CPU time of the same actions with and without them.
 
-Explores the bundled demo shop once, then walks what was found again, edge by edge (load the source, act, look, capture
-the states not captured yet), under each configuration in turns. CPU is that of the whole process tree: this process
-with the proxy in it, Playwright's driver, the browser. The shop is served by a process of its own.
+Explores the bundled demo shop once, then walks the recorded edges again (load the source, act, take a snapshot, capture
+the states not captured yet), under each configuration in turn. CPU is that of the whole process tree: this process
+with the proxy in it, Playwright's driver, the browser. The shop is served by its own process.
 
     python -m bench.guard [--runs 3] [--edges 60] [--save]
 """
@@ -11,10 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
-import json
-import os
-import platform
 import resource
 import subprocess
 import sys
@@ -22,23 +18,24 @@ import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from unittest.mock import patch
 
 from playwright.async_api import BrowserContext, CDPSession, Page
 
-from index.graph import Action
-from pipeline.browser import session
-from pipeline.browser.find import find_browser
-from pipeline.browser.guard import Judge, NetworkGuard
-from pipeline.browser.launch import launch
-from pipeline.browser.session import GuardedPage
-from pipeline.browser.snapshot import Lens
-from pipeline.browser.view import NotActionable
-from pipeline.explore import explore_site
-from pipeline.explore.walls import walls
-from waygraph.errors import BrowserFailure
-from waygraph.settings import Settings
+from bench.result_files import RESULTS, run_info, write_result
+from tests.blobs import MemoryBlobs
+from waygraph.core.errors import BrowserFailure
+from waygraph.core.settings import Settings
+from waygraph.index.graph import Action
+from waygraph.pipeline.browser import session
+from waygraph.pipeline.browser.guard import NetworkGuard, RequestPolicy
+from waygraph.pipeline.browser.page.failures import NotActionable
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.process.find import find_browser
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.session.network_boundary import network_boundary
 
 TARGET_SHARE = 0.10
 
@@ -50,11 +47,6 @@ with DemoSite() as site:
     print(site.url, flush=True)
     sys.stdin.read()
 """
-
-
-class _Blobs(dict[str, bytes]):
-    def put(self, content: bytes) -> str:
-        return str(len(content))
 
 
 class _NoGuard(NetworkGuard):
@@ -84,8 +76,8 @@ def cpu_seconds() -> float:
 
 
 async def trace_of(url: str, edges: int) -> list[tuple[str, Action]]:
-    """What was done to explore the site: (URL of an addressable state, action)."""
-    capture = await explore_site(url, settings=Settings(), blobs=_Blobs())
+    """Return each action that the exploration did, as (URL of an addressable state, action)."""
+    capture = await explore_site(url, settings=Settings(), blobs=MemoryBlobs())
     nodes = capture.graph.nodes
     walked = [(e.source, e.action) for e in capture.graph.edges if not e.inherited]
     steps = [(nodes[source].url, action) for source, action in walked if nodes[source].addressable]
@@ -99,24 +91,20 @@ async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
     settings = Settings()
     began = time.perf_counter(), cpu_seconds()
     async with AsyncExitStack() as stack:
-        proxy, judge = "", Judge()
+        proxy, policy = "", RequestPolicy()
         if what == "guard and proxy":
-            around = await stack.enter_async_context(walls(url, settings))
-            proxy, judge = around.proxy.url, around.judge
+            around = await stack.enter_async_context(network_boundary(url, settings))
+            proxy, policy = around.proxy.url, around.request_policy
         browser = await stack.enter_async_context(launch(settings.browser, guarded=what != "nothing"))
         if what == "nothing":
             stack.enter_context(patch.object(session, "NetworkGuard", _NoGuard))
         page = await GuardedPage.open(
             browser,
-            lens=Lens.of(settings.browser, settings.explore),
+            ContextOptions(settings.capture, user_agent="waygraph-bench", proxy=proxy),
             settings=settings.browser,
-            profile=settings.capture,
-            user_agent="waygraph-bench",
-            storage_state=None,
-            policy=lambda _: None,
-            guard_rules=judge.rules,
-            acts=judge.acts,
-            proxy=proxy,
+            snapshot_options=SnapshotOptions.from_settings(settings.browser, settings.explore),
+            document_policy=lambda _: None,
+            request_policy=policy,
         )
         captured: set[str] = set()
         steps = 0
@@ -125,11 +113,11 @@ async def walk(what: str, url: str, trace: Sequence[tuple[str, Action]]) -> Run:
                 loaded = await page.view.goto(source)
                 if loaded.snapshot.id not in captured:
                     captured.add(loaded.snapshot.id)
-                    await page.capture(loaded)
+                    await page.capture()
                 acted = await page.view.act(action)
                 if acted.snapshot.id not in captured:
                     captured.add(acted.snapshot.id)
-                    await page.capture(acted)
+                    await page.capture(acted.popup)
                 if acted.popup is not None:
                     await acted.popup.page.close()
             except (NotActionable, BrowserFailure):
@@ -181,16 +169,13 @@ def main() -> None:
         print(f"{what}: {shares[what]:+.1%} CPU (target: at most {TARGET_SHARE:.0%})")
     if options.save:
         document = {
-            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+            **run_info(),
             "browser": find_browser().path.name,
             "runs": [asdict(run) for run in results],
             "cpu_ms_per_step": {what: round(per_step(results, what) * 1000, 2) for what in CONFIGURATIONS},
             "share_over_nothing": {what: round(share, 4) for what, share in shares.items()},
         }
-        path = Path(__file__).parent / "results" / "guard.json"
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        print(f"saved to {path}")
+        write_result(RESULTS / "guard.json", document)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,21 @@
-"""What does it cost to keep an exploration durable, and how long does a resume take?
+"""Benchmark of the journal: cost of a durable exploration, and time to resume it.
 
     python -m bench.journal [--states 10000] [--done 1000000] [--save]
 
-Explores a made-up site of 10,000 states on a real disk: per state one look (600 exposed elements, 60 candidates, 150
-texts), one capture and three outcomes, each acknowledged by the disk; 30,000 edges; 20,000 items pending at the end.
-Then the process forgets everything, the file leaves the page cache, and the run is resumed. A second journal shows what
-one outcome costs when a million items are done. `--save` also writes bench/results/journal.json.
+Explores a generated site of 10,000 states on a real disk: per state one snapshot (600 exposed elements, 60 candidates,
+150 texts), one capture, three outcomes, each acknowledged by the disk; 30,000 edges; 20,000 pending items at the end.
+Then the process drops its state, the file is evicted from the page cache, and the run is resumed. A second journal
+shows what one outcome costs when a million items are done. `--save` also writes bench/results/journal.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
 import hashlib
-import json
 import os
 import platform
 import random
-import statistics
 import tempfile
 import time
 from collections import Counter
@@ -31,12 +28,13 @@ from pathlib import Path
 
 import psutil
 
-from index.graph import Action, Box, Edge, Segment
-from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.explore.journal import Journal
-from pipeline.explore.journal_records import Checkpoint
-from pipeline.explore.state import Load, State
-from pipeline.explore.worker import Outcome
+from bench.result_files import RESULTS, quantiles_ms, run_info, write_result
+from waygraph.index.graph import Action, Box, Edge, Segment
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.explore.checkpoint.journal import Journal
+from waygraph.pipeline.explore.checkpoint.journal_records import Checkpoint
+from waygraph.pipeline.explore.records.outcome import ActionOutcome
+from waygraph.pipeline.explore.records.state import Load, State
 
 TARGET_RESUME_S = 5.0
 ITEMS_PER_STATE = 3
@@ -81,8 +79,8 @@ def look(i: int) -> Snapshot:
     )
 
 
-def outcome(i: int) -> Outcome:
-    return Outcome(node_id=f"{i:032x}", ms=120.0)
+def outcome(i: int) -> ActionOutcome:
+    return ActionOutcome(node_id=f"{i:032x}", ms=120.0)
 
 
 def items(count: int) -> list[tuple[str, Candidate]]:
@@ -110,15 +108,6 @@ async def each(calls: Sequence[Callable[[], Awaitable[None]]], workers: int) -> 
     return took
 
 
-def spread(took: Sequence[float]) -> dict[str, float]:
-    ordered = sorted(took)
-    return {
-        "p50_ms": round(statistics.median(ordered), 3),
-        "p99_ms": round(ordered[int(len(ordered) * 0.99)], 3),
-        "max_ms": round(ordered[-1], 3),
-    }
-
-
 async def explore(path: Path, states: int) -> dict[str, object]:
     """Fill a journal as an exploration would: the committed part by checkpoints, and a level under way."""
     edges = [Edge(node_id(i), node_id(i % states), candidate(i).action, 100.0) for i in range(states * ITEMS_PER_STATE)]
@@ -131,11 +120,11 @@ async def explore(path: Path, states: int) -> dict[str, object]:
     with closing(Journal.open(path, TERMS)) as journal:
         cpu = time.process_time()
         # The looks of a whole site do not fit into memory at once; the rest is made on the way.
-        added = await each([partial(journal.add_look, s.id, s) for s in looks], 1)
+        added = await each([partial(journal.add_snapshot, s.id, s) for s in looks], 1)
         cpu_look = (time.process_time() - cpu) * 1000 / len(looks)
         for first in range(len(looks), states, 500):
             more = [look(i) for i in range(first, min(states, first + 500))]
-            added += await each([partial(journal.add_look, s.id, s) for s in more], 4)
+            added += await each([partial(journal.add_snapshot, s.id, s) for s in more], 4)
         for i in range(0, states, 100):
             await asyncio.gather(
                 *(journal.record_capture(node_id(k), (node_id(k) * 2,) * 3) for k in range(i, min(states, i + 100))),
@@ -143,15 +132,15 @@ async def explore(path: Path, states: int) -> dict[str, object]:
             )
         with timed(seconds, "barrier_s"):
             memories = {"identity": {node_id(i): node_id(i + 1) for i in range(states // 5)}}
-            await journal.begin_level(3, items(states + PENDING), Checkpoint(rows, edges, memories=memories))
+            await journal.begin_round(3, items(states + PENDING), Checkpoint(rows, edges, memories=memories))
         cpu = time.process_time()
         alone = await each([partial(journal.record, 3, i, outcome(i)) for i in range(states // 2)], 1)
         cpu_record = (time.process_time() - cpu) * 1000 / len(alone)
         together = await each([partial(journal.record, 3, i, outcome(i)) for i in range(states // 2, states)], 8)
     return {
-        "add_look": spread(added) | {"cpu_ms": round(cpu_look, 3)},
-        "record_1_worker": spread(alone) | {"cpu_ms": round(cpu_record, 3)},
-        "record_8_workers": spread(together),
+        "add_look": quantiles_ms(added) | {"cpu_ms": round(cpu_look, 3)},
+        "record_1_worker": quantiles_ms(alone) | {"cpu_ms": round(cpu_record, 3)},
+        "record_8_workers": quantiles_ms(together),
         **seconds,
     }
 
@@ -171,22 +160,22 @@ def resume(path: Path, states: int) -> dict[str, object]:
     with closing(journal):
         with timed(seconds, "decode_all_items_s"):
             assert len(list(last.items)) == states + PENDING
-        assert (len(last.states), len(last.outcomes), len(last.looks)) == (states, states, states)
+        assert (len(last.states), len(last.outcomes), len(last.snapshot_keys)) == (states, states, states)
         chance = random.Random(5)
         took = []
         for _ in range(300):
             began = time.perf_counter()
-            journal.look(node_id(chance.randrange(states)))
+            journal.snapshot(node_id(chance.randrange(states)))
             took.append((time.perf_counter() - began) * 1000)
         with timed(seconds, "census_s"):
             assert Counter(fate.status for fate in journal.fates())["pending"] == PENDING
-    return {**seconds, "look": spread(took), "resumed_mb": round(grown / 2**20)}
+    return {**seconds, "look": quantiles_ms(took), "resumed_mb": round(grown / 2**20)}
 
 
 async def one_by_one(journal: Journal, level: int) -> dict[str, float]:
     cpu = time.process_time()
     took = await each([partial(journal.record, level, i, outcome(i)) for i in range(1_000)], 1)
-    return spread(took) | {"cpu_ms": round((time.process_time() - cpu) * 1000 / len(took), 3)}
+    return quantiles_ms(took) | {"cpu_ms": round((time.process_time() - cpu) * 1000 / len(took), 3)}
 
 
 async def among_many(folder: Path, done: int) -> dict[str, object]:
@@ -194,12 +183,12 @@ async def among_many(folder: Path, done: int) -> dict[str, object]:
     result: dict[str, object] = {}
     work = items(1_000)
     with closing(Journal.open(folder / "many.journal", TERMS)) as journal:
-        await journal.begin_level(0, work, Checkpoint())
+        await journal.begin_round(0, work, Checkpoint())
         result["record_among_1000"] = await one_by_one(journal, 0)
-        chunk = items(100_000)
+        chunk = items(min(100_000, done))
         for level in range(1, done // len(chunk) + 1):
-            await journal.begin_level(level, chunk, Checkpoint())
-        await journal.begin_level(level + 1, work, Checkpoint())
+            await journal.begin_round(level, chunk, Checkpoint())
+        await journal.begin_round(level + 1, work, Checkpoint())
         result[f"record_among_{done}"] = await one_by_one(journal, level + 1)
     return result
 
@@ -224,9 +213,8 @@ def main() -> None:
     print(f"resume {measured['resume_s']} s, target {TARGET_RESUME_S} s")
     if arguments.save:
         result = {
-            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            **run_info(),
             "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
             "load_average": round(os.getloadavg()[0], 1),
             "states": arguments.states,
             "edges": arguments.states * ITEMS_PER_STATE,
@@ -234,9 +222,7 @@ def main() -> None:
             "done": arguments.done,
             **measured,
         }
-        target = Path(__file__).parent / "results" / "journal.json"
-        target.write_text(json.dumps(result, indent=2) + "\n")
-        print(f"Wrote {target}")
+        write_result(RESULTS / "journal.json", result)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
-"""Is anything lost or found twice when browser, driver, explorer and coordinator are killed at random moments?
+"""Fault test of a run: kills of browser, driver, explorer and coordinator at random moments.
 
-Runs `waygraph index` on a generated site, kills one of its processes (SIGKILL) again and again, starts it anew whenever
+Runs `waygraph index` on a generated site, kills one of its processes (SIGKILL) repeatedly, starts it again whenever
 the whole command was killed, and compares the map with that of an undisturbed run:
 
     make soak-kills        WAYGRAPH_KILLS=50 WAYGRAPH_SEED=1 make soak-kills
 
-The server counts how often each page was asked for. A page that nothing else leads over is loaded once by a run that
-nobody disturbs; each kill may repeat what the workers were in the middle of, and no more.
+The server counts the requests of each page. An undisturbed run loads a page once if no path leads through it; each kill
+may repeat only the work that was in progress.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
-import platform
 import random
 import subprocess
 import sys
@@ -27,9 +25,10 @@ from typing import Any
 
 import psutil
 
-from index.graph.export import to_json
-from index.store import Store
+from bench.result_files import RESULTS, run_info, write_result
 from waygraph.demo_site.local_server import LocalServer, Request, Response
+from waygraph.index.graph.export import to_json
+from waygraph.index.store import Store
 
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "50"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
@@ -43,7 +42,7 @@ STARTED: set[psutil.Process] = set()
 
 
 def page(request: Request) -> Response:
-    """A start page, sections with menus that open in place, and leaves."""
+    """Write a start page, sections with menus that open in place, and leaves."""
     parts = [part for part in request.path.split("/") if part]
     links: list[str] = []
     menus = ""
@@ -68,7 +67,7 @@ def page(request: Request) -> Response:
 
 
 def start(url: str, store: Path) -> subprocess.Popen[bytes]:
-    """The command, in a session of its own."""
+    """Start the command in its own session."""
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "waygraph", "index", url, "--store", str(store), "--depth", "2"),
@@ -84,7 +83,7 @@ def start(url: str, store: Path) -> subprocess.Popen[bytes]:
 
 
 def victims(command: subprocess.Popen[bytes]) -> Mapping[str, list[psutil.Process]]:
-    """What can be killed now, by what it is."""
+    """Return the processes that can be killed now, by kind."""
     found: dict[str, list[psutil.Process]] = {"coordinator": [psutil.Process(command.pid)]}
     for child in psutil.Process(command.pid).children(recursive=True):
         STARTED.add(child)
@@ -126,7 +125,7 @@ def disturbed(url: str, store: Path, chance: random.Random, killed: Counter[str]
 
 
 def export(store: Path) -> dict[str, Any]:
-    """The canonical export of the only map."""
+    """Return the canonical export of the only map."""
     opened = Store.open(str(store))
     (site,) = opened.sites()
     return to_json(site, 1, opened.read(site).graph)
@@ -185,12 +184,10 @@ def main() -> None:
         "processes_left": left,
         "seconds_undisturbed": round(whole_s, 1),
         "seconds_with_kills": round(killed_s, 1),
-        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        **run_info(),
     }
     print(json.dumps(document, indent=2))
-    path = Path(__file__).parent / "results" / "kills.json"
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    write_result(RESULTS / "kills.json", document)
     if not document["same_map"] or left or repeated > WORKERS * killed.total():
         raise SystemExit("FAILED")
 

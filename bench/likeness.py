@@ -1,49 +1,48 @@
-"""How much does a page look like its recorded state when it is seen again, and how much like another one?
+"""Similarity of a page to its recorded state when it is visited again, and to all other states.
 
-Sites are explored; then each state is walked to in a browser of its own, with all its timers, and what it shows is
-compared with the evidence of its state and of all others. Gives the thresholds of `index.graph.recognition`:
+Sites are explored; then each state is visited in its own browser, with all timers running, and the page is
+compared with the evidence of its state and of all others. Gives the thresholds of `waygraph.index.graph.recognition`:
 
     python -m bench.likeness [--site URL_OR_FOLDER ...] [--states 60] [--save]
 
-Without sites: the fixture pages that never look the same twice, and the demo shop. A folder is served as it is.
+Without sites: the fixture pages with noise, and the demo shop. A folder is served as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
-import json
-import os
-import platform
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
-from index.graph import Evidence, InteractionGraph, is_equivalent, site_key
-from index.graph.recognition import ELEMENT_SHARE, FEATURE_SHARE, share
-from index.store import Store
-from pipeline.browser.features import features
-from pipeline.browser.launch import launch
-from pipeline.browser.snapshot import Lens, Snapshot
-from pipeline.browser.view import PageView
-from pipeline.explore import explore_site
-from pipeline.jobs.publishing.draft import draft_of
+from bench.result_files import RESULTS, quantiles, run_info, write_result
 from tests.sites.noise import noise_pages
 from tests.sites.server import FixtureServer
-from waygraph.cli.teleport import new_page
+from waygraph.cli.browser_page import new_mapped_page
+from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
 from waygraph.demo_site import DemoSite
-from waygraph.local import StoreMap
-from waygraph.settings import Settings
-from waygraph.teleport import teleport
+from waygraph.index.graph import Evidence, InteractionGraph, is_equivalent
+from waygraph.index.graph.recognition import ELEMENT_SHARE, FEATURE_SHARE, shared_fraction
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.page.features import features
+from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A look at one state against the evidence of a state."""
+    """A snapshot of one state compared with the evidence of a state."""
 
     same: bool
     same_url: bool
@@ -54,7 +53,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured on one site."""
+    """Results of one site: quantiles (minimum, 5%, median, 95%, maximum) of shared fractions."""
 
     site: str
     states: int
@@ -73,7 +72,7 @@ async def measure(name: str, url: str, most: int) -> Row:
         settings = Settings(store=folder, explore={"robots": False, "depth": 3, "max_states": 2 * most, "workers": 2})
         store = Store.open(folder, create=True)
         capture = await explore_site(url, settings=settings, blobs=store.blobs)
-        store.publish(draft_of(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings, pages={}))
         graph = capture.graph
         pairs: list[Pair] = []
         outcomes: Counter[str] = Counter()
@@ -81,21 +80,21 @@ async def measure(name: str, url: str, most: int) -> Row:
         with StoreMap(folder) as maps:
             async with launch(settings.browser) as browser:
                 for target in chosen:
-                    page = await new_page(browser, maps.site(capture.site), settings)
+                    page = await new_mapped_page(browser, maps.site(capture.site), settings)
                     result = await teleport(page, maps, capture.site, target)
                     outcomes[result.outcome] += 1
                     if not result.arrived:
                         print(f"  {graph.nodes[target].url}: {result.problem}")
                     if result.arrived:
-                        lens = Lens.of(settings.browser, settings.explore)
-                        seen = await PageView(result.page, lens, settings.browser, own=False).observe()
+                        options = SnapshotOptions.from_settings(settings.browser, settings.explore)
+                        seen = await PageView(result.page, options, settings.browser, owned=False).observe()
                         pairs += compare(seen, target, graph, capture.recognition.evidence)
                     await page.context.close()
     return row(name, len(chosen), outcomes, pairs)
 
 
 def compare(seen: Snapshot, target: str, graph: InteractionGraph, evidence: Mapping[str, Evidence]) -> list[Pair]:
-    """A look against all states that have evidence, but not one whose very id it has."""
+    """Compare a snapshot with all states that have evidence, except the state with the same id."""
     shown, elements = features(seen), {element[:12] for element in seen.structure}
     found = []
     for node in graph.nodes.values():
@@ -104,16 +103,23 @@ def compare(seen: Snapshot, target: str, graph: InteractionGraph, evidence: Mapp
             continue
         same_url = node.url == seen.url
         accepted = is_equivalent(its, node.url, seen.url, shown, seen.structure)
-        pair = Pair(node.id == target, same_url, share(its.features, shown), share(its.elements, elements), accepted)
+        pair = Pair(
+            node.id == target,
+            same_url,
+            shared_fraction(its.features, shown),
+            shared_fraction(its.elements, elements),
+            accepted,
+        )
         found.append(pair)
     return found
 
 
 def row(name: str, states: int, outcomes: Counter[str], pairs: Sequence[Pair]) -> Row:
-    """Sum up a site."""
+    """Summarise the pairs of a site."""
     same = [pair for pair in pairs if pair.same]
     other = [pair for pair in pairs if not pair.same and not pair.same_url]
     siblings = [pair for pair in pairs if not pair.same and pair.same_url]
+    spread = partial(quantiles, shares=(0, 0.05, 0.5, 0.95, 1), digits=2)
     return Row(
         site=name,
         states=states,
@@ -127,18 +133,8 @@ def row(name: str, states: int, outcomes: Counter[str], pairs: Sequence[Pair]) -
     )
 
 
-def spread(shares: Sequence[float]) -> list[float]:
-    """Least, 5%, median, 95% and most."""
-    ranked = sorted(shares)
-    return (
-        [round(ranked[min(len(ranked) - 1, int(q * len(ranked)))], 2) for q in (0, 0.05, 0.5, 0.95, 1)]
-        if ranked
-        else []
-    )
-
-
 def serve(stack: ExitStack, site: str) -> str:
-    """The URL of a site, which may have to be served first."""
+    """Return the URL of a site; serve the site first if it is local."""
     if not Path(site).is_dir():
         return site
     root = Path(site)
@@ -168,13 +164,10 @@ def main() -> None:
     print(f"thresholds: {FEATURE_SHARE} of the features, {ELEMENT_SHARE} of the elements")
     if options.save:
         document = {
-            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+            **run_info(),
             "rows": [asdict(found) for found in rows],
         }
-        path = Path(__file__).parent / "results" / "likeness.json"
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        print(f"saved to {path}")
+        write_result(RESULTS / "likeness.json", document)
 
 
 if __name__ == "__main__":

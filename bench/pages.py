@@ -1,4 +1,4 @@
-"""Pages of a known weight to explore: about 1,200 elements and 220 KB of script each, as `python -m bench.pages`.
+"""Server of pages of a known weight (1,200 elements, 220 KB of script each): `python -m bench.pages`.
 
 `/clicks/N` has N buttons that each open a panel of their own; `/links/N` has N links to pages of the same weight;
 `/known/N` has N links that all lead to ten pages; `/late/MS` has a button whose content arrives MS milliseconds later,

@@ -1,6 +1,6 @@
-"""How long does one path query take on 10,000 states and 100,000 edges?
+"""Benchmark of path queries: time per query on graphs of 10,000 states and 100,000 edges.
 
-    python bench/paths.py [--queries 500] [--save]
+    python -m bench.paths [--queries 500] [--save]
 
 Prints p50, p99 and the slowest of random queries, as wall time and (for busy machines) as CPU time of the thread, for
 several graphs: random ones, one shaped like a site (a tree of sections with navigation on every page), and a grid,
@@ -11,19 +11,16 @@ which is the hardest case for any search without coordinates: without goto, its 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import json
 import os
 import platform
 import random
-import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-from index.graph import Action, Edge, InteractionGraph, Node
-from index.graph.paths import Router
-from waygraph.errors import NoPath
+from bench.result_files import RESULTS, quantiles_ms, run_info, write_result
+from waygraph.core.errors import NoPath
+from waygraph.index.graph import Action, Edge, InteractionGraph, Node
+from waygraph.index.graph.paths import PathFinder
 
 STATES = 10_000
 EDGES = 100_000
@@ -48,7 +45,7 @@ def random_graph(rng: random.Random, addressable: float) -> InteractionGraph:
 
 
 def site_graph(rng: random.Random) -> InteractionGraph:
-    """A tree with 8 children per state; each also links to its parent and to the 8 sections of the start page."""
+    """Return a tree with 8 children per state; each also links to its parent and to the start page's 8 sections."""
     nodes = states(STATES, 0.5, rng)
 
     def links() -> Iterator[Edge]:
@@ -76,26 +73,22 @@ def grid_graph(rng: random.Random) -> InteractionGraph:
 
 
 def measure(
-    name: str, router: Router, ids: list[str], *, goto: bool, queries: int, rng: random.Random
+    name: str, finder: PathFinder, ids: list[str], *, goto: bool, queries: int, rng: random.Random
 ) -> dict[str, object]:
     wall, cpu, missing = [], [], 0
     for _ in range(queries):
         source, target = rng.choice(ids), rng.choice(ids)
         began, began_cpu = time.perf_counter(), time.thread_time()
         try:
-            router.route(source, target, allow_goto=goto)
+            finder.cheapest_path(source, target, allow_goto=goto)
         except NoPath:
             missing += 1
         wall.append((time.perf_counter() - began) * 1000)
         cpu.append((time.thread_time() - began_cpu) * 1000)
     row = {"graph": name, "goto": goto, "queries": queries, "no_path": missing}
-    for clock, times in (("wall", sorted(wall)), ("cpu", sorted(cpu))):
-        row |= {
-            f"{clock}_p50_ms": round(statistics.median(times), 3),
-            f"{clock}_p99_ms": round(times[int(len(times) * 0.99)], 3),
-            f"{clock}_max_ms": round(times[-1], 3),
-            f"{clock}_over_5_ms": sum(t > 5 for t in times),
-        }
+    for clock, times in (("wall", wall), ("cpu", cpu)):
+        row |= {f"{clock}_{name}": value for name, value in quantiles_ms(times).items()}
+        row[f"{clock}_over_5_ms"] = sum(t > 5 for t in times)
     print(f"{name:<27} goto={goto!s:<5}", end="")
     for clock in ("wall", "cpu"):
         p50, p99, slowest = (row[f"{clock}_{which}_ms"] for which in ("p50", "p99", "max"))
@@ -118,25 +111,21 @@ def main() -> None:
         ("grid, 1% addressable", grid_graph(random.Random(4))),
     ):
         began = time.perf_counter()
-        router = Router(graph)
+        finder = PathFinder(graph)
         prepared = time.perf_counter() - began
         print(f"# {name}: {len(graph)} states, {sum(1 for _ in graph.edges)} edges, prepared in {prepared:.2f} s")
         for goto in (True, False):
             rng = random.Random(7)
-            row = measure(name, router, list(graph.nodes), goto=goto, queries=arguments.queries, rng=rng)
+            row = measure(name, finder, list(graph.nodes), goto=goto, queries=arguments.queries, rng=rng)
             rows.append(row | {"prepare_s": round(prepared, 3)})
     if arguments.save:
         result = {
-            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+            **run_info(),
             "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
             "load_average": round(os.getloadavg()[0], 1),
             "rows": rows,
         }
-        target = Path(__file__).parent / "results" / "paths.json"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(json.dumps(result, indent=2) + "\n")
-        print(f"Wrote {target}")
+        write_result(RESULTS / "paths.json", result)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Are hosts left in peace, and does that cost more time than it must? Counted in the logs of local servers.
+"""Benchmark of politeness: request rates per host, from the logs of local servers, and the time that waiting costs.
 
 Three runs: many hosts without a browser (a sleep stands in for it), which measures the waiting alone; 4 hosts with a
 delay of 1 s, which must be visited nearly 4 times per second; 20 hosts, which are more than the machine can do, so that
@@ -11,11 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
-import hashlib
-import json
 import os
-import platform
 import resource
 import time
 from collections.abc import Sequence
@@ -25,13 +21,16 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from pipeline.browser.find import find_browser
-from pipeline.browser.launch import launch
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore import explore_site
-from pipeline.explore.pacing import Pacer, Slots
+from bench.result_files import RESULTS, run_info, write_result
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import Settings
 from waygraph.demo_site.local_server import LocalServer, Request, Response
-from waygraph.settings import Settings
+from waygraph.pipeline.browser.process.find import find_browser
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import Slots
 
 DELAY_S = 1.0
 #: A stand-in for a browser: so long a page keeps a slot, of which there are so many.
@@ -39,15 +38,8 @@ SYNTHETIC_S, SYNTHETIC_SLOTS = 0.1, 3
 TARGET = 0.9
 
 
-class NoBlobs:
-    """Takes captures and keeps none."""
-
-    def put(self, content: bytes) -> str:  # noqa: D102
-        return hashlib.sha256(content).hexdigest()
-
-
 class Host(LocalServer):
-    """A site of plain pages, one of which robots.txt forbids. Knows when each document was asked for."""
+    """A site of plain pages, one of which robots.txt forbids. Records when each document was requested."""
 
     def __init__(self, pages: int) -> None:
         super().__init__(self._page)
@@ -138,7 +130,7 @@ def measured(what: str, arrivals: Sequence[Sequence[float]], cores: Cores, disal
 
 
 async def waiting_alone(hosts: int, seconds: float) -> Measured:
-    """What waiting costs: nothing else happens than sleeping."""
+    """Return the CPU cost of waiting: only sleeps run."""
     pacer, slots = Pacer(delay_seconds=DELAY_S), Slots(SYNTHETIC_SLOTS, most=SYNTHETIC_SLOTS)
     arrivals: list[list[float]] = [[] for _ in range(hosts)]
     cores, end = Cores(), time.monotonic() + seconds
@@ -147,7 +139,7 @@ async def waiting_alone(hosts: int, seconds: float) -> Measured:
         while time.monotonic() < end:
             async with slots.lease() as lease, pacer.turn(f"host{number}", lease) as turn:
                 arrivals[number].append(time.monotonic())
-                turn.over()
+                turn.end()
                 await asyncio.sleep(SYNTHETIC_S)
 
     await asyncio.gather(*(visit(number) for number in range(hosts)))
@@ -170,7 +162,13 @@ async def exploring(hosts: int, pages: int) -> Measured:
 
             async def explore(site: Host) -> None:
                 await explore_site(
-                    site.url, settings=settings, blobs=NoBlobs(), stop=stop, pool=pool, pacer=pacer, slots=slots
+                    site.url,
+                    settings=settings,
+                    blobs=MemoryBlobs(keep=False),
+                    stop=stop,
+                    pool=pool,
+                    pacer=pacer,
+                    slots=slots,
                 )
                 # The rest of the time not all hosts take part.
                 if not idle:
@@ -213,15 +211,12 @@ def main() -> None:
     print(f"{'kept' if kept else 'NOT kept'}; at 20 hosts {many.cores_idle:.2f} of {os.cpu_count()} cores were idle")
     if options.save:
         document = {
-            "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+            **run_info(),
             "browser": find_browser().path.name,
             "delay_s": DELAY_S,
             "runs": [asdict(run) | {"share_of_possible": round(run.share, 3)} for run in runs],
         }
-        path = Path(__file__).parent / "results" / "politeness.json"
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        print(f"saved to {path}")
+        write_result(RESULTS / "politeness.json", document)
 
 
 if __name__ == "__main__":

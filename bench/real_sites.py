@@ -1,4 +1,4 @@
-"""Where do the sites of `bench.sites` come from? From package registries, served on loopback by processes of their own.
+"""Sites of others for benchmarks, from package registries, each served on loopback by its own process.
 
 Each is installed into a scratch folder by the registry's own client, as it is configured on this machine.
 """
@@ -26,7 +26,8 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import sync_playwright
 
-from pipeline.browser.find import find_browser
+from tests.sites.server import free_port
+from waygraph.pipeline.browser.process.find import find_browser
 
 GENTELELLA = "gentelella@4.2.0"
 PYTHON_DOCS = "python3.11-doc"
@@ -95,7 +96,7 @@ def run(*command: str | Path, cwd: Path, stdin: str = "", env: Mapping[str, str]
 def serving(
     *command: str | Path, cwd: Path, port: int, log: Path, env: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """A server as a process of its own, from when it listens to the end of the block; gives its URL."""
+    """Run a server as its own process until the end of the block; yield its URL once it listens."""
     with log.open("w") as out, subprocess.Popen(command, cwd=cwd, stdout=out, stderr=out, env=env) as server:
         try:
             began = time.monotonic()
@@ -113,16 +114,9 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def folder(root: Path, start: str, pages: str, log: Path) -> Iterator[Served]:
-    """The files below `root`; `pages` is the glob of those that are pages."""
+    """Serve the files below `root`; `pages` is the glob of the files that are pages."""
     port = free_port()
     command = (sys.executable, "-u", "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", str(root))
     with serving(*command, cwd=root, port=port, log=log) as url:
@@ -131,7 +125,7 @@ def folder(root: Path, start: str, pages: str, log: Path) -> Iterator[Served]:
 
 
 def _unpacked(package: str, where: Path) -> Path:
-    """The `dist` folder of an npm package."""
+    """Return the `dist` folder of an npm package."""
     root = where / "package" / "dist"
     if not root.exists():
         where.mkdir(exist_ok=True)
@@ -143,14 +137,14 @@ def _unpacked(package: str, where: Path) -> Path:
 
 @contextmanager
 def tabler(scratch: Path) -> Iterator[Served]:
-    """A dashboard template on Bootstrap of more than 100 pages, from the one about dialogs."""
+    """Serve a Bootstrap dashboard template of more than 100 pages; the start page is the one about dialogs."""
     with folder(_unpacked(TABLER, scratch / "tabler"), "modals.html", "*.html", scratch / "tabler.log") as served:
         yield served
 
 
 @contextmanager
 def gentelella(scratch: Path) -> Iterator[Served]:
-    """An admin dashboard of 58 pages: menus, dialogs, charts, tables, calendar, kanban. All made by scripts."""
+    """Serve an admin dashboard of 58 pages: menus, dialogs, charts, tables, calendar, kanban, all made by scripts."""
     root = _unpacked(GENTELELLA, scratch / "gentelella")
     with folder(root, "production/index.html", "production/*.html", scratch / "gentelella.log") as served:
         yield served
@@ -199,7 +193,7 @@ if not users.filter(username="admin").exists():
 
 @contextmanager
 def wagtail(scratch: Path) -> Iterator[Served]:
-    """The administration of a content management system on Django, with a superuser's session."""
+    """Serve the administration of a Django content management system, with a superuser's session."""
     root = scratch / "wagtail"
     python = root / "venv" / "bin" / "python"
     password = root / "password"
@@ -269,7 +263,7 @@ _FLOWS = """[
 
 @contextmanager
 def node_red(scratch: Path) -> Iterator[Served]:
-    """An editor of flows: one page, all of it menus, trays, tabs, lists and a drawing."""
+    """Serve an editor of flows: one page of menus, trays, tabs, lists and a drawing."""
     root = scratch / "node-red"
     entry = root / "node_modules" / "node-red" / "red.js"
     if not entry.exists():
@@ -327,7 +321,7 @@ def fossil(scratch: Path) -> Iterator[Served]:
 
 
 def _fill(program: Path, repository: Path, checkout: Path, env: Mapping[str, str]) -> None:
-    """What a small project would have: some commits, a branch, a tag, wiki pages, a note, tickets."""
+    """Add what a small project has: some commits, a branch, a tag, wiki pages, a note, tickets."""
     checkout.mkdir()
 
     def do(*command: str, stdin: str = "") -> None:
@@ -352,7 +346,7 @@ def _fill(program: Path, repository: Path, checkout: Path, env: Mapping[str, str
 
 @contextmanager
 def jupyterlab(scratch: Path) -> Iterator[Served]:
-    """A workbench for notebooks: one page of menus, panels, a file browser, tabs, a launcher."""
+    """Serve a notebook workbench: one page of menus, panels, a file browser, tabs, a launcher."""
     root = scratch / "jupyterlab"
     python = root / "venv" / "bin" / "python"
     if not (root / "venv" / "bin" / "jupyter-lab").exists():
@@ -383,7 +377,7 @@ def jupyterlab(scratch: Path) -> Iterator[Served]:
             log,
             storage_state=state,
             contents=lambda: _texts(root, "work/**/*", "own/config/**/*"),
-            # Whatever an agent opens is saved, and opened again for whoever comes next.
+            # Everything that an agent opens is saved, and opened again for the next agent.
             forget=lambda: shutil.rmtree(own / "config" / "lab" / "workspaces", ignore_errors=True),
         )
 
@@ -397,7 +391,7 @@ _NOTEBOOK = """{"cells": [
 
 
 def log_in(url: str, user: str, password: str, state: Path, fields: tuple[str, str] = ("username", "password")) -> None:
-    """Log in as a person does, and save the session; `fields` are the names of the two, the first empty for none."""
+    """Log in and save the session; `fields` are the names of the user field (or empty) and the password field."""
     with sync_playwright() as playwright, playwright.chromium.launch(executable_path=find_browser().path) as browser:
         page = browser.new_page()
         page.goto(url)

@@ -1,4 +1,4 @@
-"""What does a refresh cost, as a share of the first exploration? Browser CPU, in one run, on the same site.
+"""Benchmark of refreshes: browser CPU as a share of the first exploration, in one run, on the same site.
 
     python -m bench.refresh            prints
     python -m bench.refresh --save     and writes bench/results/refresh.json
@@ -10,27 +10,24 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
 import json
-import os
-import platform
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from bench.cpu import cpu_by_kind, used_since
-from index.graph.export import to_json
-from pipeline.browser.launch import launch
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore import explore_site
-from pipeline.explore.capture import SiteCapture
-from pipeline.explore.refresh import Plan, Recall, Record, choose
+from bench.result_files import RESULTS, run_info, write_result
+from tests.blobs import MemoryBlobs
 from tests.browsers import LOOPBACK_ONLY
-from tests.conftest import MemoryBlobs
+from waygraph.core.settings import RefreshSettings, Settings
 from waygraph.demo_site import DemoSite
 from waygraph.demo_site.local_server import LocalServer, Request, Response
-from waygraph.settings import RefreshSettings, Settings
+from waygraph.index.graph.export import to_json
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.explore.refresh import ExplorationRecord, PriorExploration, RefreshPlan, plan_refresh
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2, "trap_budget": 1000})
 #: Kinds of processes (`bench.cpu`) that are the browser.
@@ -67,20 +64,26 @@ class Changing(LocalServer):
         return Response(f"<!doctype html><title>{path}</title><h1>{path} {words}</h1>{menu}{lately}<ul>{items}</ul>")
 
 
-async def measured(site: LocalServer, blobs: MemoryBlobs, recall: Recall | None = None) -> tuple[SiteCapture, float]:
+async def measured(
+    site: LocalServer, blobs: MemoryBlobs, prior: PriorExploration | None = None
+) -> tuple[SiteCapture, float]:
     """Explore once, in a browser of its own that is started before and ends after measuring."""
     async with BrowserPool(partial(launch, SETTINGS.browser, guarded=True)) as pool:
         before = cpu_by_kind()
-        capture = await explore_site(site.url, settings=SETTINGS, blobs=blobs, pool=pool, recall=recall)
+        capture = await explore_site(site.url, settings=SETTINGS, blobs=blobs, pool=pool, prior=prior)
         used = used_since(before)
     return capture, sum(used[kind] for kind in BROWSER)
 
 
-def recall_of(capture: SiteCapture, blobs: MemoryBlobs, *, full: bool) -> Recall:
-    """What a refresh recalls, by the default settings."""
-    record, refresh = Record.parse(blobs[capture.report.record]), RefreshSettings()
-    plan = Plan() if full else choose(record, share=refresh.share, budget_ms=1000 * refresh.budget_seconds, seed="1")
-    return Recall(record, plan, url_policy=SETTINGS.explore.url_policy, grace=refresh.grace, name="bench")
+def recall_of(capture: SiteCapture, blobs: MemoryBlobs, *, full: bool) -> PriorExploration:
+    """Return the recall of a refresh with the default settings."""
+    record, refresh = ExplorationRecord.parse(blobs[capture.report.record]), RefreshSettings()
+    plan = (
+        RefreshPlan()
+        if full
+        else plan_refresh(record, share=refresh.share, budget_ms=1000 * refresh.budget_seconds, seed="1")
+    )
+    return PriorExploration(record, plan, url_policy=SETTINGS.explore.url_policy, grace=refresh.grace, name="bench")
 
 
 def row(name: str, first: tuple[SiteCapture, float], again: tuple[SiteCapture, float]) -> dict[str, Any]:
@@ -134,13 +137,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     document = {
         "rows": asyncio.run(run(chosen.pages)),
         "share": RefreshSettings().share,
-        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        **run_info(),
     }
     print(json.dumps(document, indent=2))
     if chosen.save:
-        path = Path(__file__).parent / "results" / "refresh.json"
-        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        write_result(RESULTS / "refresh.json", document)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Does a bulk run stay flat, whatever its size? The real coordinator, queue and publisher with synthetic sites.
+"""Benchmark of bulk runs by number of sites: the real coordinator, queue and publisher with synthetic sites.
 
     python -m bench.scale [--sites 1000,10000,100000] [--save]
 
-Each size is one `run_index` in a process and with a Ray of its own: the coordinator (`pipeline.jobs.run`), account and
-report, Ray actors for exploring, encoding and publishing, and a store on this disk are real. Exploring is a stand-in
-(`bench.scale_site`): sites are drawn, seeded, from the measured runs in bench/results/sites.json, with fewer
+Each size is one `run_index` in a process and with a Ray of its own: the coordinator (`waygraph.pipeline.jobs.run`),
+run state and report, Ray actors for exploring, encoding and publishing, and a store on this disk are real. Exploring is
+a stand-in (`bench.scale_site`): sites are drawn, seeded, from the measured runs in bench/results/sites.json, with fewer
 states (`--shrink`) and in less time, so that sites come in at a rate (`--rate`) that leaves the machine some room.
 
 Beyond `--whole` (10,000) sites nothing is published: captures go through the coordinator, Ray's object store and the
@@ -22,9 +22,7 @@ coordinator or the publisher takes more than 1.5 times the CPU per site in the l
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import math
 import os
 import platform
 import subprocess
@@ -39,15 +37,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import psutil
+
 from bench import scale_site
-from index.store import Store
-from pipeline.browser.processes import Process, descendants, memory_bytes, process
-from pipeline.jobs import run_index
-from pipeline.jobs.events import JobEvent, SiteFinished, SitePhase
-from pipeline.jobs.report.outcomes import SiteOutcome
-from pipeline.jobs.run import publisher
+from bench.result_files import quantiles_ms, run_info, write_result
+from waygraph.core.settings import Settings
 from waygraph.demo_site import DemoSite
-from waygraph.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.process.process_tree import command_line, descendants, memory_bytes
+from waygraph.pipeline.jobs import run_index
+from waygraph.pipeline.jobs.events import JobEvent, SiteFinished, SitePhase
+from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
+from waygraph.pipeline.jobs.run import publisher
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 EXPLORE = "bench.scale_site:explore_site"
@@ -67,15 +68,16 @@ KINDS = {
 }
 
 
-def kind_of(each: Process) -> str:
-    """What a process is; `ray` for its daemons."""
+def kind_of(each: psutil.Process) -> str:
+    """Return the kind of a process; `ray` for Ray's daemons."""
     if each.pid == os.getpid():
         return "coordinator"
-    return next((kind for mark, kind in KINDS.items() if each.command.startswith(mark)), "ray")
+    command = " ".join(command_line(each))
+    return next((kind for mark, kind in KINDS.items() if command.startswith(mark)), "ray")
 
 
 class Watch:
-    """Follows a run by its events, and looks at its processes now and then, in a thread of its own."""
+    """Follows a run by its events, and samples its processes periodically in a thread of its own."""
 
     def __init__(self, sites: int) -> None:
         # Not at the end, when Ray ends.
@@ -130,10 +132,9 @@ class Watch:
     def look(self) -> None:
         """Read CPU time and memory of all processes."""
         began = time.thread_time()
-        ourselves = process(os.getpid())
-        assert ourselves is not None
+        ourselves = psutil.Process()
         cpu: dict[str, float] = defaultdict(float)
-        members: dict[str, list[Process]] = defaultdict(list)
+        members: dict[str, list[psutil.Process]] = defaultdict(list)
         for each in descendants([ourselves]):
             kind = kind_of(each)
             members[kind].append(each)
@@ -175,7 +176,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def per_site_ms(looks: Sequence[Mapping[str, Any]], kind: str) -> float:
-    """CPU time per site between the first and the last of some looks, in milliseconds."""
+    """Return CPU time per site between the first and the last sample, in milliseconds."""
     first, last = looks[0], looks[-1]
     used: float = last["cpu"].get(kind, 0.0) - first["cpu"].get(kind, 0.0)
     sites: int = last["sites"] - first["sites"]
@@ -183,10 +184,8 @@ def per_site_ms(looks: Sequence[Mapping[str, Any]], kind: str) -> float:
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
-    """Quantiles in milliseconds."""
-    ordered = sorted(seconds) or [0.0]
-    at = {"p50_ms": 0.5, "p99_ms": 0.99, "max_ms": 1.0}
-    return {name: round(1000 * ordered[math.ceil(share * len(ordered)) - 1], 1) for name, share in at.items()}
+    """Return quantiles of durations in milliseconds."""
+    return quantiles_ms([1000 * each for each in seconds], 1)
 
 
 def in_store(folder: Path) -> dict[str, float]:
@@ -200,7 +199,7 @@ def in_store(folder: Path) -> dict[str, float]:
 
 
 def measure(sites: int, *, whole: bool, shrink: float, rate: float, at_once: int) -> dict[str, Any]:
-    """Map so many synthetic sites in this process; see the module for what comes out."""
+    """Map a number of synthetic sites in this process; the module's docstring lists the results."""
     seconds = fmean(
         scale_site.drawn(number, seed=SEED, shrink=shrink).seconds for number in range(min(sites, 1000))
     )  # of exploring a site, unscaled
@@ -226,7 +225,7 @@ def measure(sites: int, *, whole: bool, shrink: float, rate: float, at_once: int
             "status": dict(watch.status),
             "states_per_site": round(watch.states / max(1, watch.finished), 2),
             "exit_code": report.exit_code,
-            **_account_of(looks),
+            **_statistics_of(looks),
             "coordinator_peak_mib_with_report": peak_bytes >> 20,
             "explorer_waits_for_a_site": spread(watch.waits_of_explorers(at_once)),
             "explored_until_the_coordinator_knows": spread(watch.noticed),
@@ -241,7 +240,7 @@ def measure(sites: int, *, whole: bool, shrink: float, rate: float, at_once: int
     return row
 
 
-def _account_of(looks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _statistics_of(looks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     third = max(1, len(looks) // 3)
     kinds = ("coordinator", "publisher", "explorers", "encoder", "ray")
     spans = {"all": looks, "first_third": looks[: third + 1], "last_third": looks[-third - 1 :]}
@@ -300,7 +299,7 @@ def in_a_process(**how: float) -> dict[str, Any]:
 
 
 def line(row: Mapping[str, Any]) -> str:
-    """A row for people."""
+    """Return a row as text."""
     cpu, growth, memory = row["cpu_ms_per_site"]["all"], row["cpu_growth"], row["memory_bytes_per_site"]
     end, store = row["memory_mib_at_the_end"], row.get("store")
     lines = [
@@ -336,7 +335,7 @@ def _pair(found: Mapping[str, float]) -> str:
 
 
 def problems_of(row: Mapping[str, Any]) -> list[str]:
-    """What is not as it should be."""
+    """Return the differences from the expected result."""
     name = f"{row['sites']} sites"
     found = [
         f"{name}: {kind} takes {growth} times the CPU per site in the last third"
@@ -395,7 +394,7 @@ def main() -> int:
 
 
 def shop() -> dict[str, float]:
-    """What a state of the demo shop takes in a store, explored by a real browser and encoded by the default encoder."""
+    """Return the bytes of a demo shop state in a store, explored by a real browser, encoded by the default encoder."""
     with tempfile.TemporaryDirectory() as folder, DemoSite() as site:
         settings = Settings(store=f"{folder}/maps", explore={"depth": 3})
         (outcome,) = run_index([site.url], settings=settings, on_event=lambda _: None).sites
@@ -410,10 +409,9 @@ def shop() -> dict[str, float]:
 
 
 def ran(note: str) -> dict[str, str]:
-    """Where and when something was measured."""
+    """Return date, machine and note of a measurement."""
     return {
-        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        **run_info(),
         "python": platform.python_version(),
         "note": note,
     }
@@ -430,7 +428,7 @@ def save(rows: Sequence[dict[str, Any]], of_shop: Mapping[str, Any] | None = Non
         "shop": of_shop or before.get("shop"),
         "rows": [by_size[size] for size in sorted(by_size)],
     }
-    RESULTS.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_result(RESULTS, document)
 
 
 if __name__ == "__main__":

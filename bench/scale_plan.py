@@ -1,9 +1,9 @@
-"""What does mapping many sites need? Cores, GPU hours, bytes, requests and money, from measured runs.
+"""Capacity plan for mapping many sites: cores, GPU hours, bytes, requests and cost, computed from measured runs.
 
     python -m bench.scale_plan [--sites 1000000] [--states 30,100] [--days 7] [--price core_hour=0.04 ...]
 
 Prints a table in Markdown: each quantity with its formula, and the inputs, each with its source. Measured inputs come
-from bench/results; where nobody has measured yet, the source says what the number is instead. Prices are the reader's:
+from bench/results; the source of an unmeasured input says how it was estimated. Prices are given by the user:
 `core_hour`, `gpu_hour`, `gb_month` (object store), `put_1000`, `head_1000`, `qdrant_gb_month`; without any there is no
 cost.
 """
@@ -28,7 +28,7 @@ PRICES = ("core_hour", "gpu_hour", "gb_month", "put_1000", "head_1000", "qdrant_
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A number, and where it is from."""
+    """A number and its source."""
 
     value: float
     unit: str
@@ -37,7 +37,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A quantity, and how it was computed."""
+    """A quantity and its formula."""
 
     name: str
     value: float
@@ -46,7 +46,7 @@ class Need:
 
 
 def inputs(results: Path = RESULTS) -> dict[str, Input]:
-    """Everything that a plan is made of, by the symbol that the formulas use."""
+    """Return the inputs of a plan by their symbols in the formulas."""
     sites = _read(results, "sites")["sites"]
     cores = int(_read(results, "sites")["machine"].split()[0])
     per_state = cores * sum(site["seconds"] for site in sites) / sum(site["states"] for site in sites)
@@ -65,7 +65,7 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
             per_state,
             "core-seconds a state",
             f"bench/results/sites.json: {cores} cores x all seconds / all states of {len(sites)} sites; "
-            "cores that waited are counted, so this is rather too much",
+            "idle cores are counted too, so this is an upper bound",
         ),
         "e": Input(
             48.0,
@@ -89,12 +89,12 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
         "k": Input(
             max(small["cpu_ms_per_site"]["all"]["coordinator"], full["cpu_ms_per_site"]["all"]["coordinator"]),
             "ms of CPU a site",
-            f"bench/results/scale.json, sites of {full['states_per_site']} states, where most progress is told",
+            f"bench/results/scale.json, sites of {full['states_per_site']} states, which report progress most often",
         ),
         "q": Input(
             largest["memory_bytes_per_site"]["coordinator"],
             "bytes a site",
-            f"bench/results/scale.json, {largest['sites']} sites: what the coordinator grew by",
+            f"bench/results/scale.json, {largest['sites']} sites: growth of the coordinator's memory per site",
         ),
         "p0": Input(site_ms, "ms of CPU a site", f"{runs}, and {full['sites']} of {full['states_per_site']}: a line"),
         "p1": Input(state_ms, "ms of CPU a state", "the same line"),
@@ -112,7 +112,7 @@ def line_through(one: tuple[float, float], other: tuple[float, float]) -> tuple[
 
 
 def needs(given: Mapping[str, Input], *, sites: int, states: float, days: float) -> list[Need]:
-    """What mapping `sites` sites of `states` states each takes, once, within `days` days."""
+    """Return the resources to map `sites` sites of `states` states each, once, within `days` days."""
     v = {symbol: each.value for symbol, each in given.items()}
     total = sites * states
     core_hours = total * v["c"] / 3600
@@ -135,7 +135,7 @@ def needs(given: Mapping[str, Input], *, sites: int, states: float, days: float)
 
 
 def cost(found: Sequence[Need], prices: Mapping[str, float]) -> float:
-    """Of mapping once, encoding screenshots, and keeping it for a month; what has no price is free."""
+    """Return the cost of mapping once, encoding and a month of storage; resources without a price are free."""
     by_name = {need.name: need.value for need in found}
     cores = by_name["browsers"] + by_name["coordinator"] + by_name["publishing"]
     return (

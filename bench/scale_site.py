@@ -1,4 +1,4 @@
-"""Which sites does `bench.scale` map? Synthetic ones, drawn from measured runs, explored without a browser.
+"""Synthetic sites of `bench.scale`, drawn from measured runs and explored without a browser.
 
 A site is drawn from one of the three sites of others in bench/results/sites.json: states, walked and inherited edges,
 time per state of each depth, counters and failures are that site's, and each state's time is drawn from an exponential
@@ -23,15 +23,24 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, SegmentCounts, site_key
-from index.vectors.multivector import EncodedPage, MultiVector
-from pipeline.browser.supervise import BrowserPool
-from pipeline.encode.protocol import Reads, Screenshots, SiteContext
-from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, Failure, SiteCapture
-from pipeline.explore.pacing import Pacer, Slots
-from pipeline.jobs.publishing.publisher_actor import PublisherActor
-from pipeline.jobs.report.outcomes import Publication
-from waygraph.settings import EncodeSettings, Settings
+from waygraph.core.settings import EncodeSettings, Settings
+from waygraph.core.urls import site_key
+from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, SegmentCounts
+from waygraph.index.vectors.multivector import EncodedPage, MultiVector
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.encode.protocol import Reads, Screenshots, SiteContext
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import Slots
+from waygraph.pipeline.explore.records.capture import (
+    BlobSink,
+    DepthRow,
+    ExploreProgress,
+    ExploreReport,
+    Failure,
+    SiteCapture,
+)
+from waygraph.pipeline.jobs.publishing.publisher_actor import PublisherActor
+from waygraph.pipeline.jobs.report.outcomes import Publication
 
 SITES = Path(__file__).parent / "results" / "sites.json"
 
@@ -70,7 +79,7 @@ class Measured:
 
 @lru_cache(1)
 def measured() -> tuple[Measured, ...]:
-    """The runs in bench/results/sites.json."""
+    """Return the runs in bench/results/sites.json."""
     return tuple(
         Measured(
             site["name"],
@@ -112,7 +121,7 @@ def drawn(number: int, *, seed: int, shrink: float) -> Shape:
 
 
 def address(number: int, **how: float) -> str:
-    """The start URL of a site."""
+    """Return the start URL of a site."""
     return f"http://s{number:07}.scale.example/?" + "&".join(f"{name}={value:g}" for name, value in how.items())
 
 
@@ -123,7 +132,7 @@ async def explore_site(
     blobs: BlobSink,
     on_progress: Callable[[ExploreProgress], None],
     stop: asyncio.Event,
-    pool: BrowserPool,  # noqa: ARG001 - the seam that `pipeline.jobs.exploring.explorer_actor.Explore` describes
+    pool: BrowserPool,  # noqa: ARG001 - the seam that `waygraph.pipeline.jobs.exploring.explorer_actor.ExploreFunction` describes
     pacer: Pacer,  # noqa: ARG001
     slots: Slots,  # noqa: ARG001
     journal: Path,
@@ -154,7 +163,7 @@ async def explore_site(
             DepthRow(number, states, depth.activations, depth.seconds)
             for number, (states, depth) in enumerate(zip(shape.states, shape.of.depths, strict=True))
         ),
-        # When it began and ended, and in which process: how long who waited is told from that.
+        # Start, end and process: the waiting times are computed from these.
         counters={
             **shape.of.counters,
             "scale/began_us": round(began * 1e6),

@@ -1,4 +1,4 @@
-"""How fast, how faithful and how small is search? Every engine on the same vectors, part by part.
+"""Benchmark of search: speed, recall against exact MaxSim, and size of every engine on the same vectors.
 
     python -m bench.search [--part NAME ...] [--save]
 
@@ -14,26 +14,22 @@ Without --part all parts run, one after the other; each takes less than three mi
     stages, near-duplicates
               20,000 states on 100 sites in two stages against exact scoring, for two kinds of sites
 
-The vectors are synthetic (`bench.synthetic`, and the store of `service` is random): speed, size and fidelity to exact
-MaxSim are real, how well anything is found is not measured here. `--save` keeps the parts that ran in
+The vectors are synthetic (`bench.synthetic`, and the store of `service` is random): speed, size and recall against
+exact MaxSim are real; the quality of retrieval is not measured here. `--save` keeps the parts that ran in
 bench/results/search.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
-import os
-import platform
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from bench import search_engines, search_pooling, search_service, search_stages
+from bench import result_files, search_engines, search_pooling, search_service, search_stages
 
-RESULTS = Path(__file__).parent / "results" / "search.json"
+RESULTS = result_files.RESULTS / "search.json"
 
 PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "service": search_service.measure_all,
@@ -46,24 +42,6 @@ PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "stages": partial(search_stages.stages, "pages", 0.98),
     "near-duplicates": partial(search_stages.stages, "near-duplicates", 0.95),
 }
-
-
-def machine() -> dict[str, object]:
-    """What the numbers were measured on."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.processor(),
-    )
-    return {
-        "cpu": model,
-        "cores": len(os.sched_getaffinity(0)),
-        "python": platform.python_version(),
-        "load_before": round(os.getloadavg()[0], 2),
-    }
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -81,14 +59,13 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write bench/results/search.json")
     options = parser.parse_args()
     for name in options.part or PARTS:
-        measured_on = machine()
+        measured_on = result_files.processor()
         rows = PARTS[name]()
         print(f"\n{name} {measured_on}\n{table(rows)}", flush=True)
         if options.save:
             parts = json.loads(RESULTS.read_text()).get("parts", {}) if RESULTS.exists() else {}
-            date = dt.datetime.now(dt.UTC).date().isoformat()
-            parts[name] = {"date": date, "machine": measured_on, "rows": rows}
-            RESULTS.write_text(json.dumps({"parts": parts}, indent=1) + "\n")
+            parts[name] = {**result_files.run_info(), "machine": measured_on, "rows": rows}
+            result_files.write_result(RESULTS, {"parts": parts})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long does an exact search take, by engine, states and length of the question? A part of `bench.search`."""
+"""Time of an exact search by engine, number of states and query length: the parts `engines`, `others` and `growth`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ import torch
 from qdrant_client import QdrantClient
 
 from bench import synthetic
-from index.vectors import EdgeIndex, ExactIndex, MapKey, PackedIndex, QdrantClientIndex, VectorIndex, maxsim
-from index.vectors.checks import ranked
+from waygraph.index.vectors import EdgeIndex, ExactIndex, MapKey, PackedIndex, QdrantClientIndex, VectorIndex, maxsim
+from waygraph.index.vectors.validation import top_k
 
 STATES = 838
 K = 10
@@ -56,7 +56,7 @@ def exact() -> list[dict[str, Any]]:
 
 
 def others() -> list[dict[str, Any]]:
-    """What others offer, on the same states and questions."""
+    """Measure other engines on the same states and questions."""
     known, questions, truth = _task((20,))
     asked = questions[20]
     local = QdrantClientIndex(QdrantClient(":memory:"), synthetic.DIM, MapKey("shop", 1, ""))
@@ -72,7 +72,7 @@ def others() -> list[dict[str, Any]]:
 
 
 def growth() -> list[dict[str, Any]]:
-    """The same questions to more and more states, on sites of 200."""
+    """Ask the same questions of more and more states, on sites of 200."""
     rows = []
     for states in (1_000, 5_000, 20_000):
         known, sites = pages(states)
@@ -103,7 +103,7 @@ def _task(query_rows: tuple[int, ...]) -> tuple[Pages, dict[int, list[np.ndarray
     known, sites = pages(STATES)
     questions = {m: [query for *_, query in synthetic.questions(sites, 12, m)] for m in query_rows}
     truth = {
-        m: [_ids(ranked(((n, maxsim(q, p)) for n, p in known.items()), K)) for q in asked[:3]]
+        m: [_ids(top_k(((n, maxsim(q, p)) for n, p in known.items()), K)) for q in asked[:3]]
         for m, asked in questions.items()
     }
     return known, questions, truth
@@ -139,12 +139,12 @@ def _indexed(make: Callable[[], VectorIndex], known: Pages) -> Iterator[Callable
 def _loop(known: Pages) -> Iterator[Callable[[np.ndarray], list[str]]]:
     full = {name: page.astype(np.float32) for name, page in known.items()}
     yield lambda query: _ids(
-        ranked(((name, float((query @ page.T).max(axis=1).mean())) for name, page in full.items()), K)
+        top_k(((name, float((query @ page.T).max(axis=1).mean())) for name, page in full.items()), K)
     )
 
 
 def _fast_plaid(known: Pages, asked: list[np.ndarray], truth: list[list[str]]) -> dict[str, Any]:
-    """A PLAID index of others, in an environment of its own; approximate, so its recall belongs to its speed."""
+    """Measure a PLAID index in its own environment; it is approximate, so the row has its recall beside its speed."""
     name = "fast-plaid, 4 bits (approximate)"
     python = os.environ.get(FAST_PLAID_PYTHON) or (
         sys.executable if importlib.util.find_spec("fast_plaid") is not None else None

@@ -1,4 +1,4 @@
-"""Times fast-plaid on the vectors in a folder; run by `bench.search_engines` with the Python that has it."""
+"""Timing of fast-plaid on the vectors of a folder; `bench.search_engines` runs it in its own environment."""
 
 import sys
 import time

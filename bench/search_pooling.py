@@ -1,4 +1,4 @@
-"""Which pooling keeps the right candidates, and which may replace the rows? A part of `bench.search`.
+"""Recall of candidates by way of pooling rows: the part `pooling` of `bench.search`.
 
 Beside synthetic screenshots: real text. Every page is the documentation of a module of Python's standard library, each
 row a token of it as the default encoder's model sees it, every question the first sentence of some docstring.
@@ -21,9 +21,9 @@ from transformers import AutoModel
 
 from bench import synthetic
 from bench.search_engines import K
-from index.vectors import PackedIndex
-from index.vectors.pooling import merged_neighbours, windows
-from pipeline.encode.weights import find_weights
+from waygraph.index.vectors import PackedIndex
+from waygraph.index.vectors.pooling import merge_neighbours, pool_windows
+from waygraph.pipeline.encode.text.weights import find_weights
 
 #: Tokens that the model reads at once, and pieces of so many of a page.
 WINDOW, WINDOWS = 256, 3
@@ -66,13 +66,13 @@ def _compared(vectors: str, known: Pages, asked: list[np.ndarray], *, grid: bool
     truth = _found(known, asked, K)
     longest = max(map(len, known.values()))
     methods: list[tuple[str, Pool, int]] = [
-        ("one mean", windows, 1),
-        ("windows", windows, 20),
-        ("windows", windows, 32),
-        ("neighbours merged", merged_neighbours, 20),
+        ("one mean", pool_windows, 1),
+        ("windows", pool_windows, 20),
+        ("windows", pool_windows, 32),
+        ("neighbours merged", merge_neighbours, 20),
         ("clusters (Ward)", clusters, 20),
-        ("windows, by 3", windows, -3),
-        ("neighbours merged, by 3", merged_neighbours, -3),
+        ("windows, by 3", pool_windows, -3),
+        ("neighbours merged, by 3", merge_neighbours, -3),
         ("clusters (Ward), by 3", clusters, -3),
     ]
     if grid:

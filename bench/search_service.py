@@ -1,4 +1,4 @@
-"""How long does a search take, in this process and over HTTP? A part of `bench.search`.
+"""Time of a search in this process and over HTTP: the part `service` of `bench.search`.
 
 Builds a synthetic store (random unit vectors, and says so), asks it distinct questions with no cache anywhere, and
 measures percentiles beside those of a no-op endpoint of the same service in the same run.
@@ -22,21 +22,23 @@ from typing import Any
 import httpx
 import numpy as np
 
-from index.graph import Action, Edge, InteractionGraph, Node, Observation, node_id
-from index.store import EncoderInfo, MapDraft, Store
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import create_encoder
-from serve.maps import Maps
-from waygraph.settings import Settings
+from waygraph.core.schemas import SearchRequest
+from waygraph.core.settings import Settings
+from waygraph.index.graph import Action, Edge, InteractionGraph, Node, Observation, node_id
+from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.index.vectors.multivector import EncodedPage
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.serve.query.maps import Maps
 
 SITE = "synthetic.example"
 WARM_UP = 20
 
 SERVE = """
 import json, sys
-from serve.app import run
-from waygraph.settings import Settings
+from waygraph.serve.runtime.app import run
+from waygraph.core.schemas import SearchRequest
+from waygraph.core.settings import Settings
 run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
 """
 
@@ -55,7 +57,7 @@ class Row:
 
 
 def synthetic_map(encoder: Encoder, states: int, rows: int) -> MapDraft:
-    """A ring of states with random vectors: the sizes are real, the content means nothing."""
+    """Return a ring of states with random vectors: realistic sizes, meaningless content."""
     random = np.random.default_rng(2)
     urls = [f"http://{SITE}/states/{number}" for number in range(states)]
     nodes = [Node(node_id((), url), url, f"State {i}", (), min(i, 3), addressable=True) for i, url in enumerate(urls)]
@@ -87,7 +89,7 @@ def questions() -> Iterator[str]:
 
 
 def measure(what: str, clients: int, calls: int, call: Callable[[int], None], target: float | None = None) -> Row:
-    """Closed loop: each client asks again as soon as it has its answer; `calls` in all."""
+    """Run a closed loop: each client asks again as soon as it has its answer; `calls` in all."""
     counter = itertools.count()
     ready = threading.Barrier(clients + 1)
 
@@ -118,7 +120,7 @@ def in_process(settings: Settings, encoder: Encoder, calls: int) -> list[Row]:
         encoder.encode_query(next(asked))
 
     def search(_: int) -> None:
-        maps.search(SITE, next(asked), 10)
+        maps.search(SITE, SearchRequest(query=next(asked)))
 
     with Maps(settings) as maps:
         maps.open()
@@ -131,7 +133,7 @@ def in_process(settings: Settings, encoder: Encoder, calls: int) -> list[Row]:
 
 @contextmanager
 def service(settings: Settings) -> Iterator[str]:
-    """A real service in a process of its own."""
+    """Start a real service in its own process."""
     document = settings.model_dump(mode="json", include={"store", "serve", "encode"})
     process = subprocess.Popen([sys.executable, "-c", SERVE, json.dumps(document)], stdout=subprocess.PIPE, text=True)
     try:
@@ -143,7 +145,7 @@ def service(settings: Settings) -> Iterator[str]:
 
 
 def over_http(settings: Settings, calls: int) -> list[Row]:
-    """The same questions over HTTP, each beside a no-op of the same service."""
+    """Ask the same questions over HTTP, each beside a no-op of the same service."""
     asked = questions()
     lock = threading.Lock()
 

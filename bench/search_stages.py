@@ -1,4 +1,4 @@
-"""What do two stages, codes and pooling cost in fidelity, and what do they save? A part of `bench.search`."""
+"""Recall and time of two-stage search, codes and pooling: parts of `bench.search`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import torch
 
 from bench import synthetic
 from bench.search_engines import K
-from index.graph import InteractionGraph, Node, node_id
-from index.store import EncoderInfo, MapDraft, Store
-from index.vectors import EdgeIndex, EncodedPage, ExactIndex, PackedIndex, VectorIndex
-from index.vectors.across import first_stage_of, search_across, values_of
-from index.vectors.options import CANDIDATES, POOLED_ROWS, IndexOptions
-from index.vectors.packed import PackedRows
-from index.vectors.pooling import merged_neighbours, windows
+from waygraph.index.graph import InteractionGraph, Node, node_id
+from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.index.vectors import EdgeIndex, EncodedPage, ExactIndex, PackedIndex, VectorIndex
+from waygraph.index.vectors.cross_site import count_values, pack_first_stage, search_across_maps
+from waygraph.index.vectors.options import FIRST_STAGE_CANDIDATES, POOLED_ROWS, IndexOptions
+from waygraph.index.vectors.packed import PackedRows
+from waygraph.index.vectors.pooling import merge_neighbours, pool_windows
 
 SITES, PER_SITE = 100, 200
 QUESTIONS = 40
@@ -29,7 +29,7 @@ Pages = dict[str, np.ndarray]
 
 
 class BenchMap:
-    """One site as `search_across` wants it; exact scoring goes another way here, for all questions at once."""
+    """One site as `search_across_maps` wants it; exact scoring goes another way here, for all questions at once."""
 
     def __init__(self, site: synthetic.SyntheticSite, index: VectorIndex | None = None) -> None:
         self.vectors: Pages = {f"{number:04}": page for number, page in enumerate(site.pages)}
@@ -38,12 +38,12 @@ class BenchMap:
     @cached_property
     def values(self) -> int:
         """How many numbers they are."""
-        return values_of(self.vectors)
+        return count_values(self.vectors)
 
     @cached_property
     def first_stage(self) -> PackedRows:
         """Pooled rows."""
-        return first_stage_of(self.vectors)
+        return pack_first_stage(self.vectors)
 
 
 def stages(kind: synthetic.Kind, target: float) -> list[dict[str, Any]]:
@@ -57,11 +57,11 @@ def stages(kind: synthetic.Kind, target: float) -> list[dict[str, Any]]:
         assert each.first_stage.ids
     prepared = time.perf_counter() - began
     rows = []
-    for candidates in (32, 64, 128, CANDIDATES, 512):
+    for candidates in (32, 64, 128, FIRST_STAGE_CANDIDATES, 512):
         taken, right = [], []
         for query, best in zip([asked[0], *asked], [truth[0], *truth], strict=True):
             before = time.perf_counter()
-            hits = search_across(maps, query, K, candidates=candidates, exact_up_to=0)
+            hits = search_across_maps(maps, query, K, candidates=candidates, exact_up_to=0)
             taken.append((time.perf_counter() - before) * 1_000)
             right.append(len({(site, hit.node_id) for site, hit in hits} & best) / K)
         rows.append(
@@ -94,7 +94,7 @@ def switch() -> list[dict[str, Any]]:
             continue
         values = sum(each.values for each in maps.values())
         exact, staged = (
-            _median_ms(partial(search_across, maps, k=K, exact_up_to=up_to), [asked[0], *asked])
+            _median_ms(partial(search_across_maps, maps, k=K, exact_up_to=up_to), [asked[0], *asked])
             for up_to in (values, 0)
         )
         rows.append(
@@ -112,7 +112,7 @@ def switch() -> list[dict[str, Any]]:
 
 
 def _exact_across(maps: dict[str, BenchMap], asked: list[np.ndarray]) -> list[set[tuple[str, str]]]:
-    """The K best states of every question, scored from all rows in float32; all questions in one product per site."""
+    """Return the K best states of each question, scored from all rows in float32; one product per site."""
     together = torch.from_numpy(np.concatenate(asked)).t().contiguous()
     rows_each = len(asked[0])
     names, scores = [], []
@@ -137,8 +137,8 @@ def sizes() -> list[dict[str, Any]]:
         exact.add(known.items())
         truth = [{hit.node_id for hit in exact.search(query, K)} for query in asked]
         third = synthetic.ROWS // 3
-        merged = {name: merged_neighbours(page, third) for name, page in known.items()}
-        runs = {name: windows(page, third) for name, page in known.items()}
+        merged = {name: merge_neighbours(page, third) for name, page in known.items()}
+        runs = {name: pool_windows(page, third) for name, page in known.items()}
         for name, given, options, target in (
             ("f16", known, IndexOptions(), 1.2 * synthetic.ROWS * synthetic.DIM * 2),
             ("int8", known, IndexOptions(storage="int8"), 100_000),
@@ -174,7 +174,7 @@ def _kept(
 
 
 def _published(kind: str, known: Pages) -> dict[str, Any]:
-    """What the store keeps of the same states: the file that a shard is filled from."""
+    """Return the size of the file in the store that a shard is filled from, for the same states."""
     nodes = [Node(node_id((), f"http://x/{n}"), f"http://x/{n}", n, (), 0, addressable=True) for n in known]
     rows = ("",) * synthetic.ROWS
     pages = {

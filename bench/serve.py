@@ -1,4 +1,4 @@
-"""Does the service keep its promises under load? One command, two CPUs, the load generator on the same machine.
+"""Benchmark of the service: latency, load, overload, publishing, kills, memory; each value beside its target.
 
     python -m bench.serve [--part NAME ...] [--sites 100] [--states 500] [--seconds 60]
                           [--soak MINUTES] [--rate N] [--save]
@@ -23,7 +23,6 @@ in bench/results/serve.json.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import json
 import tempfile
 from collections.abc import Callable
@@ -32,12 +31,12 @@ from functools import partial
 from pathlib import Path
 
 from bench import serve_parts as parts
-from bench.search import machine
+from bench.result_files import processor, run_info, write_result
 from bench.serve_process import Service
 from bench.serve_store import fill
-from index.store import Store
-from pipeline.encode.registry import create_encoder
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
 
 RESULTS = Path(__file__).parent / "results" / "serve.json"
 
@@ -83,7 +82,7 @@ def main() -> None:
         bench = parts.Bench(store, encoder, options.sites, options.states, options.seconds)
         with Service(store.location) as service:
             for name in options.part or known:
-                measured_on = machine()
+                measured_on = processor()
                 rows = known[name](bench, service)
                 print(f"\n{name} {measured_on}\n{table(rows)}", flush=True)
                 if options.save:
@@ -94,12 +93,12 @@ def save(name: str, bench: parts.Bench, measured_on: dict[str, object], rows: li
     """Keep one part's rows beside those of other parts."""
     kept = json.loads(RESULTS.read_text())["parts"] if RESULTS.exists() else {}
     kept[name] = {
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        **run_info(),
         "machine": measured_on,
         "store": f"{bench.sites} sites x {bench.states} states",
         "rows": [{**asdict(row), "passed": row.passed} for row in rows],
     }
-    RESULTS.write_text(json.dumps({"parts": kept}, indent=1) + "\n")
+    write_result(RESULTS, {"parts": kept})
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
-"""Who asks the service, how often, and what comes back? A small HTTP client that leaves the CPU to the service."""
+"""Load generator of `bench.serve`: a small HTTP client that uses little CPU."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-import numpy as np
+from bench.result_files import quantiles
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Reply:
 
 
 class Connection:
-    """One kept-alive connection, made anew after it broke."""
+    """One kept-alive connection, reopened after it broke."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -128,7 +129,7 @@ async def closed_loop(
             reply = await connection.send(next(asks), keep=keep)
             replies.append(reply)
             if reply.status == 0:
-                await asyncio.sleep(0.02)  # whoever refuses connections is not asked in a tight loop
+                await asyncio.sleep(0.02)  # no tight loop of refused connections
         connection.close()
 
     async with asyncio.TaskGroup() as group:
@@ -161,6 +162,6 @@ async def open_loop(url: str, asks: Iterator[Ask], *, rate: float, seconds: floa
 
 
 def percentiles_ms(replies: Sequence[Reply]) -> tuple[float, float]:
-    """p50 and p99 of answers."""
-    p50, p99 = np.percentile([reply.took * 1_000 for reply in replies], (50, 99)) if replies else (np.nan, np.nan)
-    return round(float(p50), 1), round(float(p99), 1)
+    """Return median and 99th percentile of the response times."""
+    p50, p99 = quantiles([reply.took * 1_000 for reply in replies], (0.5, 0.99), 1) or (math.nan, math.nan)
+    return p50, p99

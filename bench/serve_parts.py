@@ -1,4 +1,4 @@
-"""Which promises of the service are measured, and how? One function per row group of `bench.serve`."""
+"""Measurements of `bench.serve`: one function per group of rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ import numpy as np
 from bench.serve_load import Ask, Connection, Reply, closed_loop, open_loop, percentiles_ms
 from bench.serve_process import Service
 from bench.serve_store import draft, questions, site_key
-from index.store import Store, tables
-from pipeline.encode.protocol import Encoder
-from serve.encoding import EncodingHere, Remembered
-from serve.maps import Maps
-from serve.metrics import Metrics
-from serve.questions import Questions
-from serve.workers import Workers
-from waygraph.settings import Settings
+from waygraph.core.schemas import SearchRequest
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store, tables
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.serve.query.async_encoder import CachedQueryEncoder
+from waygraph.serve.query.batching_encoder import BatchingQueryEncoder
+from waygraph.serve.query.cached_queries import CachedQueries
+from waygraph.serve.query.maps import Maps
+from waygraph.serve.query.worker_threads import WorkerThreads
+from waygraph.serve.telemetry.metrics import Metrics
 
 CALLS = 300
 CLIENTS = 16
@@ -30,7 +32,7 @@ CLIENTS = 16
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; without a target it is for comparison."""
+    """One row of the table; without a target it is for comparison."""
 
     what: str
     value: float
@@ -41,7 +43,7 @@ class Row:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the target is met; nothing: there is none."""
+        """Whether the target is met; None without a target."""
         if self.target is None:
             return None
         return bool(self.value >= self.target if self.at_least else self.value <= self.target)
@@ -49,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Bench:
-    """What every part needs."""
+    """Parameters of every part."""
 
     store: Store
     encoder: Encoder
@@ -58,14 +60,14 @@ class Bench:
     seconds: float
 
     def searches(self, seed: int, *, k: int = 10) -> Iterator[Ask]:
-        """Questions that nobody asked before, to random sites."""
+        """Distinct queries (never cached) to random sites."""
         rng = random.Random(seed)
         for question in questions(seed):
             yield Ask(f"/v1/sites/{site_key(rng.randrange(self.sites))}/search", {"query": question, "k": k})
 
 
 def latency(bench: Bench, service: Service) -> list[Row]:
-    """One client. Every kind of call beside one that does nothing."""
+    """Latency of one client, for each kind of call and for a no-op."""
     opened = bench.store.read(site_key(0))
     nodes = list(opened.graph.nodes.values())
     rng = random.Random(5)
@@ -76,10 +78,10 @@ def latency(bench: Bench, service: Service) -> list[Row]:
         while True:
             yield Ask(f"{at}/path", {"from": rng.choice(nodes).id, "to": rng.choice(walkable)})
 
-    def looks() -> Iterator[Ask]:
+    def snapshots() -> Iterator[Ask]:
         while True:
             node = rng.choice(nodes)
-            seen = rng.sample(node.structure, len(node.structure) - 5)  # not quite as it was recorded
+            seen = rng.sample(node.structure, len(node.structure) - 5)  # similar to the recorded structure
             yield Ask(f"{at}/locate", {"url": node.url, "structure": seen})
 
     def one_site() -> Iterator[Ask]:
@@ -90,7 +92,7 @@ def latency(bench: Bench, service: Service) -> list[Row]:
         "no-op": (itertools.repeat(Ask("/healthz")), None),
         "search": (one_site(), 35.0),
         "path": (paths(), 8.0),
-        "locate": (looks(), 8.0),
+        "locate": (snapshots(), 8.0),
         "cached search": (itertools.repeat(Ask(f"{at}/search", {"query": "the same again", "k": 10})), 8.0),
     }
     rows = []
@@ -115,7 +117,7 @@ def latency(bench: Bench, service: Service) -> list[Row]:
 
 
 def load(bench: Bench, service: Service) -> list[Row]:
-    """16 clients, beside the same work in a process without HTTP."""
+    """Throughput with 16 clients, compared with the same work in a process without HTTP."""
     open_all(bench, service)
     ask_all(service, bench.searches(10), clients=CLIENTS, seconds=3)
     cpu = service.cpu_seconds()
@@ -141,31 +143,31 @@ def load(bench: Bench, service: Service) -> list[Row]:
 
 
 def bare_rate(bench: Bench, *, askers: int, calls: int = 400) -> float:
-    """Searches a second in this process: the service's own pieces, without HTTP and without Ray."""
-    # Of few sites, since opening all of them again is not what is measured.
+    """Measure searches per second in this process: the service's own parts, without HTTP and without Ray."""
+    # Few sites: opening all of them again is not part of the measurement.
     few = Bench(bench.store, bench.encoder, min(8, bench.sites), bench.states, bench.seconds)
     settings = Settings(store=bench.store.location)
     metrics = Metrics()
 
     async def ask(maps: Maps) -> float:
-        encoding = EncodingHere(maps.encoder, max_waiting=64, metrics=metrics)
-        workers = Workers(64, metrics)
-        asked = Questions(maps, Remembered(encoding, 0, metrics), workers, metrics, most_bytes=0)
+        encoder = BatchingQueryEncoder(maps.encoder, max_waiting=64, metrics=metrics)
+        threads = WorkerThreads(64, metrics)
+        queries = CachedQueries(maps, CachedQueryEncoder(encoder, 0, metrics), threads, metrics, max_bytes=0)
         asks = few.searches(21 + askers)
 
         async def asker(number: int) -> None:
             for _ in range(number):
                 each = next(asks)
                 assert each.body is not None
-                await asked.search(each.path.split("/")[3], each.body["query"], each.body["k"])
+                await queries.search(each.path.split("/")[3], SearchRequest.model_validate(each.body))
 
         for site in range(few.sites):
-            await asked.search(site_key(site), "warm up", 1)
+            await queries.search(site_key(site), SearchRequest(query="warm up", k=1))
         began = time.perf_counter()
         await asyncio.gather(*(asker(calls // askers) for _ in range(askers)))
         lasted = time.perf_counter() - began
-        encoding.close()
-        workers.close()
+        encoder.close()
+        threads.close()
         return calls // askers * askers / lasted
 
     with Maps(settings) as maps:
@@ -174,7 +176,7 @@ def bare_rate(bench: Bench, *, askers: int, calls: int = 400) -> float:
 
 
 def overload(bench: Bench, service: Service) -> list[Row]:
-    """Three times what it can answer, from strangers who do not wait for each other."""
+    """Open-loop load at three times the measured throughput."""
     open_all(bench, service)
     replies = ask_all(service, bench.searches(30), clients=CLIENTS, seconds=5)
     usual = len(good(replies)) / 5
@@ -194,11 +196,11 @@ def overload(bench: Bench, service: Service) -> list[Row]:
 
         watcher = asyncio.create_task(watch())
         flood = await open_loop(service.url, bench.searches(31), rate=3 * usual, seconds=min(15.0, bench.seconds))
-        ended = max(reply.sent for reply in flood)  # the last request is sent; what waits is still to be answered
+        ended = max(reply.sent for reply in flood)  # the last request is sent; queued requests are still to be answered
         watching = False
         connection, asks = Connection(service.url), bench.searches(32)
         while not ((reply := await connection.send(next(asks))).status == 200 and reply.took < 0.4):
-            assert time.perf_counter() - ended < 60, "it does not recover"
+            assert time.perf_counter() - ended < 60, "the service does not recover"
         recovered = reply.sent + reply.took - ended
         connection.close()
         await watcher
@@ -219,7 +221,7 @@ def overload(bench: Bench, service: Service) -> list[Row]:
 
 
 def publish(bench: Bench, service: Service) -> list[Row]:
-    """A new version of one site while that and others are asked."""
+    """Publish a new version of one site under load on that site and others."""
     site = site_key(1)
     new = draft(1, bench.states, bench.encoder, seed=1)
     before = bench.store.head(site)
@@ -251,7 +253,7 @@ def publish(bench: Bench, service: Service) -> list[Row]:
 
 
 def kill(bench: Bench, service: Service) -> list[Row]:
-    """SIGKILL to the replica while 8 clients ask."""
+    """Kill the replica (SIGKILL) under load of 8 clients."""
     killed: dict[str, float] = {}
 
     async def killing() -> None:
@@ -274,7 +276,7 @@ def kill(bench: Bench, service: Service) -> list[Row]:
 
 
 def memory(bench: Bench, service: Service) -> list[Row]:
-    """Every site is opened; what the service takes more than before, beside what there is to hold."""
+    """Growth of memory when every site is opened, compared with the size of the opened maps."""
     first = site_key(0)
     ask_all(
         service, iter([Ask(f"/v1/sites/{first}/search", {"query": str(n)}) for n in range(40)]), clients=4, calls=40
@@ -287,7 +289,7 @@ def memory(bench: Bench, service: Service) -> list[Row]:
     held = content_bytes(bench.store, first) * (bench.sites - 1)
     own, mapped = (after[kind] - before[kind] for kind in ("anon", "file"))
     service_says = service.measured()["waygraph_open_bytes"]
-    note = f"{held >> 20} MiB of tables; the service's own account: {service_says / 2**20:.0f} MiB"
+    note = f"{held >> 20} MiB of tables; reported by the service: {service_says / 2**20:.0f} MiB"
     return [
         Row("memory of the empty service", before["anon"] >> 20, "MiB", note=f"{before['file'] >> 20} MiB mapped"),
         Row(f"growth with {bench.sites} sites open", own >> 20, "MiB", note=f"opened in {lasted:.0f} s"),
@@ -297,7 +299,7 @@ def memory(bench: Bench, service: Service) -> list[Row]:
 
 
 def open_all(bench: Bench, service: Service) -> None:
-    """Let every site be opened and used: what is open answers faster, and takes memory."""
+    """Open and use every site, so that later requests find all maps open."""
     asks = []
     for site in map(site_key, range(bench.sites)):
         start = bench.store.manifest(site).start_node_id
@@ -311,7 +313,7 @@ def open_all(bench: Bench, service: Service) -> None:
 
 
 def content_bytes(store: Store, site: str) -> int:
-    """What a version holds, uncompressed, as its tables are in Arrow: each value once, nothing for access to it."""
+    """Return the uncompressed size of a version as Arrow tables: each value once, without indexes."""
     version = store.read(site)
     nodes = tables.nodes_table(version.graph, version.observations).nbytes
     return int(
@@ -353,7 +355,7 @@ def soak(bench: Bench, service: Service, minutes: float, rate: float = float("in
 
 
 def ask_all(service: Service, asks: Iterator[Ask], **how: Any) -> list[Reply]:
-    """A closed loop from a caller that is not on an event loop."""
+    """Run a closed loop from a caller that is not on an event loop."""
     return asyncio.run(closed_loop(service.url, iter(asks), **how))
 
 
@@ -362,7 +364,7 @@ def good(replies: list[Reply]) -> list[Reply]:
 
 
 def _kinds(replies: list[Reply]) -> str:
-    """What went wrong, shortly."""
+    """Return a short text of the error."""
     found = sorted({f"{reply.status} {reply.content[:60]!r}" if reply.status else "broken" for reply in replies})
     return "; ".join(found)[:200]
 

@@ -1,4 +1,4 @@
-"""What does the service take? It runs in processes of its own, whose CPU time and memory are read from outside."""
+"""The service under test of `bench.serve`, in its own processes; their CPU time and memory are read from outside."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import psutil
 
 _SERVE = """
 import json, sys
-from serve.app import run
-from waygraph.settings import Settings
+from waygraph.serve.runtime.app import run
+from waygraph.core.settings import Settings
 run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
 """
 _SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? ([0-9.eE+-]+|NaN)$")
@@ -29,7 +29,7 @@ class Service:
     """`waygraph serve` over a store."""
 
     def __init__(self, store: str, **serve: Any) -> None:
-        # A measurement must not end up on somebody's cluster.
+        # A measurement must not connect to an existing cluster.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _SERVE, json.dumps({"store": store, "serve": {"port": 0, **serve}})],
@@ -49,7 +49,7 @@ class Service:
         self._process.communicate(timeout=60)
 
     def replicas(self) -> list[psutil.Process]:
-        """Processes that answer."""
+        """Return the processes that answer."""
         found = []
         for each in psutil.Process(self._process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):  # one that was killed may still be a zombie
@@ -80,6 +80,6 @@ class Service:
         return dict(held)
 
     def measured(self) -> dict[str, float]:
-        """What `/metrics` says, by name and labels."""
+        """Return the values of `/metrics`, by name and labels."""
         found = (_SAMPLE.match(line) for line in httpx.get(f"{self.url}/metrics", trust_env=False).text.splitlines())
         return {f"{m[1]}{{{m[2]}}}" if m[2] else m[1]: float(m[3]) for m in found if m}

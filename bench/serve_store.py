@@ -1,8 +1,8 @@
-"""What does a store with many sites look like to a service? Synthetic maps of realistic shapes, published for real.
+"""Synthetic store of `bench.serve`: maps of realistic shapes, published through the real store.
 
 Sizes are those of maps of public sites: states with about 26 rows of 384 values (the text encoder's), 40 visible texts
-and 300 exposed elements, most of which all pages of the site share, and 20 actions. Texts are words, vectors are random
-and mean nothing: speed and memory are measured with them, never how well anything is found.
+and 300 exposed elements, most of which all pages of the site share, and 20 actions. Texts are words, vectors are
+random: they measure speed and memory, not the quality of retrieval.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, element_hash, node_id
-from index.store import EncoderInfo, MapDraft, Store
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.protocol import Encoder
+from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, element_hash, node_id
+from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.index.vectors.multivector import EncodedPage
+from waygraph.pipeline.encode.protocol import Encoder
 
 ROWS = 26
 SHARED_ELEMENTS, OWN_ELEMENTS = 200, 100

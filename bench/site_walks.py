@@ -1,4 +1,4 @@
-"""Does an agent's own, unguarded page arrive where the map of a site leads it? Random teleports, and what they show."""
+"""Random teleports of an unguarded page over a published map, and where they arrive."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from PIL import Image, ImageChops, ImageStat
 from playwright.async_api import Browser, Page
 
 from bench.real_sites import Served
-from index.graph import Node
-from pipeline.browser.launch import launch
-from pipeline.explore import SiteCapture
-from waygraph.errors import NoPath
-from waygraph.local import StoreMap
-from waygraph.settings import BrowserSettings
-from waygraph.teleport import TeleportResult, teleport
+from waygraph.core.errors import NoPath
+from waygraph.core.settings import BrowserSettings
+from waygraph.index.graph import Node
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.explore import SiteCapture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
+from waygraph.sdk.teleport_result import TeleportResult
 
 BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
 SEED, PAIRS = 2026, 30
@@ -73,7 +74,7 @@ def _has_way(source: StoreMap, site: str, begin: str, target: str, *, allow_goto
 
 
 async def walks(capture: SiteCapture, source: StoreMap, served: Served) -> Teleports:
-    """Walk a page that nobody guards, in a browser of its own."""
+    """Teleport an unguarded page in a browser of its own."""
     done, times = Teleports(), []
     async with launch(BROWSER) as browser:
         for begin, target, allow_goto in list(pairs(capture, source)):

@@ -1,24 +1,21 @@
-"""How does the explorer do on sites that this project did not write?
+"""Benchmark of exploring and teleporting on sites that this project did not write.
 
-Gets them from package registries, serves them on loopback, explores each, then walks an agent's own unguarded
+Installs them from package registries, serves them on loopback, explores each, then walks an agent's own unguarded
 page through 30 random teleports over the published map:
 
     python -m bench.sites [--only NAME] [--scratch DIR] [--save]
 
-`--save` writes bench/sites.md, bench/results/sites.json and pictures. Nothing but this machine can be reached from the
-browsers.
+`--save` writes bench/sites.md, bench/results/sites.json and pictures. The browsers can reach only this
+machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime as dt
 import io
 import json
 import logging
-import os
-import platform
 import re
 import shutil
 import tempfile
@@ -46,25 +43,26 @@ from bench.real_sites import (
     tabler,
     wagtail,
 )
+from bench.result_files import run_info, write_result
 from bench.site_walks import BROWSER, Teleports, plain, walks
-from index.graph import normalize_url, site_key
-from index.store import Store
-from pipeline.browser.find import find_browser
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import create_encoder
-from pipeline.explore import SiteCapture, explore_site
-from pipeline.jobs.publishing.draft import encoded_draft
-from waygraph.local import StoreMap
-from waygraph.settings import EncodeSettings, Settings
+from waygraph.core.settings import EncodeSettings, Settings
+from waygraph.core.urls import normalize_url, site_key
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.process.find import find_browser
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.jobs.publishing.draft import encode_draft
+from waygraph.sdk.local import StoreMap
 
 HERE = Path(__file__).parent
 #: From this heading on, bench/sites.md is written by hand and kept.
-NOTES = "## What these sites taught\n"
+NOTES = "## Findings by hand\n"
 
 
 @dataclass(frozen=True)
 class Site:
-    """One site, how far it is explored, and how it is got."""
+    """One site, the limits of its exploration, and how it is installed."""
 
     name: str
     what: str
@@ -72,7 +70,7 @@ class Site:
     depth: int
     max_states: int
     robots: bool = True
-    """Whether its robots.txt is honoured; not where it keeps everybody out of what is our own copy."""
+    """Whether its robots.txt is honoured; not where it disallows everything although the copy is ours."""
 
 
 SITES = (
@@ -88,7 +86,7 @@ SITES = (
 
 @dataclass
 class Measured:
-    """What became of one site."""
+    """Results of one site."""
 
     name: str
     start: str
@@ -112,7 +110,7 @@ class Measured:
     pictures: list[tuple[str, str]] = field(default_factory=list)
 
     def part(self, area: str) -> dict[str, int]:
-        """The counters of one area, largest first."""
+        """Return the counters of one area, largest first."""
         found = {name.removeprefix(area): n for name, n in self.counters.items() if name.startswith(area)}
         return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
@@ -170,12 +168,12 @@ def _summed_up(site: Site, start: str, capture: SiteCapture) -> Measured:
 
 
 def _kind(text: str, start: str) -> str:
-    """The beginning, without host and numbers: what is counted together."""
+    """Return the start of a message without host and numbers, by which messages are counted."""
     return re.sub(r"\d+", "#", " ".join(plain(text, start).split()))[:110]
 
 
 def _publish(store: Store, capture: SiteCapture, encoder: Encoder, settings: Settings) -> None:
-    store.publish(encoded_draft(capture, settings, encoder))
+    store.publish(encode_draft(capture, settings, encoder))
 
 
 # ---- what was missed -------------------------------------------------------------------------------------------------
@@ -194,7 +192,7 @@ class _Links(HTMLParser):
 
 
 def linked(served: Served, depth: int, settings: Settings, limit: int = 300) -> set[str]:
-    """Pages that a plain crawl finds: links as the server sends them, followed `depth` times."""
+    """Return the pages that a plain HTTP crawl finds by following links in the HTML to `depth`."""
     policy, cookies = settings.explore.url_policy, ""
     if served.storage_state is not None:
         state = json.loads(served.storage_state.read_text())
@@ -224,7 +222,7 @@ def _is_link(href: str) -> bool:
 
 
 def missed(site: Site, served: Served, capture: SiteCapture, settings: Settings) -> dict[str, Any]:
-    """Known pages that no state shows, each with the reason that the report gives."""
+    """Return known pages without a state, with the reasons given by the report."""
     policy = settings.explore.url_policy
     seen = {node.url for node in capture.graph.nodes.values()}
     known = {normalize_url(url, policy) for url in served.pages} or linked(served, site.depth, settings)
@@ -255,11 +253,11 @@ def missed(site: Site, served: Served, capture: SiteCapture, settings: Settings)
     }
 
 
-# ---- the account -----------------------------------------------------------------------------------------------------
+# ---- report ---------------------------------------------------------------------------------------------------------
 
 
 def _pictures(site: Site, capture: SiteCapture, store: Store, where: Path, most: int = 6) -> list[tuple[str, str]]:
-    """Pictures of the start and of states that only actions lead to, with what does; the largest differences first."""
+    """Save screenshots of the start and of states that are not addressable, largest differences first."""
     graph = capture.graph
     start = next(iter(graph.nodes.values()))
     chosen, kinds = [(start, "start")], set[tuple[str, str]]()
@@ -297,8 +295,8 @@ def table(results: list[Measured]) -> str:
     return "\n".join(rows)
 
 
-def account(r: Measured) -> str:
-    """One site in words, for people."""
+def describe(r: Measured) -> str:
+    """Describe the results of one site in Markdown."""
 
     def counted(counts: dict[str, int]) -> str:
         return ", ".join(f"{name} {n}" for name, n in counts.items()) or "none"
@@ -317,8 +315,9 @@ def account(r: Measured) -> str:
         f"- Skipped: {counted(r.part('skip/'))}.",
         f"- Merged: {counted(r.part('merge/'))}. Groups that were traps: {counted(r.traps)}.",
         (
-            f"- Failed: {counted(r.failures)}. Second tries: {c.get('explore/retries', 0)}; looks at pages that had not"
-            f" settled: {c.get('settle/capped', 0)}; looks without a picture: {c.get('capture/failed', 0)}."
+            f"- Failed: {counted(r.failures)}. Second tries: {c.get('explore/retries', 0)};"
+            f" snapshots of pages that had not settled: {c.get('settle/capped', 0)};"
+            f" without a screenshot: {c.get('capture/failed', 0)}."
         ),
         (
             f"- Stopped by the guard: {counted(r.blocked)}."
@@ -326,8 +325,9 @@ def account(r: Measured) -> str:
             f" its contents have {'CHANGED' if r.changed else 'not changed'}."
         ),
         (
-            f"- Ways back: {counted(r.part('undo/'))}; {c.get('reach/replays', 0)} walked anew;"
-            f" contexts renewed {c.get('session/renewals', 0)} times, storage put back {c.get('session/resets', 0)}."
+            f"- Reverts: {counted(r.part('undo/'))}; {c.get('reach/replays', 0)} routes replayed;"
+            f" contexts renewed {c.get('session/renewals', 0)} times,"
+            f" storage restored {c.get('session/resets', 0)} times."
         ),
         (
             f"- Teleports: {t.arrived} of {t.walked} arrived, {t.by_evidence} of them by evidence"
@@ -361,9 +361,9 @@ def bench(only: str, scratch: Path, pictures: Path) -> tuple[list[Measured], dic
                 results.append(asyncio.run(measure(site, served, encoder, scratch, pictures)))
         except NotAvailable as error:
             absent[site.name] = str(error)
-            print(f"{site.name} could not be got: {error}", flush=True)
+            print(f"{site.name} could not be installed: {error}", flush=True)
             continue
-        print(f"\n## {site.name} ({site.what})\n\n{account(results[-1])}", flush=True)
+        print(f"\n## {site.name} ({site.what})\n\n{describe(results[-1])}", flush=True)
     return results, absent
 
 
@@ -394,8 +394,7 @@ def _measured(row: dict[str, Any]) -> Measured:
 
 def save(results: list[Measured], absent: dict[str, str]) -> None:
     about = {
-        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        **run_info(),
         "browser": find_browser().path.name,
     }
     what = {site.name: site.what for site in SITES}
@@ -412,14 +411,14 @@ def save(results: list[Measured], absent: dict[str, str]) -> None:
         "",
         table(results),
         "",
-        *(f"Could not be got: {name} ({why})\n" for name, why in absent.items()),
-        *(f"## {r.name}\n\n{what[r.name]}. {account(r)}" for r in results),
+        *(f"Could not be installed: {name} ({why})\n" for name, why in absent.items()),
+        *(f"## {r.name}\n\n{what[r.name]}. {describe(r)}" for r in results),
     ]
     page = HERE / "sites.md"
     _, _, notes = page.read_text(encoding="utf-8").partition(NOTES) if page.exists() else ("", "", "")
     page.write_text("\n".join([*text, NOTES]) + notes, encoding="utf-8")
     document = about | {"sites": [asdict(r) for r in results], "absent": absent}
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    write_result(path, document)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,19 @@
-"""Does a long exploration stay small, and does it survive that its browser is killed again and again?
+"""Soak test of exploring: memory and processes over a long exploration whose browser is killed at random moments.
 
 Explores a generated site of 10,000 pages on loopback, kills its browser or its driver at random moments of the first
-half, and looks at the memory and the processes of the whole tree all the time:
+half, and samples the memory and the processes of the whole tree:
 
     make soak-explore        WAYGRAPH_PAGES=1000 WAYGRAPH_KILLS=10 WAYGRAPH_SEED=1 make soak-explore
 
 It fails when a page was lost or found twice, when the memory of Python, of the driver (Node) or of the browser was not
-flat in the second half (a line through it rises by more than 10% of the median from end to end; told of halves
-of two minutes or more, since a browser that was just started grows), or when a process is left over at the end.
+flat in the second half (a fitted line rises by more than 10% of the median from end to end; checked for halves of two
+minutes or more, since a browser that was just started grows), or when a process is left over at the end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-import hashlib
-import json
 import os
-import platform
 import random
 import signal
 import statistics
@@ -32,12 +28,23 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from pipeline.browser.launch import launch
-from pipeline.browser.processes import Process, adopt_orphans, children, descendants, memory_bytes, process
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore import ExploreProgress, SiteCapture, explore_site
+import psutil
+
+from bench.result_files import RESULTS, run_info, write_result
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import Settings
 from waygraph.demo_site.local_server import LocalServer, Request, Response
-from waygraph.settings import Settings
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.browser.process.process_tree import (
+    adopt_orphans,
+    children,
+    command_line,
+    descendants,
+    is_alive,
+    memory_bytes,
+)
+from waygraph.pipeline.explore import ExploreProgress, SiteCapture, explore_site
 
 PAGES = int(os.environ.get("WAYGRAPH_PAGES", "10000"))
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "10"))
@@ -81,17 +88,21 @@ class Site(LocalServer):
 
 @dataclass(frozen=True)
 class Sample:
-    """One look at the tree: seconds since the beginning, bytes (PSS) by kind of process, number of processes."""
+    """Sample of the process tree: seconds since the start, bytes (PSS) by kind of process, number of processes."""
 
     seconds: float
     memory: Mapping[str, int]
     processes: int
 
 
-def kind_of(each: Process) -> str:
+def kind_of(each: psutil.Process) -> str:
     if each.pid == os.getpid():
         return "python"
-    return "node" if "run-driver" in each.command else "browser"
+    return "node" if "run-driver" in command_line(each) else "browser"
+
+
+def _is_main(command: tuple[str, ...]) -> bool:
+    return "/bin/sh" not in command and not any(argument.startswith("--type=") for argument in command)
 
 
 @dataclass
@@ -102,7 +113,7 @@ class Watch:
     chance: random.Random
     began: float = field(default_factory=time.monotonic)
     samples: list[Sample] = field(default_factory=list)
-    seen: set[Process] = field(default_factory=set)
+    seen: set[psutil.Process] = field(default_factory=set)
     states: int = 0
     kills: Counter[str] = field(default_factory=Counter)
     back_s: list[float] = field(default_factory=list)
@@ -121,8 +132,7 @@ class Watch:
 
     async def sample(self) -> None:
         """Look at the tree every `SAMPLE_S` seconds."""
-        ourselves = process(os.getpid())
-        assert ourselves is not None
+        ourselves = psutil.Process()
         while True:
             tree = descendants([ourselves])
             self.seen |= tree - {ourselves}
@@ -139,16 +149,16 @@ class Watch:
             await asyncio.sleep(SAMPLE_S)
 
     async def kill(self, pages: int, kills: int) -> None:
-        """Kill a browser or a driver `kills` times at random: in the first half, so that the second tells of growth."""
+        """Kill a browser or a driver `kills` times in the first half, so that the second half shows growth."""
         for threshold in sorted(self.chance.uniform(0.02, 0.5) * pages for _ in range(kills)):
             await self.reached(round(threshold))
             tree = self.pool.processes()
-            mains = [each for each in tree if "--remote-debugging-pipe" in each.command]
+            mains = [each for each in tree if "--remote-debugging-pipe" in command_line(each)]
             victims_by_kind = {
-                "driver": [each for each in tree if "run-driver" in each.command],
+                "driver": [each for each in tree if "run-driver" in command_line(each)],
                 # Not the script that some distributions start it with.
-                "browser": [each for each in mains if "--type=" not in each.command and "/bin/sh" not in each.command],
-                "renderer": [each for each in tree if "--type=renderer" in each.command],
+                "browser": [each for each in mains if _is_main(command_line(each))],
+                "renderer": [each for each in tree if "--type=renderer" in command_line(each)],
             }
             kind, victims = self.chance.choice(list(victims_by_kind.items()))
             if victims:
@@ -169,7 +179,7 @@ class Flatness:
 
 
 def flatness(samples: Sequence[Sample]) -> dict[str, Flatness]:
-    """A straight line through what each kind took in the second half (Theil and Sen: single peaks do not bend it)."""
+    """Fit a line (Theil-Sen, robust to single peaks) through each kind's use in the second half."""
     second = samples[len(samples) // 2 :]
     seconds = [sample.seconds for sample in second]
     found = {}
@@ -199,7 +209,7 @@ async def soak() -> int:
                 capture = await explore_site(
                     site.url,
                     settings=settings,
-                    blobs=Discarded(),
+                    blobs=MemoryBlobs(keep=False),
                     on_progress=watch.progress,
                     journal=Path(folder) / "soak.sqlite",
                     pool=pool,
@@ -212,17 +222,10 @@ async def soak() -> int:
         return report(watch, capture, site.pages, requests)
 
 
-class Discarded:
-    """Takes captures and keeps none."""
-
-    def put(self, content: bytes) -> str:  # noqa: D102
-        return hashlib.sha256(content).hexdigest()
-
-
 def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int:
     memory = flatness(watch.samples)
     long_enough = watch.samples[-1].seconds / 2 >= SHORTEST_S
-    left = sorted(each.pid for each in watch.seen if each.is_running)
+    left = sorted(each.pid for each in watch.seen if is_alive(each))
     zombies = [each for each in children(os.getpid()) if each in watch.seen]
     urls = [node.url for node in capture.graph.nodes.values()]
     problems = [
@@ -252,8 +255,7 @@ def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int
         + "".join(f"FAILED: {problem}\n" for problem in problems)
     )
     document = {
-        "date": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()} {platform.release()}",
+        **run_info(),
         "seed": SEED,
         "pages": pages,
         "states": len(urls),
@@ -271,8 +273,7 @@ def report(watch: Watch, capture: SiteCapture, pages: int, requests: int) -> int
             for each in watch.samples[::5]
         ],
     }
-    path = Path(__file__).parent / "results" / "soak.json"
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_result(RESULTS / "soak.json", document)
     return 1 if problems else 0
 
 

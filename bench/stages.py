@@ -1,11 +1,11 @@
-"""What does each stage of finding a state cost, in wall time and in CPU time of each kind of process?
+"""Profile of exploring by stage: wall time and CPU time of each kind of process per new state.
 
 Explores the pages of `bench.explore` with one worker, so that all that is used meanwhile is used by the stage that is
 under way, and prints what each stage takes for one new state:
 
     python -m bench.stages [links|clicks] [--states 96]
 
-A stage does not count what it has others do: `look` is what remains of a load's first look without reading it.
+The time of a nested stage is not counted in the outer one: `look` is a load's first look without reading it.
 """
 
 from __future__ import annotations
@@ -25,51 +25,52 @@ from unittest import mock
 from playwright.async_api import Page
 
 from bench.cpu import cpu_by_kind
-from bench.explore import CPU_KINDS, Blobs, served
-from pipeline.browser import session as session_module
-from pipeline.browser import view as view_module
-from pipeline.browser.launch import launch
-from pipeline.browser.session import GuardedPage
-from pipeline.browser.supervise import BrowserPool
-from pipeline.browser.view import PageView
-from pipeline.explore import explore_site
-from pipeline.explore import undo as undo_module
-from pipeline.explore import worker as worker_module
-from pipeline.explore.explorer import Explorer
-from pipeline.explore.growth import Growth
-from pipeline.explore.journal import Journal
-from pipeline.explore.loads import Loader
-from pipeline.explore.looks import Looks
-from pipeline.explore.secrets import Redactor
-from pipeline.explore.worker import Worker
-from waygraph.settings import Settings
+from bench.explore import CPU_KINDS, served
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import Settings
+from waygraph.pipeline.browser import session as session_module
+from waygraph.pipeline.browser.page import observer as observer_module
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.browser.session import GuardedPage
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.checkpoint.journal import Journal
+from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
+from waygraph.pipeline.explore.crawl import Crawl
+from waygraph.pipeline.explore.engine import revert as undo_module
+from waygraph.pipeline.explore.engine import worker as worker_module
+from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder
+from waygraph.pipeline.explore.engine.loader import Loader
+from waygraph.pipeline.explore.engine.worker import Worker
+from waygraph.pipeline.explore.session.secrets import Redactor
 
 #: What is timed: name of the stage, where it is defined, what it is called there.
 STAGES: tuple[tuple[str, Any, str], ...] = (
-    ("the rest of the level", Explorer, "_expand"),
+    ("the rest of the round", Crawl, "_run_round"),
     ("reach the state again", Worker, "_reach"),
     ("find and gesture", PageView, "perform"),
     ("settle, digest (after the gesture)", PageView, "settle"),
     ("is it back: settle, digest", worker_module, "is_back"),
     ("is it back: settle, digest", undo_module, "is_back"),
-    ("cookies", GuardedPage, "stored"),
+    ("cookies", GuardedPage, "stored_values"),
     ("request to commit", Page, "goto"),
     ("load, settle, look", PageView, "observe"),
-    ("parse the look", view_module, "parse_snapshot"),
+    ("parse the look", observer_module, "parse_snapshot"),
     ("open a page", GuardedPage, "open"),
-    ("write the look", Journal, "add_look"),
-    ("charts", PageView, "drawn"),
-    ("screenshot", session_module, "_screenshot"),
+    ("write the look", Journal, "add_snapshot"),
+    ("charts", PageView, "wait_until_drawn"),
+    ("screenshot", session_module, "_take_screenshot"),
     ("DOM", Page, "content"),
-    ("aria", session_module, "_aria"),
+    ("aria", session_module, "_take_aria_snapshot"),
     ("redact", Redactor, "dom"),
     ("redact", Redactor, "document"),
-    ("blobs, note of the capture", Looks, "_capture"),
+    ("blobs, note of the capture", SnapshotStore, "_capture"),
     ("note of the load, answer, storage", Loader, "_load"),
     ("write the load", Journal, "record_load"),
     ("write the capture", Journal, "record_capture"),
     ("write the outcome", Journal, "record"),
-    ("commit", Growth, "commit"),
+    ("commit", GraphBuilder, "commit"),
 )
 
 
@@ -85,7 +86,7 @@ class Costs:
         self._cpu = cpu_by_kind()
 
     def _charge(self, stage: str) -> None:
-        """What was used since the last change of stage was used by `stage`; what finding out costs is nobody's."""
+        """Add the time since the last change of stage to `stage`; the time of the measurement itself is excluded."""
         wall, python = time.perf_counter(), _python_seconds()
         cpu = cpu_by_kind()
         self.wall[stage] += wall - self._since[0]
@@ -110,7 +111,7 @@ class Costs:
             self._within.reset(token)
 
     def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function, as a stage."""
+        """Wrap a function as a stage."""
         if asyncio.iscoroutinefunction(function):
 
             async def later(*arguments: Any, **more: Any) -> Any:
@@ -143,7 +144,7 @@ async def costs(url: str, settings: Settings) -> tuple[Costs, int]:
                 timed = spent.timed(name, original)
             stack.enter_context(mock.patch.object(owner, attribute, timed))
         async with BrowserPool(partial(launch, settings.browser, guarded=True)) as pool:
-            capture = await explore_site(url, settings=settings, blobs=Blobs(), pool=pool)
+            capture = await explore_site(url, settings=settings, blobs=MemoryBlobs(), pool=pool)
     return spent, capture.report.depths[1].states
 
 
@@ -162,7 +163,7 @@ def main() -> None:
     parser.add_argument("what", nargs="?", default="links", choices=["links", "clicks"])
     parser.add_argument("--states", type=int, default=96)
     options = parser.parse_args()
-    settings = Settings(explore={"workers": 1, "depth": 1})
+    settings = Settings(explore={"workers": 1, "depth": 1, "order": "breadth"})
     with served() as url:
         print(table(*asyncio.run(costs(f"{url}{options.what}/{options.states}", settings))))
 

@@ -1,9 +1,9 @@
-"""What do synthetic screenshots look like to a scorer? Multi-vectors with the structure that pages have, and questions.
+"""Synthetic multi-vectors with the structure of page screenshots, and queries for them.
 
 A site has a header and a navigation that all its pages share, page templates, and blocks of content. A patch says what
 its block says, a little of the page, and something of its own. The near-duplicate kind differs from its siblings in one
-small block, which the question asks about. No model made these vectors: they can tell how fast an index is and how
-faithful to exact MaxSim, not how well anything is found.
+small block, which the question asks about. No model made these vectors: they measure the speed of an index and its
+recall against exact MaxSim, not the quality of retrieval.
 """
 
 from __future__ import annotations

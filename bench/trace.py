@@ -1,10 +1,10 @@
-"""What would a bare script take for the same browser work? Records what a level of exploring asks of pages, repeats it.
+"""Recorder and player of the browser work of one level of exploring: the bare script of `bench.explore`.
 
 Recorded are loads, gestures, keys, history steps and captures of one level, with the worker and the page that they were
 for. Played back they are plain Playwright and DevTools calls, by a browser that was started alike, on pages that are
-opened, guarded and proxied alike, as many at once as there were workers, without a limit of busy pages. What the script
-leaves out is all that makes an explorer of it: it knows each element's place and every target beforehand, looks at
-nothing, compares nothing, decides nothing, and writes nothing down.
+opened, guarded and proxied alike, as many at once as there were workers, without a limit of busy pages. The script
+leaves out everything else that an explorer does: it knows each element's place and every target beforehand, reads no
+page, compares no states, decides nothing and records nothing.
 
 It is played in two ways of waiting:
 
@@ -12,8 +12,8 @@ It is played in two ways of waiting:
   long as the explorer asks for (`quiet_ms`). A script that does not know the site cannot wait less: this is the bound
   that exploring is held against.
 - `raw`: after a load until the document is complete, after a gesture not at all (the browser answers when the handlers
-  of the event have run). Right on the benchmark's pages alone, which change at once or not at all: what the browser
-  could do if nobody had to wait and see.
+  of the event have run). Right on the benchmark's pages alone, which change at once or not at all: the rate of
+  the browser without any waiting.
 
 Both are checked: they must capture as many different documents as exploring did, and hold back as many navigations.
 """
@@ -33,17 +33,16 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 
 from bench.cpu import cpu_by_kind, used_since
-from index.graph import Action
-from pipeline.browser import view as view_module
-from pipeline.browser.gestures import PARKED, make_gesture
-from pipeline.browser.guard import NetworkGuard
-from pipeline.browser.session import GuardedPage, context_options
-from pipeline.browser.view import PageView
-from pipeline.explore.explorer import Explorer
-from pipeline.explore.state import State
-from pipeline.explore.walls import Walls
-from pipeline.explore.worker import Worker
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.graph import Action
+from waygraph.pipeline.browser.guard import NetworkGuard, RequestPolicy
+from waygraph.pipeline.browser.page import actor as actor_module
+from waygraph.pipeline.browser.page.gestures import PARKED, perform_gesture
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
+from waygraph.pipeline.explore.crawl import Crawl
+from waygraph.pipeline.explore.engine.worker import Worker
+from waygraph.pipeline.explore.session.network_boundary import NetworkBoundary
 
 Step = tuple[str, int, tuple[Any, ...]]
 Waiting = Literal["quiet", "raw"]
@@ -107,17 +106,17 @@ class Trace:
 @asynccontextmanager
 async def recorded(trace: Trace) -> AsyncIterator[None]:
     """Record what the first level that is explored inside the block asks of guarded pages."""
-    expand, act = Explorer._expand, Worker._act  # noqa: SLF001 - what is measured
+    run_round, act = Crawl._run_round, Worker._act  # noqa: SLF001 - what is measured
     goto, capture, back, press, release = (
-        PageView.goto, GuardedPage.capture, PageView.back, PageView.press, PageView.release,
+        PageView.goto, GuardedPage.capture, PageView.go_back, PageView.press_key, PageView.release_pointer,
     )  # fmt: skip
 
-    async def recording_expand(self: Explorer, states: Sequence[State], depth: int, workers: Sequence[Worker]) -> None:
-        first = depth == 0
+    async def recording_round(self: Crawl, number: int, workers: Sequence[Worker]) -> bool:
+        first = number == 0
         loop = asyncio.get_running_loop()
         before, began, trace.on = cpu_by_kind(), loop.time(), first
         try:
-            await expand(self, states, depth, workers)
+            return await run_round(self, number, workers)
         finally:
             trace.on = False
             if first:
@@ -135,11 +134,11 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
 
     async def recording_gesture(page: Page, action: Action, x: float, y: float) -> None:
         trace.add("gesture", page, action, x, y)
-        await make_gesture(page, action, x, y)
+        await perform_gesture(page, action, x, y)
 
-    async def recording_capture(self: GuardedPage, acted: Any) -> Any:
+    async def recording_capture(self: GuardedPage, *arguments: Any) -> Any:
         trace.add("capture", self.page)
-        return await capture(self, acted)
+        return await capture(self, *arguments)
 
     async def recording_back(self: PageView) -> None:
         trace.add("back", self.page)
@@ -154,14 +153,14 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
         await release(self)
 
     with (
-        mock.patch.object(Explorer, "_expand", recording_expand),
+        mock.patch.object(Crawl, "_run_round", recording_round),
         mock.patch.object(Worker, "_act", counting_act),
         mock.patch.object(PageView, "goto", recording_goto),
-        mock.patch.object(PageView, "back", recording_back),
-        mock.patch.object(PageView, "press", recording_press),
-        mock.patch.object(PageView, "release", recording_release),
+        mock.patch.object(PageView, "go_back", recording_back),
+        mock.patch.object(PageView, "press_key", recording_press),
+        mock.patch.object(PageView, "release_pointer", recording_release),
         mock.patch.object(GuardedPage, "capture", recording_capture),
-        mock.patch.object(view_module, "make_gesture", recording_gesture),
+        mock.patch.object(actor_module, "perform_gesture", recording_gesture),
     ):
         yield
 
@@ -188,7 +187,7 @@ class Played:
         return len(self.documents)
 
 
-async def play(trace: Trace, browser: Browser, around: Walls, settings: Settings, waiting: Waiting) -> Played:
+async def play(trace: Trace, browser: Browser, around: NetworkBoundary, settings: Settings, waiting: Waiting) -> Played:
     """Play a trace back, its workers at once; pages are opened when they are first used, as exploring does."""
     played = Played()
     before, began = cpu_by_kind(), asyncio.get_running_loop().time()
@@ -212,7 +211,9 @@ class _Bare:
 class _Script:
     """The bare script of one worker."""
 
-    def __init__(self, browser: Browser, around: Walls, settings: Settings, waiting: Waiting, played: Played) -> None:
+    def __init__(
+        self, browser: Browser, around: NetworkBoundary, settings: Settings, waiting: Waiting, played: Played
+    ) -> None:
         self._browser = browser
         self._around = around
         self._settings = settings
@@ -227,29 +228,32 @@ class _Script:
                 self._pages[number] = await self._open()
             bare = self._pages[number]
             if what == "goto":
-                bare.guard.hold = False
+                bare.guard.hold_navigations = False
                 await bare.page.goto(arguments[0], wait_until="commit")
                 await self._wait(bare)
             elif what == "capture":
                 await self._capture(bare)
             else:
-                bare.guard.hold = True
+                bare.guard.hold_navigations = True
                 await _do(what, bare.page, arguments)
                 if self._waits_for_gestures:
                     await self._wait(bare)
-                self._played.held += len(bare.guard.take().held)
+                self._played.held += len(bare.guard.take_stopped().held)
 
     async def close(self) -> None:
         for bare in self._pages.values():
-            self._played.held += len(bare.guard.take().held)
+            self._played.held += len(bare.guard.take_stopped().held)
             await bare.context.close()
 
     async def _open(self) -> _Bare:
         context = await self._browser.new_context(
-            **context_options(self._settings.capture, user_agent="bench", proxy=self._around.proxy.url)
+            **ContextOptions(self._settings.capture, user_agent="bench", proxy=self._around.proxy.url).to_playwright()
         )
         await context.add_init_script(_WATCH)
-        guard = NetworkGuard(lambda _: None, mode=self._settings.explore.guard, rules=self._around.judge.rules)
+        guard = NetworkGuard(
+            lambda _: None,
+            request_policy=RequestPolicy(self._settings.explore.guard, self._around.request_policy.rules),
+        )
         await guard.prepare(context)
         page = await context.new_page()
         return _Bare(context, page, await guard.attach(page), guard)
@@ -269,7 +273,7 @@ class _Script:
 
 async def _do(what: str, page: Page, arguments: Sequence[Any]) -> None:
     if what == "gesture":
-        await make_gesture(page, *arguments)
+        await perform_gesture(page, *arguments)
     elif what == "press":
         await page.keyboard.press(*arguments)
     elif what == "release":

@@ -1,21 +1,22 @@
 """A BrowserGym action that walks the agent's page to "the page where ...": `navigate("where the address is changed")`.
 
-BrowserGym writes the source text of its actions into the program that it runs for each of the agent's steps. So the
-function uses nothing from around it but `page`, which that program has, and imports what it needs.
+BrowserGym copies the source text of its actions into the program that it runs for each of the agent's steps. So the
+function uses no name of this module except `page`, which that program defines, and imports what it needs.
 
     from browsergym.core.action.highlevel import HighLevelActionSet
     from browsergym_navigate import navigate
 
     actions = HighLevelActionSet(subsets=["custom", "bid", "nav"], custom_actions=[navigate])
 
-WAYGRAPH_URL names the service (http://127.0.0.1:8321 when it is not set), WAYGRAPH_API_KEY its key. The agent sees
-where it landed in its next observation; what went wrong is raised, which BrowserGym shows it as `last_action_error`.
-A walk that fails half way leaves the page where it came to.
+WAYGRAPH_URL is the URL of the service (default: http://127.0.0.1:8321), WAYGRAPH_API_KEY its key. The agent's next
+observation is the page that it reached; errors are raised, and BrowserGym shows them to the agent as
+`last_action_error`. A walk that fails stops on the page that it reached.
 
-browsergym-core pins an old Playwright; waygraph is not needed where BrowserGym runs, so their versions cannot conflict.
+browsergym-core pins an old Playwright. waygraph does not have to be installed where BrowserGym runs, so their versions
+cannot conflict.
 """
 
-page = None  # BrowserGym's program has the agent's page under this name
+page = None  # the agent's page in BrowserGym's program
 
 
 def navigate(query: str):
@@ -39,10 +40,10 @@ def navigate(query: str):
     if os.environ.get("WAYGRAPH_API_KEY"):
         headers["Authorization"] = "Bearer " + os.environ["WAYGRAPH_API_KEY"]
 
-    # 1. Where is it, and how does one get there from here?
+    # 1. Request the page that matches the query, and the path from the current page.
     site = urllib.parse.urlsplit(page.url).netloc.rpartition("@")[2]
-    wanted = {"site": site, "query": query, "current": {"url": page.url}}
-    request = urllib.request.Request(service + "/v1/navigate", json.dumps(wanted).encode(), headers)
+    body = {"site": site, "query": query, "current": {"url": page.url}}
+    request = urllib.request.Request(service + "/v1/navigate", json.dumps(body).encode(), headers)
     try:
         with urllib.request.urlopen(request, timeout=30) as response:
             found = json.load(response)
@@ -59,7 +60,7 @@ def navigate(query: str):
     if found["path"] is None:
         raise ValueError("navigate: " + " ".join([found["reason"], *found["notes"]]))
 
-    # 2. Walk there. An element that is not the recorded one is not touched.
+    # 2. Walk the path. Only recorded elements are activated.
     def is_at(url, expected):
         here, there = urllib.parse.urlsplit(url), urllib.parse.urlsplit(expected)
         return (here.netloc, here.path.rstrip("/")) == (there.netloc, there.path.rstrip("/"))
@@ -77,7 +78,7 @@ def navigate(query: str):
                 scope = tab
                 for frame in action["frame"]:
                     scope = scope.frame_locator("xpath=" + frame)
-                if " ~~~ " in action["xpath"]:  # a row that is drawn when its list is scrolled to it
+                if " ~~~ " in action["xpath"]:  # a row that its list renders only when it is scrolled into view
                     box, _, rest = action["xpath"].partition(" ~~~ ")
                     top = float(rest.partition("/")[0])
                     scope.locator("xpath=" + box).evaluate("(box, top) => box.scrollTo(0, top)", top)

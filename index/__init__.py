@@ -1,1 +1,1 @@
-"""What both halves share: graphs, versioned storage, vector search."""
+"""Graphs, versioned storage and vector search, shared by the offline pipeline and the online service."""

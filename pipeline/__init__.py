@@ -1,1 +1,1 @@
-"""The offline half: how does a website become a map?"""
+"""The offline half of waygraph: exploring websites, encoding their states and publishing maps."""

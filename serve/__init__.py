@@ -1,1 +1,1 @@
-"""The online half: a Ray Serve application that answers agents over HTTP."""
+"""The online half of waygraph: a Ray Serve application that answers agents over HTTP and MCP."""

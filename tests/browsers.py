@@ -1,7 +1,7 @@
-"""How do hundreds of tests get by with few browsers? Those of one process share them, as sites of a run do.
+"""Browsers that the tests of one process share, as the sites of a run share them.
 
-Starting a browser and its driver takes more than most tests do with it. What is shared lives in an event loop of a
-thread of its own, so that a browser is looked after between tests as well, and is closed with the test session.
+Starting a browser and its driver takes longer than most tests use it. The shared browsers live in an event loop in a
+thread of its own, so that they are supervised between tests too, and are closed with the test session.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from playwright.async_api import Browser
 
-from pipeline.browser.launch import launch
-from pipeline.browser.supervise import BrowserPool
-from waygraph.settings import BrowserSettings
+from waygraph.core.settings import BrowserSettings
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
 
 Result = TypeVar("Result")
 
@@ -26,7 +26,7 @@ LOOPBACK_ONLY = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOU
 
 
 class SharedBrowsers:
-    """A pool of guarded browsers, as explorations use it, and a plain browser; each is there once it is asked for."""
+    """A pool of guarded browsers, as explorations use it, and a plain browser; each starts on first use."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -36,7 +36,7 @@ class SharedBrowsers:
         self._browser: Browser | None = None
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """What a coroutine returns that uses a shared browser; the calling thread waits for it."""
+        """Run a coroutine that uses a shared browser; block the calling thread and return its result."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="browsers", daemon=True)
@@ -49,20 +49,20 @@ class SharedBrowsers:
             raise
 
     async def pool(self) -> BrowserPool:
-        """The pool of guarded browsers. Only within `run`."""
+        """Return the pool of guarded browsers. Only within `run`."""
         if self._pool is None:
             start = partial(launch, LOOPBACK_ONLY, guarded=True)
             self._pool = await self._open.enter_async_context(BrowserPool(start))
         return self._pool
 
     async def browser(self) -> Browser:
-        """The plain browser; another one when it has crashed. Only within `run`."""
+        """Return the plain browser, a new one after a crash. Only within `run`."""
         if self._browser is None or not self._browser.is_connected():
             self._browser = await self._open.enter_async_context(launch(LOOPBACK_ONLY))
         return self._browser
 
     def close(self) -> None:
-        """End all browsers. They are started again when they are asked for."""
+        """Close all browsers. They start again on the next use."""
         if self._loop is None or self._thread is None:
             return
         self.run(self._open.aclose())

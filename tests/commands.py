@@ -1,10 +1,10 @@
-"""Which command lines does the CLI understand? For what names them outside of the code: manifests, images, pages."""
+"""Parse waygraph command lines, for tests of manifests, images and pages that contain such."""
 
 from waygraph.cli.app import command
 
 
 def parse_command(words):
-    """Parse like the shell would, without running anything; gives the parameters."""
+    """Parse a command line without running it; return its parameters."""
     assert words[0] == "waygraph"
     return _parse(command(), "waygraph", list(words[1:]), None)
 

@@ -1,8 +1,8 @@
-"""Which fields do the custom resources have that our manifests use? KubeRay's `ray.io/v1` and Prometheus' monitors.
+"""Schemas of the custom resources in the manifests: KubeRay's `ray.io/v1` and the monitors of the Prometheus operator.
 
-Names, types and required fields of what we use, written down from KubeRay's Go types; those of the Prometheus operator
-from memory, not looked up: a field that is misspelt, or that we begin to use, is an error until it is looked up and
-added here.
+Names, types and required fields of the parts that the manifests use. Those of KubeRay come from its Go types; those of
+the Prometheus operator were written from memory and not compared with their source. A misspelt or new field is an error
+until it is added here.
 Pod templates are checked against Kubernetes' own schemas, see `tests/unit/k8s/`.
 """
 

@@ -1,6 +1,6 @@
-"""Builds the manifests: with kustomize where it is installed, else the few things that ours use of it.
+"""Build the manifests with kustomize where it is installed, otherwise with the subset of it implemented here.
 
-Both give the same objects, which `tests/unit/k8s/` checks where both are there.
+Both give the same objects; `tests/unit/k8s/` compares them where kustomize is installed.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What is in the Kubernetes manifests? Objects by kind, pods of a role, and what their processes find."""
+"""Queries on the Kubernetes manifests: objects by kind, pods of a role, environment of their containers."""
 
 import base64
 from pathlib import Path
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 #: What is applied to one namespace, together.
@@ -44,7 +44,7 @@ def ray_cluster(document):
 
 
 def templates(document):
-    """(name, template, how many) of the pods that an object makes."""
+    """Return (name, template, count) of the pods that an object creates."""
     name, spec = document["metadata"]["name"], document["spec"]
     if document["kind"] in ("StatefulSet", "DaemonSet"):
         yield name, spec["template"], spec.get("replicas", 1)
@@ -75,7 +75,7 @@ def containers(pod):
 
 
 def role(documents, wanted, cluster=None):
-    """The pods of a role."""
+    """Return the pods of a role."""
     found = [
         pod
         for pod in pods(documents)
@@ -93,7 +93,7 @@ def secret_values(documents):
 
 
 def environment(documents, container):
-    """What the container's process finds in its environment."""
+    """Return the environment variables of a container."""
     maps = {config["metadata"]["name"]: config["data"] for config in of_kind(documents, "ConfigMap")}
     values = {}
     for source in container.get("envFrom", ()):
@@ -108,7 +108,7 @@ def environment(documents, container):
 
 
 def settings_of(values):
-    """`Settings` of a process with this environment; every variable of it must be one of them."""
+    """Return `Settings` of a process with this environment; every variable must be a setting."""
     with pytest.MonkeyPatch.context() as patched:
         for name, value in values.items():
             if name not in FOREIGN_VARIABLES:

@@ -1,4 +1,4 @@
-"""Who may reach whom? Kubernetes' rules for NetworkPolicies: pods of one namespace, pods elsewhere, addresses."""
+"""Evaluate NetworkPolicies by Kubernetes' rules: pods of one namespace, pods of others, IP addresses."""
 
 import ipaddress
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ class Pod:
 
 
 def selects(selector, labels):
-    """Whether a label selector selects."""
+    """Return whether a label selector selects a pod."""
     unknown = set(selector) - {"matchLabels", "matchExpressions"}
     assert not unknown, unknown
     wanted = selector.get("matchLabels", {}).items()
@@ -27,7 +27,7 @@ def _holds(expression, labels):
 
 
 def may_connect(policies, source, target, port, protocol="TCP"):
-    """Whether a connection passes: allowed out of its source, and into its target. Either may be an IP address."""
+    """Return whether egress of the source and ingress of the target are allowed. Either may be an IP address."""
     connection = (port, protocol)
     return _passes(policies, "Egress", source, target, connection) and _passes(
         policies, "Ingress", target, source, connection

@@ -1,6 +1,6 @@
-"""A visual encoder that needs no weights: mean colours of patches. Some colours make it fail, in every way there is.
+"""A vision encoder that needs no weights: mean colours of patches. Some colours make it fail, each in a different way.
 
-Used by name, as anybody's own encoder is: `tests.patch_encoder:create`.
+Selected by name, like any third-party encoder: `tests.patch_encoder:create`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from index.graph import Observation, SegmentCounts
-from index.vectors.multivector import EncodedPage, MultiVector
-from pipeline.encode.protocol import Reads, Screenshots, SiteContext
-from waygraph.errors import BadImage
-from waygraph.settings import EncodeSettings
+from waygraph.core.errors import BadImage
+from waygraph.core.settings import EncodeSettings
+from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.vectors.multivector import EncodedPage, MultiVector
+from waygraph.pipeline.encode.protocol import Reads, Screenshots, SiteContext
 
 SIDE, GRID = 16, 4
 KILLS, RAISES, NOT_A_NUMBER = (1, 0, 0), (2, 0, 0), (3, 0, 0)
@@ -27,12 +27,12 @@ SLOW_SECONDS = 0.05
 
 
 def create(settings: EncodeSettings, screenshots: Screenshots | None) -> PatchEncoder:
-    """Make one that is as fast as it can be."""
+    """Create an encoder without delay."""
     return PatchEncoder(screenshots, 0.0)
 
 
 def create_slow(settings: EncodeSettings, screenshots: Screenshots | None) -> PatchEncoder:
-    """Make one that leaves time to do something to it."""
+    """Create an encoder with a delay, so that a test can interrupt it."""
     return PatchEncoder(screenshots, SLOW_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""An S3 server on loopback (moto's), which can be told to refuse writes, and counts what it is asked."""
+"""S3 server on loopback (moto) that can refuse requests and counts them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class S3Server:
 
 @contextmanager
 def s3_server(patch: pytest.MonkeyPatch) -> Iterator[S3Server]:
-    """A server with an empty bucket, which this process and its children take for theirs."""
+    """Start a server with an empty bucket, configured in the environment of this process and its children."""
     server = S3Server()
     patch.setenv("AWS_ENDPOINT_URL", server.url)
     patch.setenv("AWS_ACCESS_KEY_ID", "key")

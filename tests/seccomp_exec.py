@@ -1,4 +1,4 @@
-"""Runs a command under a seccomp profile in the container runtimes' format, without a container.
+"""Run a command under a seccomp profile in the container runtimes' format, without a container.
 
 python seccomp_exec.py PROFILE.json COMMAND...: libseccomp builds the filter as a container runtime would. Root becomes
 nobody first: Chromium has no sandbox for root.

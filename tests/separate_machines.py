@@ -1,9 +1,10 @@
-"""What is a machine of a cluster, when all of them run on this host? A network, processes and a folder of its own.
+"""Machines of a cluster simulated on one host: each has a network, processes and a folder of its own.
 
-Its cable can be pulled and plugged in again while it works on, and its power cut: then all its processes are gone at
-once, and nobody is told, as a process that is killed by itself would tell its peers. All machines share the disks.
+The network cable of a machine can be pulled and plugged in again while its processes run. Its power can be cut: all its
+processes end at once, without closing their connections, unlike a process that is killed alone. All machines share the
+disks.
 
-Made of Linux namespaces, which take root.
+Machines are Linux namespaces, which require root.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PYTHON = sys.executable
 _MIB = 2**20
 _PORT = 6379
-#: So that what nobody waits for does not stay as a zombie: whoever ignores SIGCHLD need not.
+#: Children of a process that ignores SIGCHLD do not become zombies.
 _INIT = "trap '' CHLD; {prepare}; echo ready; exec sleep infinity"
 
 
@@ -33,12 +34,12 @@ def _run(*command: str) -> None:
 
 
 def can_be_made() -> bool:
-    """Whether this process may make machines, and has the commands for it."""
+    """Return whether this process may create machines, and the required commands exist."""
     return os.geteuid() == 0 and all(shutil.which(command) for command in ("unshare", "nsenter", "ip"))
 
 
 class _Namespaces:
-    """Namespaces with a first process, that end with it."""
+    """Namespaces that end with their first process."""
 
     def __init__(self, *kinds: str, prepare: str = ":") -> None:
         command = ["unshare", *kinds, "--fork", "--kill-child=KILL", "sh", "-c", _INIT.format(prepare=prepare)]
@@ -54,7 +55,7 @@ class _Namespaces:
 
 
 class Network:
-    """A switch, and the machines that are plugged into it. A context manager, which ends all of them."""
+    """A network switch and its machines. A context manager that ends all of them."""
 
     def __init__(self) -> None:
         # A short path: Ray makes sockets below it.
@@ -77,7 +78,7 @@ class Network:
 
     @property
     def switch_pid(self) -> int:
-        """Of a process that is where the switch is."""
+        """Return the id of a process in the network namespace of the switch."""
         return self._switch.init.pid
 
     def add(self) -> Machine:
@@ -129,7 +130,7 @@ class Machine:
 
     @property
     def cluster(self) -> str:
-        """What `RAY_ADDRESS` is in the cluster whose head this machine is."""
+        """Return `RAY_ADDRESS` of the cluster whose head this machine is."""
         return f"{self.address}:{_PORT}"
 
     @property
@@ -137,7 +138,7 @@ class Machine:
         return ("nsenter", f"--target={self._namespaces.init.pid}", "--net", "--mount", "--pid")
 
     def command(self, *command: str, **environment: str) -> list[str]:
-        """A command that is run on this machine, in the folder of this project."""
+        """Return a command line that runs on this machine, in the folder of this project."""
         variables = {**self._network.environment, **environment}
         return [*self._enter, "env", f"--chdir={ROOT}", *(f"{k}={v}" for k, v in variables.items()), *command]
 
@@ -154,7 +155,7 @@ class Machine:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def processes(self, name: str) -> list[psutil.Process]:
-        """Processes of this machine whose command line has a name in it."""
+        """Return the processes of this machine whose command line contains a name."""
         found = []
         for process in self._namespaces.init.children(recursive=True) if self.is_on else []:
             try:
@@ -165,7 +166,7 @@ class Machine:
         return found
 
     def pull(self) -> None:
-        """Pull its cable: nothing gets through, and nobody is told."""
+        """Pull its cable: no packet passes, and no connection is closed."""
         self._network.ip("link", "set", self._port, "down")
 
     def plug_in(self) -> None:
@@ -173,7 +174,7 @@ class Machine:
         self._network.ip("link", "set", self._port, "up")
 
     def cut_power(self) -> None:
-        """End everything that runs on it, at once, unheard."""
+        """Kill all its processes at once, without closing their connections."""
         if self.is_on:
             self.pull()
             self._namespaces.end()

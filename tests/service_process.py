@@ -1,4 +1,4 @@
-"""`waygraph serve` in a process of its own, as tests start and end it."""
+"""Start and stop `waygraph serve` in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import psutil
 #: What `waygraph serve` does, without the command line.
 SERVE = """
 import json, sys
-from serve.app import run
-from waygraph.errors import WaygraphError
-from waygraph.settings import Settings
+from waygraph.serve.runtime.app import run
+from waygraph.core.errors import WaygraphError
+from waygraph.core.settings import Settings
 try:
     run(Settings.model_validate(json.loads(sys.argv[1])), on_ready=lambda url: print(url, flush=True))
 except WaygraphError as error:
@@ -36,13 +36,13 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def files_of_services(folder: Path) -> list[Path]:
-    """What services made there (torch has a cache of its own in the same place)."""
+    """Return the files of services in that folder (torch has a cache of its own there)."""
     return [path for path in folder.iterdir() if path.name.startswith(("wg-", "waygraph-"))]
 
 
 def spawn(settings: dict[str, object], temporary: str | None = None) -> subprocess.Popen[str]:
     """Start a service in a session of its own; it prints its URL when it is ready."""
-    # A test must not end up on somebody's cluster.
+    # A test must not connect to an existing cluster.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     if temporary is not None:
         environment["TMPDIR"] = temporary
@@ -68,10 +68,10 @@ class RunningService:
             raise AssertionError(f"the service did not start: {self.url} {errors}")
 
     def family(self) -> list[psutil.Process]:
-        """Every process of the service."""
+        """Return all processes of the service."""
         return [*psutil.Process(self.process.pid).children(recursive=True), psutil.Process(self.process.pid)]
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[str, str]:
-        """Interrupt it and wait for its end; what it printed since."""
+        """Interrupt it and wait for its exit; return its output since the last read."""
         self.process.send_signal(number)
         return self.process.communicate(timeout=60)

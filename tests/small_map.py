@@ -1,13 +1,13 @@
-"""A map of four states, written by hand and encoded for real: small enough to know every answer."""
+"""A map of four states, written by hand and encoded by the real encoder: every answer is known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, element_hash, node_id
-from index.store import BlobStore, EncoderInfo, MapDraft
-from pipeline.encode.counts import count_segments
-from pipeline.encode.protocol import Encoder
+from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, element_hash, node_id
+from waygraph.index.store import BlobStore, EncoderInfo, MapDraft
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.text_counts import count_segments
 
 #: Bytes that begin like a JPEG; nothing in the service looks further.
 IMAGE = b"\xff\xd8\xff\xe0" + b"small map" * 20

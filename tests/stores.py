@@ -1,4 +1,4 @@
-"""Small maps for tests of stores, and where their parts lie on a disk."""
+"""Small maps for tests of stores, and the paths of their files on a disk."""
 
 from __future__ import annotations
 
@@ -10,18 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from index.graph import (
-    Action,
-    BlockedRequest,
-    Box,
-    Edge,
-    InteractionGraph,
-    Node,
-    Observation,
-    Segment,
-)
-from index.store import EncoderInfo, MapDraft, Store
-from index.vectors import EncodedPage
+from waygraph.index.graph import Action, BlockedRequest, Box, Edge, InteractionGraph, Node, Observation, Segment
+from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.index.vectors import EncodedPage
 
 SITE = "shop.example:8000"
 

@@ -1,4 +1,4 @@
-"""A checkpoint in the layout that jina-embeddings-v4 is published in, small and random: tests need no weights."""
+"""A small random checkpoint in the published layout of jina-embeddings-v4, so that tests need no weights."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LINEARS = {
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """So little is computed that a second thread of torch costs more than it brings, much more on a busy machine."""
+    """Use one thread: with so little computation a second thread of torch costs more time than it saves."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

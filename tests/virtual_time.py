@@ -1,4 +1,4 @@
-"""How is something tested that waits, without waiting? An event loop whose clock jumps to whatever is due next."""
+"""Event loop with a virtual clock, which advances to the next timer at once: tests of delays take no time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class _Jumping(selectors.SelectSelector):
-    """Instead of waiting for a timeout, moves the clock by it."""
+    """Selector that advances the clock by a timeout instead of waiting."""
 
     now = 1_000.0
 
@@ -25,7 +25,7 @@ class _Jumping(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop in which hours pass in no time; nothing outside of it may be waited for."""
+    """Event loop with a virtual clock; it must not wait for anything outside of it."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()

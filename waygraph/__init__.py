@@ -1,4 +1,7 @@
-"""The front door: CLI, settings, errors, HTTP schemas and the Python SDK. Importing it needs neither torch nor ray."""
+"""waygraph: maps of websites that agents search and navigate.
+
+The public names are imported on first use, so that `import waygraph` loads neither torch nor ray.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from waygraph.client import AsyncServiceMap, ServiceMap
-    from waygraph.errors import WaygraphError
-    from waygraph.local import StoreMap
-    from waygraph.sdk import AsyncWaygraph, Waygraph
-    from waygraph.settings import Settings
-    from waygraph.source import MapSource
+    from waygraph.client.map_source import MapSource
+    from waygraph.client.service import AsyncServiceMap, ServiceMap
+    from waygraph.core.errors import WaygraphError
+    from waygraph.core.settings import Settings
+    from waygraph.sdk.facade import AsyncWaygraph, Waygraph
+    from waygraph.sdk.local import StoreMap
 
     __version__: str
 
@@ -27,24 +30,24 @@ __all__ = [
     "__version__",
 ]
 
-#: Where each public name is defined. They are imported when first used (PEP 562), so that importing costs nothing.
-_HOME = {
-    "AsyncServiceMap": "waygraph.client",
-    "AsyncWaygraph": "waygraph.sdk",
-    "MapSource": "waygraph.source",
-    "ServiceMap": "waygraph.client",
-    "Settings": "waygraph.settings",
-    "StoreMap": "waygraph.local",
-    "Waygraph": "waygraph.sdk",
-    "WaygraphError": "waygraph.errors",
+#: Module of each public name, which is imported when the name is first used (PEP 562).
+_MODULES = {
+    "AsyncServiceMap": "waygraph.client.service",
+    "AsyncWaygraph": "waygraph.sdk.facade",
+    "MapSource": "waygraph.client.map_source",
+    "ServiceMap": "waygraph.client.service",
+    "Settings": "waygraph.core.settings",
+    "StoreMap": "waygraph.sdk.local",
+    "Waygraph": "waygraph.sdk.facade",
+    "WaygraphError": "waygraph.core.errors",
 }
 
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
         value: object = metadata.version("waygraph")
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -1,4 +1,4 @@
-"""How is the command line run without its entry point? `python -m waygraph`."""
+"""Entry point of `python -m waygraph`, the same as the command `waygraph`."""
 
 import sys
 

@@ -1,1 +1,1 @@
-"""Does a question find its page state? A benchmark of retrieval over states of web user interfaces."""
+"""Benchmark of retrieval over states of web user interfaces."""

@@ -1,4 +1,4 @@
-"""Does a question find its page state? The `text` encoder beside simpler systems, on five mapped sites.
+"""Benchmark of retrieval: the `text` encoder beside simpler systems, on five mapped sites.
 
     python -m bench.retrieval --store FOLDER [--split dev|test] [--encoder NAME] [--dtype bfloat16] [--misses RANK]
         [--save]
@@ -11,26 +11,22 @@ writes bench/results/retrieval-SPLIT.json.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import json
-import os
-import platform
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import RememberedModel
 from bench.retrieval.maps import SITES
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
 from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus
-from pipeline.encode.minilm import SentenceModel
-from pipeline.encode.registry import create_encoder
-from pipeline.encode.text import TextEncoder
-from pipeline.encode.weights import find_weights
-from waygraph.settings import EncodeSettings
+from waygraph.core.settings import EncodeSettings
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.encode.text.encoder import TextEncoder
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.weights import find_weights
 
-RESULTS = Path(__file__).parent.parent / "results"
 BM25, DENSE, PROTOTYPE, UNNAMED, TEXT = (
     "BM25 over text segments",
     "dense MiniLM, one vector a state",
@@ -84,7 +80,7 @@ def compare(better: Ranks, other: Ranks) -> dict[str, list[float]]:
 
 
 def systems(model: RememberedModel, text: TextEncoder, others: Sequence[str]) -> dict[str, System]:
-    """What is compared, by name."""
+    """Return the compared systems, by name."""
     found: dict[str, System] = {
         BM25: bm25,
         DENSE: dense(model),
@@ -150,8 +146,7 @@ def main() -> None:
         print_misses(corpora, ours, arguments.split, arguments.misses)
     if arguments.save:
         result = {
-            "date": dt.datetime.now(dt.UTC).date().isoformat(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} CPUs, {platform.system()}",
+            **run_info(),
             "split": arguments.split,
             "encoder": text.fingerprint,
             "dtype": arguments.dtype,
@@ -165,10 +160,7 @@ def main() -> None:
             "text by site": sites,
             f"text minus others, mean and 95% interval of {RESAMPLES} paired resamples": differences,
         }
-        RESULTS.mkdir(exist_ok=True)
-        target = RESULTS / f"retrieval-{arguments.split}.json"
-        target.write_text(json.dumps(_rounded(result), indent=2) + "\n", encoding="utf-8")
-        print(f"Wrote {target}")
+        write_result(RESULTS / f"retrieval-{arguments.split}.json", _rounded(result))
 
 
 def _rounded(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where are texts remembered that were embedded before? In one file per model, so that a second run costs seconds."""
+"""Cache of text embeddings: one file per model, so that a second run takes seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.encode.minilm import SentenceModel
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 
 #: Texts after which the file is written again: an interrupted run loses little.
 _SAVE_EVERY = 2_000
@@ -37,14 +37,14 @@ class RememberedModel:
         new = sorted({text for text, key in zip(texts, keys, strict=True) if key not in self._known})
         for start in range(0, len(new), _SAVE_EVERY):
             part = new[start : start + _SAVE_EVERY]
-            for text, vector in zip(part, self._model.embed_now(part), strict=True):
+            for text, vector in zip(part, self._model.embed_uncached(part), strict=True):
                 self._known[hashlib.sha256(text.encode()).hexdigest()] = vector
             self._unsaved += len(part)
             if self._unsaved >= _SAVE_EVERY:
                 self.save()
         return np.stack([self._known[key] for key in keys]) if keys else np.empty((0, self.dim), np.float32)
 
-    embed_now = embed
+    embed_uncached = embed
 
     def save(self) -> None:
         """Write what is new."""

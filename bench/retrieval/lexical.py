@@ -1,4 +1,4 @@
-"""How well do words alone do? BM25 over everything that a state says."""
+"""BM25 baseline over all text of a state."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Which sites is retrieval measured on, and how are they mapped?
+"""Sites of the retrieval benchmark, and the command that maps them.
 
     python -m bench.retrieval.maps --store FOLDER [--only NAME ...]
 
-Five sites: the bundled shop, and four that this project did not write, got from package registries and served on
-loopback. Each is explored without encoding it and published to a store of its own below FOLDER; what is there already
-is kept. One site takes a minute to ten; nothing but this machine can be reached from the browser.
+Five sites: the bundled shop, and four that this project did not write, installed from package registries and served on
+loopback. Each is explored without encoding it and published to a store of its own below FOLDER; existing maps
+are kept. One site takes a minute to ten; the browser can reach only this machine.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from urllib.parse import urlsplit
 
 from bench.real_sites import Served, gentelella, python_docs, wagtail
 from bench.retrieval.more_sites import fossil
-from index.store import MapVersion, Store
-from pipeline.explore import explore_site
-from pipeline.jobs.publishing.draft import draft_of
+from waygraph.core.settings import BrowserSettings, Settings
 from waygraph.demo_site import DemoSite
-from waygraph.settings import BrowserSettings, Settings
+from waygraph.index.store import MapVersion, Store
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 
 BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
 
 
 @contextmanager
 def shop(_scratch: Path) -> Iterator[Served]:
-    """The bundled demo shop with its back office."""
+    """Serve the bundled demo shop with its back office."""
     with DemoSite() as site:
         yield Served(site.url, Path())
 
@@ -76,12 +76,12 @@ def explore(site: Site, folder: Path) -> None:
             },
         )
         capture = asyncio.run(explore_site(served.start, settings=settings, blobs=store.blobs))
-    store.publish(draft_of(capture, settings, pages={}))
+    store.publish(draft_from_capture(capture, settings, pages={}))
     print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
 
 
 def open_map(name: str, folder: Path) -> MapVersion:
-    """The map of a site that `explore` published.
+    """Return the map of a site that `explore` published.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def open_map(name: str, folder: Path) -> MapVersion:
 
 
 def path_of(url: str) -> str:
-    """A URL without scheme, host and port, which differ from run to run."""
+    """Return a URL without scheme, host and port, which differ from run to run."""
     parts = urlsplit(url)
     return (
         (parts.path or "/")

@@ -1,4 +1,4 @@
-"""How good is a ranking, and is one better than another?"""
+"""Metrics of rankings, and tests whether one ranking is better than another."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reciprocal_rank(ranks: Sequence[float]) -> float:
 
 
 def recall_at(k: int) -> Callable[[Sequence[float]], float]:
-    """Whether any acceptable state is among the first `k`: one is enough for whoever asked."""
+    """Return whether any acceptable state is among the first `k`."""
     return lambda ranks: float(ranks[0] <= k)
 
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.real_sites import Served, free_port, run, serving
+from bench.real_sites import Served, run, serving
+from tests.sites.server import free_port
 
 #: The program, and a library that it is linked with.
 FOSSIL = ("fossil", "libfuse2")
 
-#: What the project of `fossil` is: day of June 2024, author, branch ("" goes on with the one before), message, files.
+#: What the project of `fossil` is: day of June 2024, author, branch ("" continues the one before), message, files.
 _COMMITS = (
     (3, "mara", "", "First readings: parse the gauge's serial lines", ("gauge/serial.py", "README.md")),
     (4, "mara", "", "Store readings in SQLite, one row a minute", ("gauge/store.py", "gauge/schema.sql")),
@@ -48,7 +49,7 @@ _TICKETS = (
 
 @contextmanager
 def fossil(scratch: Path) -> Iterator[Served]:
-    """A project's source control, tickets, wiki and a large administration, as its owner sees them."""
+    """Serve a project's source control, tickets, wiki and administration, as its owner sees them."""
     root = scratch / "fossil"
     program, repository = root / "usr" / "bin" / "fossil", root / "tidewatch.fossil"
     environment = (
@@ -75,7 +76,7 @@ def fossil(scratch: Path) -> Iterator[Served]:
 
 
 def _make_project(repository: Path, *fossil: str | Path) -> None:
-    """A repository with a history, branches, a tag, wiki pages, tickets and accounts."""
+    """Make a repository with a history, branches, a tag, wiki pages, tickets and accounts."""
     checkout = repository.parent / "checkout"
     checkout.mkdir(exist_ok=True)
     (checkout / ".fslckout").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What is asked, and which states answer it?
+"""Queries of the retrieval benchmark, and the states that answer each.
 
 One YAML file per site in `queries/`: a list of `{split, ask, at}`. `at` names every acceptable target:
 
@@ -23,8 +23,8 @@ from typing import Literal
 import yaml
 
 from bench.retrieval.maps import path_of
-from index.graph import InteractionGraph, Observation
-from pipeline.encode.counts import clean
+from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.pipeline.encode.text_counts import clean
 
 FOLDER = Path(__file__).parent / "questions"
 SPLITS = ("dev", "test")
@@ -83,7 +83,7 @@ class Target:
 
 
 def read_queries(site: str) -> list[Query]:
-    """The queries of a site, as written.
+    """Return the queries of a site, as written.
 
     Raises
     ------

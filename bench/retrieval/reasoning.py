@@ -1,16 +1,15 @@
-"""What can be won after, or before, the vectors: by the `rule` selector, by stripping questions, by saying "nothing"?
+"""Benchmark of steps around retrieval: the `rule` selector, shorter questions, and the answer "nothing matches".
 
     python -m bench.retrieval.reasoning --store FOLDER [--split dev|test] [--dtype bfloat16] [--save]
 
 Retrieval is the `text` encoder's, first 30 of a site, as `POST /v1/navigate` takes them. On dev every weight of the
-grid is tried; on test only what serves by default (`Weights()`, the committed thresholds), once. Ways cost what they
+grid is tried; on test only the default (`RuleWeights()`, the committed thresholds), once. Ways cost what they
 cost from anywhere, by loading a URL. `--save` writes bench/results/reasoning-SPLIT.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import itertools
 import json
 import re
@@ -21,22 +20,23 @@ from typing import Any
 
 import numpy as np
 
-from bench.retrieval.__main__ import RESULTS, compare, summary
+from bench.result_files import RESULTS, run_info, write_result
+from bench.retrieval.__main__ import compare, summary
 from bench.retrieval.embeddings import RememberedModel
 from bench.retrieval.maps import SITES
 from bench.retrieval.metrics import Scores, area_under_curve, ranks_of
 from bench.retrieval.queries import Question
 from bench.retrieval.systems import Corpus, encoded, read_corpus
-from index.graph.paths import Router
-from pipeline.encode.minilm import SentenceModel
-from pipeline.encode.text import TextEncoder
-from pipeline.encode.weights import find_weights
-from serve.select import Candidate
-from serve.select import Question as Asked
-from serve.select.nothing import THRESHOLDS
-from serve.select.rule import Rule, Weights
-from waygraph.errors import NoPath
-from waygraph.schemas import Hit
+from waygraph.core.errors import NoPath
+from waygraph.core.schemas import Hit
+from waygraph.index.graph.paths import PathFinder
+from waygraph.pipeline.encode.text.encoder import TextEncoder
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.weights import find_weights
+from waygraph.serve.select import RetrievedState
+from waygraph.serve.select import SelectionQuery as Asked
+from waygraph.serve.select.no_match import THRESHOLDS
+from waygraph.serve.select.rule import RuleSelector, RuleWeights
 
 #: Candidates that a selector gets.
 K = 30
@@ -74,7 +74,7 @@ class Run:
 
 
 def stripped(ask: str) -> str:
-    """A question without the phrase that it begins with; itself when nothing else is left.
+    """Return a question without its opening phrase; the question itself if nothing else is left.
 
     >>> stripped("Where can I find unpaid orders"), stripped("where is")
     ('unpaid orders', 'where is')
@@ -90,15 +90,15 @@ def runs(
     for corpus in corpora:
         questions = tuple(question for question in corpus.questions if question.query.split == split)
         scores = encoded(text)(corpus, [rewrite(question.query.ask) for question in questions])
-        router = Router(corpus.graph)
-        costs = tuple(_cost(router, node_id) for node_id in corpus.graph.nodes)
+        finder = PathFinder(corpus.graph)
+        costs = tuple(_cost(finder, node_id) for node_id in corpus.graph.nodes)
         found.append(Run(corpus, questions, scores, costs))
     return found
 
 
-def _cost(router: Router, node_id: str) -> float | None:
+def _cost(finder: PathFinder, node_id: str) -> float | None:
     try:
-        return router.route(None, node_id).cost_ms
+        return finder.cheapest_path(None, node_id).cost_ms
     except NoPath:
         return None
 
@@ -115,9 +115,9 @@ def top1(measured: Sequence[Run]) -> dict[str, list[list[float]]]:
     }
 
 
-def ruled(measured: Sequence[Run], weights: Weights) -> dict[str, list[list[float]]]:
-    """Ranks of the targets when the first `K` are ranked anew."""
-    rule, ranks = Rule(weights), {}
+def ruled(measured: Sequence[Run], weights: RuleWeights) -> dict[str, list[list[float]]]:
+    """Return the ranks of the targets after reranking the first `K`."""
+    rule, ranks = RuleSelector(weights), {}
     for run in measured:
         of_site = []
         for question, row in zip(run.questions, run.scores, strict=True):
@@ -132,20 +132,20 @@ def ruled(measured: Sequence[Run], weights: Weights) -> dict[str, list[list[floa
     return ranks
 
 
-def _candidate(run: Run, number: int, score: float) -> Candidate:
+def _candidate(run: Run, number: int, score: float) -> RetrievedState:
     seen = run.corpus.observations[number]
     hit = Hit(rank=1, node_id=seen.node_id, url=seen.url, title=seen.title, score=score)
-    return Candidate(hit, tuple(s.text for s in seen.segments), lambda: None, lambda: run.costs[number])
+    return RetrievedState(hit, tuple(s.text for s in seen.segments), lambda: None, lambda: run.costs[number])
 
 
 def best_scores(measured: Sequence[Run]) -> tuple[list[float], list[float]]:
-    """The best state's score of each answerable, and of each unanswerable question."""
+    """Return the best state's score of each answerable and of each unanswerable question."""
     every = [(q, float(row.max())) for run in measured for q, row in zip(run.questions, run.scores, strict=True)]
     return [score for q, score in every if q.targets], [score for q, score in every if not q.targets]
 
 
 def flags(measured: Sequence[Run], threshold: float) -> dict[str, Any]:
-    """What the flag `nothing_matches` says with a threshold."""
+    """Return the precision and recall of the flag `nothing_matches` at a threshold."""
     answerable, unanswerable = best_scores(measured)
     return {
         "threshold": threshold,
@@ -174,7 +174,7 @@ def main() -> None:
     plain = runs(corpora, text, options.split)
     base = top1(plain)
     result: dict[str, Any] = {
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        **run_info(),
         "encoder": text.fingerprint,
         "split": options.split,
         "top1": summary(base),
@@ -185,11 +185,11 @@ def main() -> None:
         result["stripping"] = {"questions changed": changed, **summary(short)}
         result["stripping, minus top1"] = compare(short, base)
     model.save()
-    tried = [Weights(*values) for values in itertools.product(*GRID.values())] if options.split == "dev" else []
-    by_weights = {weights: ruled(plain, weights) for weights in (Weights(), *tried)}
+    tried = [RuleWeights(*values) for values in itertools.product(*GRID.values())] if options.split == "dev" else []
+    by_weights = {weights: ruled(plain, weights) for weights in (RuleWeights(), *tried)}
     values = {weights: summary(ranks) for weights, ranks in by_weights.items()}
     best = max(values, key=lambda weights: (values[weights]["mrr"], values[weights]["recall@1"]))
-    for name, chosen in {"rule, as served": Weights(), "rule, best of the grid": best}.items():
+    for name, chosen in {"rule, as served": RuleWeights(), "rule, best of the grid": best}.items():
         if name == "rule, as served" or tried:
             result[name] = {"weights": asdict(chosen), **values[chosen]}
             result[f"{name}, minus top1"] = compare(by_weights[chosen], base)
@@ -201,7 +201,7 @@ def main() -> None:
     result = _rounded(result)
     print(json.dumps(result, indent=2))
     if options.save:
-        (RESULTS / f"reasoning-{options.split}.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        write_result(RESULTS / f"reasoning-{options.split}.json", result)
 
 
 def _rounded(value: Any) -> Any:

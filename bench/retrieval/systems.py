@@ -1,4 +1,4 @@
-"""What is compared? Each system ranks the states of a site for its questions."""
+"""The compared retrieval systems: each ranks the states of a site for its questions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bench.retrieval.lexical import BM25
 from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores
 from bench.retrieval.queries import Question, read_queries, resolve
-from index.graph import InteractionGraph, Observation
-from pipeline.encode.called import with_names
-from pipeline.encode.composites import describe
-from pipeline.encode.counts import clean, count_segments
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.site_text import SiteText
+from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
+from waygraph.pipeline.encode.text.composites import describe
+from waygraph.pipeline.encode.text.site_text import SiteText
+from waygraph.pipeline.encode.text_counts import clean, count_segments
 
 Matrix = NDArray[np.float32]
 
@@ -39,7 +39,7 @@ System = Callable[[Corpus, Sequence[str]], Scores]
 
 
 def read_corpus(name: str, folder: Path) -> Corpus:
-    """A site's map below `folder` and its questions, resolved."""
+    """Return a site's map below `folder` and its resolved questions."""
     version = open_map(name, folder)
     observations = tuple(version.observations[node_id] for node_id in version.graph.nodes)
     questions = resolve(read_queries(name), version.graph, version.observations)
@@ -70,7 +70,7 @@ def dense(model: RememberedModel) -> System:
 
 
 def prototype(model: RememberedModel) -> System:
-    """The recipe that was best on five other applications: composites, each with the context text's vector added."""
+    """Encode by the recipe that was best on five other applications: composites plus the context text's vector."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
         site = SiteText.from_counts(count_segments(corpus.observations))
@@ -83,12 +83,12 @@ def prototype(model: RememberedModel) -> System:
 
 
 def encoded(encoder: Encoder, *, named: bool = True) -> System:
-    """An encoder of the registry, through its public interface. `named` off: without what other states call a state."""
+    """Return an encoder of the registry; without `named`, it ignores what other states call a state."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
         seen = list(corpus.observations)
         if named:
-            seen = with_names(corpus.graph, seen)
+            seen = with_anchor_texts(corpus.graph, seen)
         pages = encoder.encode_pages(seen, encoder.prepare_site(count_segments(seen)))
         return maxsim(encoder.encode_queries(asks), [page.vectors for page in pages])
 

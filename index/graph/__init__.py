@@ -1,14 +1,25 @@
-"""What does a site's map look like, and how does one get from one of its states to another?"""
+"""Interaction graphs: states and edges, their identity, recognition, cheapest paths, comparison and export."""
 
-from index.graph.identity import change_digest, element_hash, node_id, similarity
-from index.graph.model import PASSIVE, Action, ActionKind, BlockedRequest, Edge, Evidence, Merge, Node, Path, PathStep
-from index.graph.multigraph import InteractionGraph
-from index.graph.observation import Box, Observation, Segment, SegmentCounts
-from index.graph.recognition import Recognition, is_contradicted, is_equivalent
-from index.graph.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
+from waygraph.core.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
+from waygraph.index.graph.identity import change_digest, element_hash, node_id, similarity
+from waygraph.index.graph.model import (
+    PASSIVE_KINDS,
+    Action,
+    ActionKind,
+    BlockedRequest,
+    Edge,
+    Evidence,
+    Merge,
+    Node,
+    Path,
+    PathStep,
+)
+from waygraph.index.graph.multigraph import InteractionGraph
+from waygraph.index.graph.observation import Box, Observation, Segment, SegmentCounts
+from waygraph.index.graph.recognition import Recognition, is_contradicted, is_equivalent
 
 __all__ = [
-    "PASSIVE",
+    "PASSIVE_KINDS",
     "Action",
     "ActionKind",
     "BlockedRequest",

@@ -1,4 +1,4 @@
-"""How is a map shown to the outside? Canonical JSON, equal byte for byte for equal graphs, and GraphML."""
+"""Export of maps: canonical JSON, equal byte for byte for equal graphs, and GraphML."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from index.graph.model import Edge
-from index.graph.multigraph import InteractionGraph
-from index.graph.recognition import NO_RECOGNITION, Recognition
+from waygraph.index.graph.model import Edge
+from waygraph.index.graph.multigraph import InteractionGraph
+from waygraph.index.graph.recognition import NO_RECOGNITION, Recognition
 
 
 def to_json(
@@ -21,17 +21,33 @@ def to_json(
     inherited: bool = False,
     recognition: Recognition = NO_RECOGNITION,
 ) -> dict[str, Any]:
-    """The canonical export: nodes sorted by id, edges by (source, target, action); no times.
+    """Build the canonical export: nodes sorted by id, edges by (source, target, action), without measured times.
 
-    Inherited edges are left out unless `inherited`, and then say `"inherited": true`. `opens_tab`, `blocked` and
-    `dialogs` of an edge are present only when there is something to say, and so are `merges` (looks that were taken for
-    a known state, and why) and `stands_for` (how many pages a state represents).
+    Parameters
+    ----------
+    site
+        Key of the site.
+    version
+        Number of the version.
+    graph
+        The graph.
+    inherited
+        Whether inherited edges are exported, with `"inherited": true`.
+    recognition
+        Recognition of the map.
+
+    Returns
+    -------
+    dict
+        The document. `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty. So are
+        `merges` (snapshots that were recognised as a known state, with the reason) and `stands_for` (the number of
+        pages that a state represents).
     """
     nodes = [
         {"id": n.id, "url": n.url, "title": n.title, "depth": n.depth, "addressable": n.addressable}
         for _, n in sorted(graph.nodes.items())
     ]
-    edges = [_edge(edge) for edge in _sorted_edges(graph, inherited=inherited)]
+    edges = [_edge_document(edge) for edge in _sorted_edges(graph, inherited=inherited)]
     document = {"site": site, "version": version, "nodes": nodes, "edges": edges}
     if recognition.merges:
         document["merges"] = [
@@ -44,14 +60,14 @@ def to_json(
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:
-    """The export document as UTF-8 JSON, one form only: keys in the given order, two-space indent, a final newline."""
+    """Encode an export document as UTF-8 JSON: keys in the given order, two-space indent, a final newline."""
     text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
-    # A page may contain lone surrogates; "\udXXX" is how JSON spells them.
+    # A page may contain lone surrogates, which JSON writes as "\udXXX".
     return f"{text}\n".encode(errors="backslashreplace")
 
 
 def to_graphml(site: str, version: int, graph: InteractionGraph, *, inherited: bool = False) -> str:
-    """The same content as GraphML, with parallel edges kept. Action fields become edge attributes of their own."""
+    """Return the canonical export as GraphML. Parallel edges are kept; action fields become edge attributes."""
     return "\n".join(_graphml(to_json(site, version, graph, inherited=inherited))) + "\n"
 
 
@@ -60,17 +76,17 @@ def _sorted_edges(graph: InteractionGraph, *, inherited: bool) -> list[Edge]:
     return sorted(chosen, key=lambda edge: (edge.source, edge.target, edge.action))
 
 
-def _edge(edge: Edge) -> dict[str, Any]:
-    shown: dict[str, Any] = {"source": edge.source, "target": edge.target, "action": edge.action.to_json()}
+def _edge_document(edge: Edge) -> dict[str, Any]:
+    document: dict[str, Any] = {"source": edge.source, "target": edge.target, "action": edge.action.to_json()}
     if edge.inherited:
-        shown["inherited"] = True
+        document["inherited"] = True
     if edge.opens_tab:
-        shown["opens_tab"] = True
+        document["opens_tab"] = True
     if edge.blocked:
-        shown["blocked"] = [{"method": r.method, "url": r.url, "kind": r.kind} for r in sorted(edge.blocked)]
+        document["blocked"] = [{"method": r.method, "url": r.url, "kind": r.kind} for r in sorted(edge.blocked)]
     if edge.dialogs:
-        shown["dialogs"] = list(edge.dialogs)
-    return shown
+        document["dialogs"] = list(edge.dialogs)
+    return document
 
 
 _NODE_ATTRIBUTES = {"url": "string", "title": "string", "depth": "int", "addressable": "boolean"}
@@ -88,21 +104,21 @@ _ACTION_ATTRIBUTES = {
 }
 _EDGE_ATTRIBUTES = {"inherited": "boolean", "opens_tab": "boolean", "blocked": "string", "dialogs": "string"}
 
-#: What XML 1.0 cannot hold, not even escaped.
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Characters that XML 1.0 does not allow, not even escaped.
+_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _graphml(document: dict[str, Any]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
-    for owner, prefix, attributes in (
+    for element, prefix, attributes in (
         ("node", "n", _NODE_ATTRIBUTES),
         ("edge", "a", _ACTION_ATTRIBUTES),
         ("edge", "e", _EDGE_ATTRIBUTES),
     ):
         for name, kind in attributes.items():
             shown = f"action_{name}" if prefix == "a" else name
-            yield f'  <key id="{prefix}_{name}" for="{owner}" attr.name="{shown}" attr.type="{kind}"/>'
+            yield f'  <key id="{prefix}_{name}" for="{element}" attr.name="{shown}" attr.type="{kind}"/>'
     graph_id = _attribute(f"{document['site']}@{document['version']}")
     yield f'  <graph id={graph_id} edgedefault="directed">'
     for node in document["nodes"]:
@@ -133,4 +149,4 @@ def _attribute(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("\ufffd", text)
+    return _INVALID_XML.sub("\ufffd", text)

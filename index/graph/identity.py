@@ -1,4 +1,4 @@
-"""Which page state is this? Canonical, process-independent names for elements and states (WebNavigator 3.1)."""
+"""Canonical, process-independent ids of elements and states (WebNavigator 3.1)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 
 def element_hash(xpath: str, frame: Iterable[str] = ()) -> str:
-    """MD5 (hex) of an element's full XPath, with the XPaths of its frames in front.
+    """Return the MD5 (hex) of an element's full XPath, preceded by the XPaths of its frames.
 
     >>> element_hash("/html[1]/body[1]")
     '74c73e1a57ff9e37109eda52f9ec6076'
@@ -16,36 +16,36 @@ def element_hash(xpath: str, frame: Iterable[str] = ()) -> str:
 
 
 def node_id(structure: Iterable[str], url: str) -> str:
-    """MD5 (hex) over the *sorted* distinct element hashes and the normalised URL.
+    """Return the MD5 (hex) over the *sorted* distinct element hashes and the normalised URL.
 
-    Sorting is what makes the id the same in every process: the reference implementation hashes `str(set)`, which
-    depends on PYTHONHASHSEED.
+    Sorting makes the id the same in every process. The reference implementation hashes `str(set)`, which depends on
+    PYTHONHASHSEED.
 
     >>> node_id(["b", "a"], "http://x/") == node_id(["a", "b", "a"], "http://x/")
     True
     """
-    # Sorted before duplicates go: most often it is sorted already, which a set would forget.
+    # Sorting precedes the removal of duplicates: the input is usually sorted already, and a set would lose that order.
     elements = "".join(dict.fromkeys(sorted(structure)))
     return hashlib.md5(f"{elements}\n{url}".encode()).hexdigest()
 
 
 def change_digest(before: Collection[str], after: Collection[str]) -> str:
-    """Names which elements came and which went between two structures: 32 hex characters, none when none did.
+    """Return a digest of the elements added and removed between two structures; empty if there are none.
 
-    What both structures have, or neither, does not matter: an advertisement more on a page changes nothing about what
-    opening its menu adds.
+    The digest has 32 hex characters. Elements that both structures have, or neither, do not affect it: one more
+    advertisement on a page does not change what opening its menu adds.
 
     >>> change_digest(["page", "ad"], ["page", "ad", "menu"]) == change_digest(["page"], ["menu", "page"]) != ""
     True
     """
-    gone, come = {*before} - {*after}, {*after} - {*before}
-    if not gone and not come:
+    removed, added = {*before} - {*after}, {*after} - {*before}
+    if not removed and not added:
         return ""
-    return hashlib.md5(f"{''.join(sorted(gone))}\n{''.join(sorted(come))}".encode()).hexdigest()
+    return hashlib.md5(f"{''.join(sorted(removed))}\n{''.join(sorted(added))}".encode()).hexdigest()
 
 
 def similarity(a: Iterable[str], b: Iterable[str]) -> float:
-    """Jaccard similarity of two structures, in [0, 1]; two empty structures are equal.
+    """Return the Jaccard similarity of two structures, in [0, 1]; two empty structures are equal.
 
     >>> similarity(["x", "y"], ["y", "z"])
     0.3333333333333333

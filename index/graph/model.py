@@ -1,7 +1,7 @@
-"""Nodes, edges and actions of an interaction graph: plain frozen data.
+"""Nodes, edges, actions and paths of an interaction graph, as plain frozen data.
 
-What a page has hundreds of (actions, and boxes and segments in `observation`) are structs of msgspec, which are made
-and read back several times as fast as dataclasses and are nothing to the garbage collector.
+Records of which a page has hundreds (actions, and boxes and segments in `observation`) are msgspec structs: they are
+created and decoded several times as fast as dataclasses, and the garbage collector does not track them.
 """
 
 from __future__ import annotations
@@ -17,35 +17,45 @@ ActionKind = Literal[
 ]  # fmt: skip
 
 
-#: Stands in an XPath between a list that is scrolled and the row that is drawn only then.
-SCROLLED = " ~~~ "
-#: Kinds of action that go nowhere by themselves, whatever the element leads to when it is pressed.
-PASSIVE: frozenset[ActionKind] = frozenset({"goto", "hover", "focus"})
+#: Separates, in an XPath, the path of a virtual list from the scroll offset and the row that is rendered there.
+SCROLL_MARK = " ~~~ "
+#: Kinds of action that do not follow a link by themselves, whatever the element leads to when it is pressed.
+PASSIVE_KINDS: frozenset[ActionKind] = frozenset({"goto", "hover", "focus"})
 
 
 class Action(Struct, frozen=True, order=True, gc=False):
-    """A replayable step. It carries everything a stranger's browser needs to find the element again.
+    """A replayable action with everything another browser needs to find the element again.
 
-    `goto` uses `url` alone. All others address one element by a ladder: `role` + `name` + `nth`, then `xpath`, then
-    `css`, inside the frame that `frame` names. `click`, `dblclick`, `contextmenu` and `hover` use the pointer. `focus`
-    gives the element the focus, `press` then presses a key, `input` types, and `submit` types and presses Enter; the
-    element keeps the focus. `select` chooses an option.
+    `goto` uses `url` alone. All other kinds address one element by a ladder of locators: `role` + `name` + `nth`, then
+    `xpath`, then `css`, inside the frame that `frame` names. `click`, `dblclick`, `contextmenu` and `hover` use the
+    pointer. `focus` gives the element the focus, `press` then presses a key, `input` types, and `submit` types and
+    presses Enter; the element keeps the focus. `select` chooses an option.
 
     Attributes
     ----------
-    kind : what to do.
-    url : for `goto`, the URL to load.
-    frame : XPaths of the iframe elements that lead to the element's document, outermost first; empty in the main frame.
-    role, name : computed ARIA role and accessible name of the element.
-    nth : 0-based position among the exposed elements of the same frame with the same role and name, in document order.
-    xpath : full positional XPath; pieces joined by " >>> " where the path enters an open shadow root. For a row of a
-        virtual list the path of the list, `SCROLLED`, the scroll offset in CSS pixels, and the path from the list:
-        `/html[1]/body[1]/div[1] ~~~ 480/div[1]/a[3]`.
-    css : a selector by id or test id when the element has one, else empty.
-    target : resolved link target of the element, empty when it is not a link.
-    value : the key that `press` presses, the text that `input` and `submit` type, the option that `select` chooses; for
-        `hover` and `focus`, "away" when what counts is that pointer or focus leave again.
-
+    kind
+        What to do.
+    url
+        URL to load, for `goto`.
+    frame
+        XPaths of the iframe elements that lead to the element's document, outermost first; empty in the main frame.
+    role
+        Computed ARIA role of the element.
+    name
+        Computed accessible name of the element.
+    nth
+        0-based position among the exposed elements of the same frame with the same role and name, in document order.
+    xpath
+        Full positional XPath; pieces are joined by " >>> " where the path enters an open shadow root. For a row of a
+        virtual list: the path of the list, `SCROLL_MARK`, the scroll offset in CSS pixels, and the path from the list,
+        as in `/html[1]/body[1]/div[1] ~~~ 480/div[1]/a[3]`.
+    css
+        A selector by id or test id if the element has one, else empty.
+    target
+        Resolved link target of the element; empty if it is not a link.
+    value
+        The key that `press` presses, the text that `input` and `submit` type, or the option that `select` chooses. For
+        `hover` and `focus`, "away" means that the pointer or the focus leaves the element again.
     """
 
     kind: ActionKind
@@ -60,20 +70,20 @@ class Action(Struct, frozen=True, order=True, gc=False):
     value: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON object with every field present, in declaration order."""
+        """Return a plain JSON object with every field, in declaration order."""
         return {f: list(v) if isinstance(v := getattr(self, f), tuple) else v for f in self.__struct_fields__}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Inverse of `to_json`; unknown keys are ignored, so that newer writers can be read."""
+        """Create an action from a JSON object; unknown keys are ignored, so output of newer writers can be read."""
         values = {k: v for k, v in document.items() if k in cls.__struct_fields__}
         values["frame"] = tuple(values.get("frame", ()))
         return cls(**values)
 
     @property
-    def is_scrolled_to(self) -> bool:
-        """Whether its element is in the page only while the list around it is scrolled to it."""
-        return SCROLLED in self.xpath
+    def needs_scrolling(self) -> bool:
+        """Whether the element is in the page only while the list around it is scrolled to it."""
+        return SCROLL_MARK in self.xpath
 
     def __str__(self) -> str:
         if self.kind == "goto":
@@ -85,7 +95,14 @@ class Action(Struct, frozen=True, order=True, gc=False):
 class BlockedRequest:
     """A state-changing request that the network guard stopped.
 
-    `kind` is what asked for it, as browsers call it: `document`, `fetch`, `xhr`, `ping` (beacons), `form`, ...
+    Attributes
+    ----------
+    method
+        HTTP method.
+    url
+        URL of the request.
+    kind
+        Resource type, as browsers name it: `document`, `fetch`, `xhr`, `ping` (beacons), `form`, ...
     """
 
     method: str
@@ -95,16 +112,26 @@ class BlockedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An action that led from one state to another (or back to the same one). A graph may hold many between two nodes.
+    """An action that led from one state to another, or back to the same one. Two nodes may have many edges.
 
     Attributes
     ----------
-    cost_ms : measured duration of acting and settling, in milliseconds.
-    inherited : the element was skipped because the parent state had it too; the parent's edge is kept, unverified.
-    opens_tab : the target was shown in a new tab.
-    blocked : requests the network guard stopped while the action ran.
-    dialogs : JavaScript dialogs the action raised, as "type: message"; answered as the map's settings say.
-
+    source
+        Id of the state in which the action was done.
+    target
+        Id of the state that it led to.
+    action
+        The action.
+    cost_ms
+        Measured duration of the action until the page settled, in milliseconds; 0 if it was not measured.
+    inherited
+        The element was skipped because the parent state has it too. The edge is a copy of the parent's, unverified.
+    opens_tab
+        The target was shown in a new tab.
+    blocked
+        Requests that the network guard stopped while the action ran.
+    dialogs
+        JavaScript dialogs that the action raised, as "type: message"; answered as the map's settings say.
     """
 
     source: str
@@ -117,27 +144,35 @@ class Edge:
     dialogs: tuple[str, ...] = ()
 
     @property
-    def changes_something(self) -> bool:
-        """Whether walking it outside the guard would send a request that may change something.
+    def is_state_changing(self) -> bool:
+        """Whether the action, outside the guard, would send a request that may change something on the server.
 
-        Such an edge is never part of a path. Pings report that a page was used, as walking it anyway does.
+        Such an edge is never part of a path. Pings are excepted: they report that a page was used, which walking any
+        edge of the page does too.
         """
         return any(request.kind != "ping" for request in self.blocked)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One page state.
+    """A state of the site, as an element of the graph.
 
     Attributes
     ----------
-    id : MD5 (hex) over the sorted element hashes and the normalised URL, see `index.graph.identity`.
-    url : normalised URL.
-    structure : sorted MD5 hashes (hex) of the full XPaths of the exposed elements: `H_v` of WebNavigator 3.1.
-    depth : number of actions from the start state on the canonical discovery path.
-    addressable : loading `url` in the prepared session reproduces this state.
-    load_ms : measured duration of that load in milliseconds, 0 when it was not measured.
-
+    id
+        MD5 (hex) over the sorted element hashes and the normalised URL, see `waygraph.index.graph.identity`.
+    url
+        Normalised URL.
+    title
+        Title of the document.
+    structure
+        Sorted MD5 hashes (hex) of the full XPaths of the exposed elements: `H_v` of WebNavigator 3.1.
+    depth
+        Number of actions from the start state on the canonical discovery path.
+    addressable
+        Loading `url` in the prepared session reproduces this state.
+    load_ms
+        Measured duration of that load in milliseconds; 0 if it was not measured.
     """
 
     id: str
@@ -151,16 +186,19 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A look at a page that was taken for a state already known, although its own id is another one.
+    """A snapshot that was recognised as a known state although its computed id differs.
 
     Attributes
     ----------
-    kept : id of the known state.
-    merged : id that the look has by itself.
-    reason : which rule of `pipeline.explore.identity` decided: `reload`, `volatile`, `same_change`,
+    kept
+        Id of the known state.
+    merged
+        Id computed from the snapshot.
+    reason
+        The rule of `waygraph.pipeline.explore.identity` that decided: `reload`, `volatile`, `same_change`,
         `volatile_parameters`, `same_content`, `equivalent`.
-    url : normalised URL of the merged look.
-
+    url
+        Normalised URL of the merged snapshot.
     """
 
     kept: str
@@ -171,20 +209,29 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What tells a state from others at its URL, for pages that differ from its recorded look in noise.
+    """Features by which a page is recognised as a state although noise gives it another id.
 
-    `index.graph.recognition.is_equivalent` says what it takes. Features are texts and elements without places, see
-    `pipeline.browser.features`.
+    The rules are in `waygraph.index.graph.recognition.is_equivalent`. Features are texts and elements without their
+    positions, see `waygraph.pipeline.browser.page.features`.
 
     Attributes
     ----------
-    shows : features that must be there, with how often at least: what in-page actions added.
-    hides : features that must not be there more often than this: what they removed, and what other states add.
-    features : a random sample of the state's features, those that come and go by themselves left out.
-    elements : the same of its element hashes, first 12 characters of each.
-    own : those of `features` that few other URLs of the site show. Told by the whole map, see `index.distinctive`.
-    alone : no state of another URL has the same structure.
-    named : what looks drawn at random in the state's URL names its page: other pages of the site have other such URLs.
+    shows
+        Features that must be present, with their minimum counts: those that in-page actions added.
+    hides
+        Features that must not occur more often than this: those that in-page actions removed, and those that other
+        states at the same URL add.
+    features
+        A random sample of the state's features, without those that come and go by themselves.
+    elements
+        A random sample of the state's element hashes, the first 12 characters of each.
+    own
+        Those of `features` that few other URLs of the site show. Computed from the whole map, see
+        `waygraph.index.catalog.distinctive`.
+    alone
+        No state at another URL has the same structure.
+    named
+        The random-looking parts of the state's URL identify its page: other pages of the site differ in nothing else.
     """
 
     shows: Mapping[str, int] = field(default_factory=dict)
@@ -198,13 +245,28 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One action of a path, with what must be seen after it.
+    """One action of a path, and the state it is expected to lead to.
 
     Attributes
     ----------
-    accepts : ids of looks that were taken for the expected state while exploring.
-    evidence : when a page counts as the expected state although its id is none of these; nothing: never.
-    change : what the action adds to its page and removes from it (`change_digest`); empty where it leaves the page.
+    action
+        The action.
+    expected_node_id
+        Id of the state that the action leads to.
+    expected_url
+        Normalised URL of that state.
+    cost_ms
+        Cost of the step in milliseconds, see `waygraph.index.graph.path_costs`.
+    inherited
+        The step follows an inherited edge, which was never walked.
+    opens_tab
+        The state is shown in a new tab.
+    accepts
+        Ids of other snapshots that were recognised as the expected state during exploration.
+    evidence
+        When a page counts as the expected state although its id is none of these; None: never.
+    change
+        What the action adds to its page and removes from it (`change_digest`); empty if it leaves the page.
     """
 
     action: Action
@@ -220,7 +282,19 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The cheapest known way to a state. An empty `steps` means: already there."""
+    """The cheapest known path to a state. Without steps, source and target are the same state.
+
+    Attributes
+    ----------
+    source
+        Id of the state where the path begins; None: anywhere, so that the first step is a `goto`.
+    target
+        Id of the state where it ends.
+    steps
+        The actions, in order.
+    cost_ms
+        Sum of the costs of the steps, in milliseconds.
+    """
 
     source: str | None
     target: str

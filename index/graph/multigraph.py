@@ -1,25 +1,24 @@
-"""The interaction graph of one site: a directed multigraph of page states joined by actions."""
+"""Interaction graph of one site: a directed multigraph of states joined by actions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from index.graph.model import Edge, Node
+from waygraph.index.graph.model import Action, Edge, Node
 
 
 class InteractionGraph:
-    """Nodes by id and every edge between them. The first node added is the start state.
+    """A directed multigraph of nodes by id and edges between them. The first node added is the start state.
 
-    Nodes and edges are immutable; the graph only grows. Adding a node twice replaces nothing and must agree; an equal
-    edge (same source, target, action) is kept once.
+    Nodes and edges are immutable, and neither can be removed. A node whose id is known is not replaced. An equal edge
+    (same source, target, action) is kept once.
     """
 
     def __init__(self, nodes: Iterable[Node] = (), edges: Iterable[Edge] = ()) -> None:
         self._nodes: dict[str, Node] = {}
         self._out: dict[str, list[Edge]] = {}
-        self._in: dict[str, list[Edge]] = {}
-        self._seen: set[tuple[str, str, object]] = set()
+        self._edge_keys: set[tuple[str, str, Action]] = set()
         self.start: str | None = None
         for node in nodes:
             self.add_node(node)
@@ -32,19 +31,19 @@ class InteractionGraph:
             return
         self._nodes[node.id] = node
         self._out[node.id] = []
-        self._in[node.id] = []
         if self.start is None:
             self.start = node.id
 
     def add_edge(self, edge: Edge) -> None:
-        """Add `edge` unless the same action between the same states is known. Both ends must be nodes (KeyError)."""
-        out, into = self._out[edge.source], self._in[edge.target]
+        """Add `edge` unless the same action between the same states is known; both ends must be nodes (KeyError)."""
+        outgoing = self._out[edge.source]
+        if edge.target not in self._nodes:
+            raise KeyError(edge.target)
         key = (edge.source, edge.target, edge.action)
-        if key in self._seen:
+        if key in self._edge_keys:
             return
-        self._seen.add(key)
-        out.append(edge)
-        into.append(edge)
+        self._edge_keys.add(key)
+        outgoing.append(edge)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -58,12 +57,8 @@ class InteractionGraph:
             yield from edges
 
     def edges_from(self, node_id: str) -> tuple[Edge, ...]:
-        """Edges that leave a state (KeyError when it is unknown)."""
+        """Return the edges that leave a state (KeyError if it is unknown)."""
         return tuple(self._out[node_id])
-
-    def edges_into(self, node_id: str) -> tuple[Edge, ...]:
-        """Edges that enter a state (KeyError when it is unknown)."""
-        return tuple(self._in[node_id])
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -1,4 +1,4 @@
-"""What one page state looked like: its visible text with roles and boxes, and the hashes of its larger captures."""
+"""Observations of states: visible text with roles and boxes, and the content hashes of larger captures."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ class Box(Struct, frozen=True, gc=False):
 
 
 class Segment(Struct, frozen=True, gc=False):
-    """One visible piece of text with the role of the element that carries it.
+    """One visible piece of text with the role and the box of the element that carries it.
 
-    `role` is an ARIA role (`heading`, `link`, `button`, `tab`, `textbox`, `columnheader`, `cell`, `img`, ...), or
-    `text`. For form fields `text` is the accessible name, not the value.
+    Attributes
+    ----------
+    text
+        The text. For form fields it is the accessible name, not the value.
+    role
+        An ARIA role (`heading`, `link`, `button`, `tab`, `textbox`, `columnheader`, `cell`, `img`, ...), or `text`.
+    box
+        Where the text is on the page.
     """
 
     text: str
@@ -33,11 +39,27 @@ class Segment(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What encoders, search and people are shown of one state.
+    """The visible content of one state, as encoders, search results and people get it.
 
-    `screenshot`, `dom` and `aria` are content hashes (SHA-256 hex) of blobs in the store, empty when not captured.
-    `called` is how other states call this one. It follows from the graph (`pipeline.encode.called`), so no store keeps
-    it: it is there while a site is encoded.
+    Attributes
+    ----------
+    node_id
+        Id of the observed state.
+    url
+        Normalised URL.
+    title
+        Title of the document.
+    segments
+        Visible texts in reading order.
+    screenshot
+        Content hash (SHA-256, hex) of the image's blob in the store; empty if not captured.
+    dom
+        The same of the document's HTML.
+    aria
+        The same of the accessibility snapshot.
+    anchor_texts
+        Texts of links and buttons in other states that lead to this one. They follow from the graph, so no store keeps
+        them: they are set only while a site is encoded (`waygraph.pipeline.encode.text.anchor_text`).
     """
 
     node_id: str
@@ -47,23 +69,32 @@ class Observation:
     screenshot: str = ""
     dom: str = ""
     aria: str = ""
-    called: tuple[str, ...] = ()
+    anchor_texts: tuple[str, ...] = ()
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 over what a text encoder reads: URL, title, segment texts and roles, and what others call it."""
+        """SHA-256 (hex) over the input of a text encoder: URL, title, segment texts and roles, anchor texts."""
         content: list[object] = [self.url, self.title, [[s.role, s.text] for s in self.segments]]
-        if self.called:
-            content.append(self.called)
+        if self.anchor_texts:
+            content.append(self.anchor_texts)
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentCounts:
-    """How often each segment text and each title part occurs on a site: from this follows what is boilerplate.
+    """Frequencies of segment texts and titles on a site, from which boilerplate is derived.
 
-    `texts[t]` is the number of states that show text `t` at least once; `titles` counts whole titles. `shared[u]`, for
-    each URL `u` with several states, are the texts that most of them show: a dialog or an open tab is in the rest.
+    Attributes
+    ----------
+    states
+        Number of states.
+    texts
+        For each segment text the number of states that show it at least once.
+    titles
+        For each whole title the number of states that have it.
+    shared
+        For each URL with several states the texts that most of them show. The remaining texts belong to a dialog or an
+        open tab.
     """
 
     states: int

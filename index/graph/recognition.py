@@ -1,41 +1,55 @@
-"""Which looks count as a state besides its recorded one? Aliases that exploring saw, and evidence for all others."""
+"""Recognition of states whose id differs from the recorded one: known aliases, and evidence for all other pages."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from index.graph.model import Evidence, Merge
-from index.graph.tokens import untokened
+from waygraph.index.graph.model import Evidence, Merge
+from waygraph.index.graph.url_tokens import mask_random_tokens
 
-#: A page shows a state when it has at least these shares of the state's sampled features and elements.
-#: Measured by `bench/likeness.py`, see docs/explorer.md.
+# Thresholds of `is_equivalent`. Those of a whole page were measured by `bench/likeness.py`, see docs/explorer.md.
+
+#: Share of the state's sampled features that the page must show.
 FEATURE_SHARE = 0.75
+#: Share of the state's sampled elements that the page must have.
 ELEMENT_SHARE = 0.5
-#: And this share of what is its own: advertisements that stayed while the site was mapped look like it.
+#: Share of the state's own features that the page must show besides. Advertisements that stayed while the site was
+#: mapped look like own features, so it is well below 1.
 OWN_SHARE = 0.4
 
-#: Pages whose frame has another shape (on telephones, or logged in) are known by what is the state's own, when that is
-#: so many features at least: by this share of them, and of the structure, when at most so much of the page is strange
-#: to the state. Measured by `bench/foreign_profiles.py`.
-MIN_OWN = 2
-FRAMELESS_OWN_SHARE, FRAMELESS_ELEMENT_SHARE, STRANGE_SHARE = 0.6, 0.25, 0.4
-#: A page that shows this share of the site's frame is in the language of the map.
-LEGIBLE_SHARE = 0.5
+# Thresholds of a page whose shared layout (navigation, header and footer of all pages) has another form, as on
+# telephones or when logged in. Measured by `bench/foreign_profiles.py`.
 
-#: Merges of this reason are other pages that a state stands for, not other looks at its own.
-STANDS_FOR = "equivalent"
+#: Number of own features that a state needs to be recognised by them alone.
+MIN_OWN = 2
+#: Share of the state's own features that the page must show.
+OWN_SHARE_OTHER_LAYOUT = 0.6
+#: Share of the state's sampled elements that the page must have.
+ELEMENT_SHARE_OTHER_LAYOUT = 0.25
+#: Share of the page's features that may be unknown to the state.
+UNKNOWN_SHARE_OTHER_LAYOUT = 0.4
+
+#: A page that shows at least this share of the shared layout's features is in the language of the map
+#: (`is_contradicted`).
+SHARED_LAYOUT_SHARE = 0.5
+
+#: Reason of merges by which a state represents other pages (skeleton mode), not other snapshots of its own page.
+REPRESENTED_PAGE = "equivalent"
 
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """How the states of a map are recognised besides by their ids.
+    """Rules by which the states of a map are recognised, besides their ids.
 
     Attributes
     ----------
-    merges : looks that were taken for a known state, by their own id.
-    stands_for : how many pages a state stands for, itself included, where these are several (skeleton mode).
-    evidence : by state; states without any are recognised by ids alone.
+    merges
+        By computed id, the snapshots that were recognised as a known state.
+    stands_for
+        By state, the number of pages that it represents, itself included, if these are several (skeleton mode).
+    evidence
+        By state, the features that identify it. States without evidence are recognised by ids alone.
     """
 
     merges: Mapping[str, Merge] = field(default_factory=dict)
@@ -43,87 +57,104 @@ class Recognition:
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
 
     def canonical(self, node_id: str) -> str:
-        """The state that a look with this id was taken for; the id itself when it is no other's."""
+        """Return the state that a snapshot with this id was recognised as; the id itself if it was not merged."""
         merge = self.merges.get(node_id)
         return node_id if merge is None else merge.kept
 
     def aliases(self) -> dict[str, tuple[str, ...]]:
-        """By state, the ids of other looks at the same page, sorted."""
+        """Return by state the ids of other snapshots of the same page, sorted."""
         found: dict[str, list[str]] = {}
         for merged, merge in sorted(self.merges.items()):
-            if merge.reason != STANDS_FOR:
+            if merge.reason != REPRESENTED_PAGE:
                 found.setdefault(merge.kept, []).append(merged)
         return {kept: tuple(merged) for kept, merged in found.items()}
 
     def states(self) -> set[str]:
-        """Ids of all states that something is said about."""
+        """Return the ids of all states that have merges, represented pages or evidence."""
         return {merge.kept for merge in self.merges.values()} | {*self.stands_for, *self.evidence}
 
 
-#: What is known of maps that were made before other looks were recorded.
+#: Recognition of maps made before merges and evidence were recorded.
 NO_RECOGNITION = Recognition()
 
 
 def is_equivalent(
     evidence: Evidence | None, state_url: str, url: str, features: Mapping[str, int], structure: Collection[str]
 ) -> bool:
-    """Whether a page shows a state although its id is another one.
+    """Return whether a page shows a state although its id is another one.
 
-    The URLs must be equal, what looks drawn at random in them aside where that names no page; everything that
-    distinguishes the state from others at that URL must be there, and nothing that distinguishes those from it. Then
-    either enough of the whole page must be there, and most of what is the state's own; or the latter alone, when the
-    site's frame has another shape, as it has on telephones and for who is logged in.
+    All of these must hold:
+
+    - The URLs are equal, apart from random-looking parts that do not identify a page.
+    - The page shows all features that distinguish the state from others at its URL, and none that distinguish those
+      from it.
+    - Either enough of the whole page is present, together with most of the state's own features; or the state's own
+      features alone are, because the shared layout has another form (on telephones, or for logged-in users).
 
     Parameters
     ----------
-    state_url, url : normalised URLs of the state and of the page.
-    features, structure : what the page shows, with counts, and the hashes of its exposed elements.
+    evidence
+        Evidence of the state; None: never equivalent.
+    state_url
+        Normalised URL of the state.
+    url
+        Normalised URL of the page.
+    features
+        Features that the page shows, with their counts.
+    structure
+        Hashes of the page's exposed elements.
+
+    Returns
+    -------
+    bool
+        Whether the page counts as the state.
     """
-    if evidence is None or not evidence.features or not _is_one_url(state_url, url, named=evidence.named):
+    if evidence is None or not evidence.features or not _is_same_page_url(evidence, state_url, url):
         return False
     if any(features.get(name, 0) < count for name, count in evidence.shows.items()):
         return False
     if any(features.get(name, 0) > count for name, count in evidence.hides.items()):
         return False
-    elements = share(evidence.elements, {element[:12] for element in structure})
-    own = share(evidence.own, features)
-    if share(evidence.features, features) >= FEATURE_SHARE and elements >= ELEMENT_SHARE:
+    elements = shared_fraction(evidence.elements, {element[:12] for element in structure})
+    own = shared_fraction(evidence.own, features)
+    if shared_fraction(evidence.features, features) >= FEATURE_SHARE and elements >= ELEMENT_SHARE:
         return own >= OWN_SHARE
     return (
         len(evidence.own) >= MIN_OWN
-        and own >= FRAMELESS_OWN_SHARE
-        and elements >= FRAMELESS_ELEMENT_SHARE
-        and _strange(evidence, features) <= STRANGE_SHARE
+        and own >= OWN_SHARE_OTHER_LAYOUT
+        and elements >= ELEMENT_SHARE_OTHER_LAYOUT
+        and _unknown_fraction(evidence, features) <= UNKNOWN_SHARE_OTHER_LAYOUT
     )
 
 
-def _is_one_url(one: str, other: str, *, named: bool) -> bool:
-    return one == other or (not named and untokened(one) == untokened(other))
+def _is_same_page_url(evidence: Evidence, state_url: str, url: str) -> bool:
+    return state_url == url or (not evidence.named and mask_random_tokens(state_url) == mask_random_tokens(url))
 
 
-def _strange(evidence: Evidence, features: Collection[str]) -> float:
-    """Which part of what a page shows the state does not, as far as the sample reaches."""
+def _unknown_fraction(evidence: Evidence, features: Collection[str]) -> float:
+    """Return the fraction of a page's features that the state does not show, within the range of the state's sample."""
     known = frozenset(evidence.features)
-    reached = [name for name in features if name <= evidence.features[-1]]
-    return sum(name not in known for name in reached) / len(reached) if reached else 1.0
+    # The sample holds the state's smallest feature hashes: beyond the last one nothing is known.
+    in_range = [name for name in features if name <= evidence.features[-1]]
+    return sum(name not in known for name in in_range) / len(in_range) if in_range else 1.0
 
 
 def is_contradicted(evidence: Evidence | None, features: Mapping[str, int]) -> bool:
-    """Whether a page that has a state's id shows something else in the same elements, such as "please log in".
+    """Return whether a page has a state's id but shows other content in the same elements, such as "please log in".
 
-    So it is when the page shows nothing that is the state's own, although it speaks the language of the map: the site's
-    frame is there. When that is not legible either, the page may be translated; then the id is believed when no other
-    URL has this structure.
+    The page contradicts its id if it shows none of the state's own features although it is in the language of the map,
+    which is assumed if it shows the texts of the shared layout. If it does not, the page may be translated; the id then
+    is trusted if no other URL has this structure.
     """
-    if evidence is None or len(evidence.own) < MIN_OWN or share(evidence.own, features) > 0:
+    if evidence is None or len(evidence.own) < MIN_OWN or shared_fraction(evidence.own, features) > 0:
         return False
     own = frozenset(evidence.own)
-    frame = [name for name in evidence.features if name not in own]
-    is_legible = bool(frame) and share(frame, features) >= LEGIBLE_SHARE
-    return is_legible or not evidence.alone
+    shared_layout = [name for name in evidence.features if name not in own]
+    has_same_language = bool(shared_layout) and shared_fraction(shared_layout, features) >= SHARED_LAYOUT_SHARE
+    return has_same_language or not evidence.alone
 
 
-def share(sample: Collection[str], found: Iterable[str]) -> float:
-    """Which part of the sample was found."""
-    there = frozenset(found)
-    return sum(name in there for name in sample) / len(sample) if sample else 1.0
+def shared_fraction(sample: Collection[str], found: Iterable[str]) -> float:
+    """Return the fraction of a sample that was found; 1 for an empty sample."""
+    present = frozenset(found)
+    return sum(name in present for name in sample) / len(sample) if sample else 1.0

@@ -1,11 +1,19 @@
-"""Where do maps live, and how are they published so that a crash loses nothing?"""
+"""Versioned storage of maps: immutable versions, published atomically, on a disk or in an object store."""
 
-from index.store.blobs import BlobStore
-from index.store.commit import Commit, Lease
-from index.store.draft import MapDraft, MapVersion
-from index.store.local import LocalCommit
-from index.store.manifest import Counts, EncoderInfo, FileEntry, Head, Manifest, checked_site_key, url_policy_from
-from index.store.store import Store
+from waygraph.index.store.backends.commit import Commit, StoreLease
+from waygraph.index.store.backends.local import LocalCommit
+from waygraph.index.store.blobs import BlobStore
+from waygraph.index.store.draft import MapDraft, MapVersion
+from waygraph.index.store.manifest import (
+    Counts,
+    EncoderInfo,
+    FileEntry,
+    Head,
+    Manifest,
+    url_policy_from,
+    validate_site_key,
+)
+from waygraph.index.store.store import Store
 
 __all__ = [
     "BlobStore",
@@ -14,12 +22,12 @@ __all__ = [
     "EncoderInfo",
     "FileEntry",
     "Head",
-    "Lease",
     "LocalCommit",
     "Manifest",
     "MapDraft",
     "MapVersion",
     "Store",
-    "checked_site_key",
+    "StoreLease",
     "url_policy_from",
+    "validate_site_key",
 ]

@@ -1,4 +1,4 @@
-"""Where do screenshots, DOMs and accessibility snapshots go? Into files named by what they hold, written once."""
+"""Content-addressed blobs: screenshots, DOMs and accessibility snapshots in files named by their SHA-256."""
 
 from __future__ import annotations
 
@@ -9,23 +9,32 @@ from collections.abc import Iterable, Iterator
 
 from pyarrow import fs
 
-from index.store.commit import Commit
-from index.store.concurrency import concurrently
-from index.store.layout import GC_CLAIM, explained
-from index.store.manifest import damaged
-from waygraph.errors import NotFound, StoreError
+from waygraph.core.errors import NotFound, StoreError
+from waygraph.index.store.backends.commit import Commit
+from waygraph.index.store.backends.concurrency import concurrent_map
+from waygraph.index.store.backends.failures import translate_errors
+from waygraph.index.store.layout import GC_CLAIM
+from waygraph.index.store.manifest import damaged_file
 
 _HASH = re.compile("[0-9a-f]{64}")
-_LOOK_AGAIN_SECONDS = 0.5
-#: A garbage collection deletes in short turns; one that takes longer has met a very slow store.
-_GC_PATIENCE_SECONDS = 600.0
+_GC_POLL_SECONDS = 0.5
+#: A garbage collection holds its claim for short periods; a longer one means a very slow store.
+_GC_TIMEOUT_SECONDS = 600.0
 
 
 class BlobStore:
     """Content-addressed blobs under `blobs/<first 2 digits>/<sha256>`. Safe to use from many processes at once.
 
-    Whoever stores or names a blob makes it young, and a garbage collection deletes old ones only. One that is collected
-    in the very moment in which it is made young is found missing when the collection has let go, and written again.
+    Storing or naming a blob updates its modification time, and a garbage collection deletes only blobs that were not
+    touched recently. If a collection deletes a blob at the moment it is touched, the blob is found missing after the
+    collection, and is written again.
+
+    Parameters
+    ----------
+    files
+        File system of the store.
+    commit
+        Commit protocol of the store.
     """
 
     def __init__(self, files: fs.FileSystem, commit: Commit) -> None:
@@ -35,68 +44,90 @@ class BlobStore:
     def put(self, content: bytes) -> str:
         """Store `content` once and return its SHA-256 (hex). A damaged copy is replaced.
 
-        The content is on disk when this returns; its name is, when a version that refers to it is published.
+        The content is durable when this returns; its directory entry is durable once a version that names the blob is
+        published.
         """
         digest = hashlib.sha256(content).hexdigest()
-        while self._commit.keep(blob_path(digest), content):
-            self._outwait_collection()
+        while self._commit.ensure(blob_path(digest), content):
+            self._wait_for_collection()
             if self.has(digest):
                 break
         return digest
 
     def put_many(self, contents: Iterable[bytes]) -> Iterator[str]:
-        """`put` for many, several at a time, in their order."""
-        return concurrently(self.put, contents)
+        """Store several blobs concurrently; yields their digests in order, see `put`."""
+        return concurrent_map(self.put, contents)
 
     def get(self, digest: str) -> bytes:
-        """The content of a blob.
+        """Return the content of a blob.
+
+        Parameters
+        ----------
+        digest
+            Its SHA-256 (hex).
+
+        Returns
+        -------
+        bytes
+            The content.
 
         Raises
         ------
         NotFound
-            When there is no such blob.
+            If there is no such blob.
         StoreError
-            When its content is not what its name says, or it cannot be read.
-
+            If its content does not match its name, or it cannot be read.
         """
         content = self._read(digest) if is_digest(digest) else None
         if content is None:
             raise NotFound(f"The store holds no blob '{digest}'.", hint="Index the site again.")
         if hashlib.sha256(content).hexdigest() != digest:
-            raise damaged(blob_path(digest), "its content does not match its name")
+            raise damaged_file(blob_path(digest), "its content does not match its name")
         return content
 
     def has(self, digest: str) -> bool:
-        """Whether there is a blob of that name."""
+        """Return whether there is a blob with this digest."""
         if not is_digest(digest):
             return False
         return bool(self._files.get_file_info(blob_path(digest)).type == fs.FileType.File)
 
-    def keep(self, digests: Iterable[str]) -> list[str]:
-        """Make blobs young, so that no garbage collection takes them before they are named; returns those missing."""
-        named = list(digests)
-        touched = zip(named, concurrently(self._touch, named), strict=True)
-        states = dict(touched)
-        missing = [digest for digest, was_old in states.items() if was_old is None]
-        if any(states.values()):
-            self._outwait_collection()
-            old = [digest for digest, was_old in states.items() if was_old]
-            missing += [digest for digest, there in zip(old, concurrently(self.has, old), strict=True) if not there]
+    def touch(self, digests: Iterable[str]) -> list[str]:
+        """Protect blobs from garbage collection until a version names them; returns the missing ones.
+
+        Parameters
+        ----------
+        digests
+            Digests of the blobs.
+
+        Returns
+        -------
+        list of str
+            Digests of which there is no blob.
+        """
+        wanted = list(digests)
+        was_old = dict(zip(wanted, concurrent_map(self._touch_one, wanted), strict=True))
+        missing = [digest for digest, old in was_old.items() if old is None]
+        if any(was_old.values()):
+            # A collection that found them old may delete them now.
+            self._wait_for_collection()
+            at_risk = [digest for digest, old in was_old.items() if old]
+            exist = concurrent_map(self.has, at_risk)
+            missing += [digest for digest, exists in zip(at_risk, exist, strict=True) if not exists]
         return missing
 
-    def _touch(self, digest: str) -> bool | None:
+    def _touch_one(self, digest: str) -> bool | None:
         return self._commit.touch(blob_path(digest)) if is_digest(digest) else None
 
-    def _outwait_collection(self) -> None:
-        """Return when no garbage collection is deleting that may have looked at a blob before it was made young."""
-        until = time.monotonic() + _GC_PATIENCE_SECONDS
+    def _wait_for_collection(self) -> None:
+        """Wait for the end of a garbage collection that may have examined a blob before it was touched."""
+        deadline = time.monotonic() + _GC_TIMEOUT_SECONDS
         while self._commit.is_claimed(GC_CLAIM):
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise StoreError("A garbage collection of the store does not end.", hint="See: waygraph gc")
-            time.sleep(_LOOK_AGAIN_SECONDS)
+            time.sleep(_GC_POLL_SECONDS)
 
     def _read(self, digest: str) -> bytes | None:
-        with explained(f"read {blob_path(digest)}"):
+        with translate_errors(f"read {blob_path(digest)}"):
             try:
                 with self._files.open_input_file(blob_path(digest)) as file:
                     return bytes(file.read())
@@ -105,10 +136,10 @@ class BlobStore:
 
 
 def is_digest(text: str) -> bool:
-    """Whether `text` is a SHA-256 as blobs are named."""
+    """Return whether `text` is a SHA-256 in hex, as in the names of blobs."""
     return _HASH.fullmatch(text) is not None
 
 
 def blob_path(digest: str) -> str:
-    """Where a blob lies in the store."""
+    """Return the path of a blob in the store."""
     return f"blobs/{digest[:2]}/{digest}"

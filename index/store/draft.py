@@ -1,4 +1,4 @@
-"""What is handed to the store to be published, and what comes back when a version is read?"""
+"""Maps before they are published, and versions as they are read back."""
 
 from __future__ import annotations
 
@@ -9,30 +9,43 @@ from typing import Any
 
 import numpy as np
 
-from index.graph import InteractionGraph, Observation, Recognition
-from index.store.manifest import Counts, EncoderInfo, Manifest, checked_site_key
-from index.store.tables import blobs_named_by
-from index.vectors.multivector import EncodedPage
-from waygraph.errors import InvalidInput
+from waygraph.core.errors import InvalidInput
+from waygraph.index.graph import InteractionGraph, Observation, Recognition
+from waygraph.index.store.manifest import Counts, EncoderInfo, Manifest, validate_site_key
+from waygraph.index.store.tables import blobs_of_observations
+from waygraph.index.vectors.multivector import EncodedPage
 
 
 @dataclass(frozen=True, slots=True)
 class MapDraft:
-    """Everything of one site's map before it is published.
+    """The map of one site before it is published.
 
     Attributes
     ----------
-    site : key of the site, see `index.graph.site_key`.
-    graph : must not be empty; its first node is the start state.
-    observations, pages : by node id; states may lack either.
-    encoder : what made the vectors of `pages`.
-    capture : the capture profile, as JSON.
-    report : the run's account of itself, as JSON; `fates` may name a blob (`index.store.fates`).
-    partial : the run was stopped by wall time or bytes.
-    settings : the explore settings, as JSON; `Manifest.url_policy` reads the URL policy from them.
-    recognition : which looks count as a state besides its recorded one.
-    lineage : what became of states of earlier versions, by their ids: their present ids, or nothing.
-
+    site
+        Key of the site, see `waygraph.index.graph.site_key`.
+    start_url
+        URL at which the exploration started.
+    graph
+        The graph; it must not be empty, and its first node is the start state.
+    observations
+        Observations by node id; states may lack one.
+    pages
+        Multi-vectors by node id; states may lack one.
+    encoder
+        The encoder of `pages`.
+    capture
+        The capture profile, as JSON.
+    report
+        The run's report, as JSON; `fates` may name a blob (`waygraph.index.store.element_outcomes`).
+    partial
+        The run was stopped by its limit of wall time or bytes.
+    settings
+        The explore settings, as JSON; `Manifest.url_policy` reads the URL policy from them.
+    recognition
+        Rules by which states are recognised besides their ids.
+    lineage
+        By ids of states of earlier versions, their present ids; empty if the state is gone.
     """
 
     site: str
@@ -49,19 +62,21 @@ class MapDraft:
     lineage: Mapping[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Refuse what could not be read back (InvalidInput)."""
-        checked_site_key(self.site)
+        """Reject a draft that could not be read back (InvalidInput)."""
+        validate_site_key(self.site)
         if not len(self.graph):
-            raise InvalidInput(f"The map of '{self.site}' has no states.", hint="Look into the run's report.")
-        known: tuple[tuple[str, Iterable[str]], ...] = (
+            raise InvalidInput(f"The map of '{self.site}' has no states.", hint="See the run's report.")
+        by_node_id: tuple[tuple[str, Iterable[str]], ...] = (
             ("an observation", self.observations), ("vectors", self.pages), ("evidence", self.recognition.states())
         )  # fmt: skip
-        for kind, node_ids in known:
-            if strangers := sorted(set(node_ids) - set(self.graph.nodes)):
-                raise InvalidInput(f"The map of '{self.site}' has {kind} of '{strangers[0]}', which is no state of it.")
-        for node_id, seen in self.observations.items():
-            if seen.node_id != node_id:
-                raise InvalidInput(f"The observation of '{node_id}' says that it shows '{seen.node_id}'.")
+        for kind, node_ids in by_node_id:
+            if unknown := sorted(set(node_ids) - set(self.graph.nodes)):
+                raise InvalidInput(
+                    f"The map of '{self.site}' has {kind} of '{unknown[0]}', which is not one of its states."
+                )
+        for node_id, observation in self.observations.items():
+            if observation.node_id != node_id:
+                raise InvalidInput(f"The observation of '{node_id}' shows '{observation.node_id}'.")
         for node_id, page in self.pages.items():
             self._check_page(node_id, page)
 
@@ -73,14 +88,14 @@ class MapDraft:
             raise InvalidInput(
                 f"'{node_id}' has {shape[0]} vectors, {len(page.rows)} texts and {len(page.segments)} segment lists."
             )
-        # Not `isfinite`: what float16 cannot hold would be read back as infinity.
+        # Not `isfinite`: a finite value beyond the range of float16 would be read back as infinity.
         if not np.abs(page.vectors).max() <= np.finfo(np.float16).max:
             raise InvalidInput(f"The vectors of '{node_id}' have values that float16 cannot hold.")
 
     @property
     def blobs(self) -> set[str]:
-        """Content hashes of everything beside the tables: what states looked like, and what the report names."""
-        return blobs_named_by(self.observations.values()) | blobs_of_report(self.report)
+        """Content hashes of all blobs that the observations and the report name."""
+        return blobs_of_observations(self.observations.values()) | blobs_of_report(self.report)
 
     @property
     def counts(self) -> Counts:
@@ -100,14 +115,30 @@ class MapDraft:
 
 
 def blobs_of_report(report: Mapping[str, Any]) -> set[str]:
-    """Content hashes that a run's account of itself names: fates of elements, and what the next run recalls."""
+    """Return the content hashes that a run's report names: element outcomes, and the record for the next refresh."""
     named = (report.get(name) for name in ("fates", "record"))
     return {digest for digest in named if isinstance(digest, str) and digest}
 
 
 @dataclass(frozen=True, slots=True)
 class MapVersion:
-    """One published version, read completely and checked against its hashes."""
+    """One published version, read completely and checked against its hashes.
+
+    Attributes
+    ----------
+    manifest
+        Its manifest.
+    graph
+        States and edges.
+    observations
+        Observations by node id.
+    pages
+        Multi-vectors by node id.
+    recognition
+        Rules by which states are recognised besides their ids.
+    lineage
+        By ids of states of earlier versions, their present ids; empty if the state is gone.
+    """
 
     manifest: Manifest
     graph: InteractionGraph

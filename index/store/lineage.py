@@ -1,4 +1,4 @@
-"""How is written what became of the states of earlier versions? One row per id that the version does not have."""
+"""Table of a version's lineage: one row per state of earlier versions that the version does not have."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-#: `successor` is the state's present id, empty when it is gone.
-LINEAGE = pa.schema([("id", pa.string()), ("successor", pa.string())])
+#: `successor` is the state's present id; empty if the state is gone.
+LINEAGE_SCHEMA = pa.schema([("id", pa.string()), ("successor", pa.string())])
 
 
 def lineage_table(lineage: Mapping[str, str]) -> pa.Table:
-    """A table, which may be empty."""
-    return pa.Table.from_pylist([{"id": old, "successor": lineage[old]} for old in sorted(lineage)], schema=LINEAGE)
+    """Convert a lineage to a table, which may be empty."""
+    return pa.Table.from_pylist(
+        [{"id": old, "successor": lineage[old]} for old in sorted(lineage)], schema=LINEAGE_SCHEMA
+    )
 
 
 def read_lineage(table: pa.Table) -> dict[str, str]:
-    """Inverse of `lineage_table`."""
-    return dict(zip(*(table.column(name).to_pylist() for name in LINEAGE.names), strict=True))
+    """Convert a table back to a lineage."""
+    return dict(zip(*(table.column(name).to_pylist() for name in LINEAGE_SCHEMA.names), strict=True))

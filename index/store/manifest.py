@@ -1,4 +1,4 @@
-"""What does a published version say about itself, and which version of a site is the current one?"""
+"""Manifests of published versions, and the head that names the current version of a site."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from index.graph import UrlPolicy
-from waygraph.errors import InvalidInput, NewerSchema, StoreError
+from waygraph.core.errors import InvalidInput, NewerSchema, StoreError
+from waygraph.core.urls import UrlPolicy
 
-#: Raised when a reader of an older version could misread what is written.
-SCHEMA = 1
+#: Number of the store's schema; increased if a reader of an older version could misread what is written.
+SCHEMA_NUMBER = 1
 
 _SITE_KEY = re.compile(
     r"(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_-]|\.(?!\.)){0,251}[a-z0-9_]|[a-z0-9_])(?::\d{1,5})?"
@@ -23,12 +23,12 @@ _SITE_KEY = re.compile(
 
 
 def is_site_key(text: str) -> bool:
-    """Whether `text` is a host with an optional port as `index.graph.site_key` gives it, and so a safe folder name."""
+    """Return whether `text` is a site key (host and optional port, see `site_key`), and so a safe folder name."""
     return _SITE_KEY.fullmatch(text) is not None
 
 
-def checked_site_key(site: str) -> str:
-    """`site`, when it `is_site_key`; otherwise InvalidInput."""
+def validate_site_key(site: str) -> str:
+    """Return `site` if it is a site key; otherwise raise InvalidInput."""
     if not is_site_key(site):
         raise InvalidInput(f"'{site}' is not a site key.", hint="Site keys look like example.org or 127.0.0.1:8000.")
     return site
@@ -36,7 +36,7 @@ def checked_site_key(site: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EncoderInfo:
-    """Which encoder made the vectors of a version, and the site context it used (see `pipeline.encode.protocol`)."""
+    """The encoder of a version's vectors, with the site context that it used (`waygraph.pipeline.encode.protocol`)."""
 
     name: str
     dim: int
@@ -44,34 +44,56 @@ class EncoderInfo:
     context: dict[str, Any] = field(default_factory=dict)
 
 
-class _Document(BaseModel):
+class _StoreDocument(BaseModel):
     # Unknown keys are ignored: a newer writer that adds one does not raise the schema number.
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, use_attribute_docstrings=True)
 
-    schema_number: int = Field(SCHEMA, alias="schema")
+    schema_number: int = Field(SCHEMA_NUMBER, alias="schema")
     """Schema of the file."""
 
     @classmethod
     def from_bytes(cls, content: bytes, path: str) -> Self:
-        """Parse a file of the store; `path` is for the message of the StoreError that a bad one raises."""
+        """Parse a file of the store.
+
+        Parameters
+        ----------
+        content
+            Content of the file.
+        path
+            Path of the file, for error messages.
+
+        Returns
+        -------
+        Self
+            The document.
+
+        Raises
+        ------
+        StoreError
+            If the file is damaged or has a newer schema.
+        """
         try:
             document = json.loads(content)
             check_schema(document, path)
             return cls.model_validate(document)
         except (ValueError, TypeError, ValidationError) as error:
-            raise damaged(path, str(error)) from error
+            raise damaged_file(path, str(error)) from error
 
     def to_bytes(self) -> bytes:
-        """Readable JSON; numbers that JSON does not have become null.
+        """Encode the document as readable JSON; numbers that JSON does not have become null.
+
+        Returns
+        -------
+        bytes
+            UTF-8 text.
 
         Raises
         ------
         InvalidInput
-            When a report or a setting holds something that is no JSON.
-
+            If a report or a setting has a value that JSON cannot represent.
         """
         try:
-            # ASCII: what pages said may contain lone surrogates, which UTF-8 cannot spell and JSON escapes can.
+            # ASCII: texts of pages may contain lone surrogates, which UTF-8 cannot encode and JSON can escape.
             loose = json.dumps(self.model_dump(mode="json", by_alias=True))
         except ValueError as error:
             raise InvalidInput(f"A {type(self).__name__.lower()} cannot be written as JSON: {error}.") from error
@@ -96,7 +118,7 @@ class Counts(BaseModel):
     edges: int
     """Edges that were walked."""
     inherited_edges: int
-    """Edges taken over from the parent state, not walked."""
+    """Edges copied from the parent state, not walked."""
     observations: int
     pages: int
     """States with vectors."""
@@ -105,13 +127,13 @@ class Counts(BaseModel):
     depth: int
     """Largest depth of a state."""
     merges: dict[str, int] = {}
-    """Looks that were taken for a known state, by reason."""
+    """Snapshots that were recognised as a known state, by reason."""
     stood_for: int = 0
-    """Pages that are no states because another one stands for them (skeleton mode)."""
+    """Pages that are no states because another state represents them (skeleton mode)."""
 
 
-class Manifest(_Document):
-    """Everything about a version but its states, edges and vectors, and the hashes of the files that hold those."""
+class Manifest(_StoreDocument):
+    """Description of a version, with the hashes of the files that hold its states, edges and vectors."""
 
     site: str
     version: int
@@ -126,7 +148,7 @@ class Manifest(_Document):
     settings: dict[str, Any]
     """The explore settings; `url_policy` reads the URL part of state identity from them."""
     report: dict[str, Any]
-    """The run's account of itself."""
+    """The report of the run."""
     partial: bool
     """The run was stopped by wall time or bytes before it was done."""
     files: dict[str, FileEntry]
@@ -134,46 +156,48 @@ class Manifest(_Document):
 
     @property
     def url_policy(self) -> UrlPolicy:
-        """How URLs of this map were normalised, see `url_policy_from`."""
+        """The policy by which the URLs of this map were normalised, see `url_policy_from`."""
         return url_policy_from(self.settings)
 
     def age_days(self) -> float:
-        """How long ago it was published."""
+        """Return the time since it was published, in days."""
         return (dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(self.created)).total_seconds() / 86_400
 
 
-class Head(_Document):
-    """Which versions of a site are published: the one file whose replacement publishes or removes."""
+class Head(_StoreDocument):
+    """The published versions of a site: the register whose replacement publishes or removes versions."""
 
     current: int | None = None
-    """The version that readers get; None: the site was removed."""
+    """The version that readers get; None if the site was removed."""
     last: int = 0
-    """The highest number that was ever published or used up; it never goes back, so a number never means two things."""
+    """The highest number ever published or given up. It never decreases, so no number is used twice."""
     versions: dict[int, str] = {}
-    """SHA-256 of the manifest of every published version."""
+    """By published version, the SHA-256 of its manifest."""
 
     def with_version(self, version: int, manifest_sha256: str) -> Head:
-        """The head after publishing `version`."""
+        """Return the head after publishing `version`."""
         return Head(current=version, last=version, versions={**self.versions, version: manifest_sha256})
 
-    def used_up(self, version: int) -> Head:
-        """The head after which `version` cannot be published any more."""
+    def with_used_number(self, version: int) -> Head:
+        """Return the head after which the number `version` can no longer be published."""
         return Head(current=self.current, last=max(self.last, version), versions=self.versions)
 
     def without(self, versions: Collection[int]) -> Head:
-        """The head after removing versions, none of them the current one."""
+        """Return the head after removing versions, none of them the current one."""
         left = {number: sha256 for number, sha256 in self.versions.items() if number not in versions}
         return Head(current=self.current, last=self.last, versions=left)
 
     def removed(self) -> Head:
-        """The head after removing the site."""
+        """Return the head after removing the site."""
         return Head(current=None, last=self.last)
 
 
 def url_policy_from(settings: Mapping[str, Any]) -> UrlPolicy:
-    """The `UrlPolicy` in a version's settings: `fragment`, `drop_parameters`, `raw` under "url_policy", or else
-    `fragment`, `drop_parameters`, `raw_urls` as the explore settings name them (at the top or under "explore").
-    """  # noqa: D205 - one sentence
+    """Read the `UrlPolicy` from a version's settings.
+
+    The fields are `fragment`, `drop_parameters` and `raw` under "url_policy"; else `fragment`, `drop_parameters` and
+    `raw_urls`, as the explore settings name them, under "explore" or at the top level.
+    """
     section = settings.get("url_policy") or settings.get("explore") or settings
     default = UrlPolicy()
     return UrlPolicy(
@@ -184,20 +208,20 @@ def url_policy_from(settings: Mapping[str, Any]) -> UrlPolicy:
 
 
 def check_schema(document: object, path: str) -> None:
-    """Refuse a document of a newer waygraph (NewerSchema), and one without a schema number (TypeError)."""
+    """Reject a document of a newer waygraph (NewerSchema), or one without a schema number (TypeError)."""
     number = document.get("schema") if isinstance(document, dict) else None
     if not isinstance(number, int):
         raise TypeError("it has no schema number")
-    if number > SCHEMA:
+    if number > SCHEMA_NUMBER:
         raise NewerSchema(
-            f"{path} has schema {number}; this waygraph reads up to {SCHEMA}.",
+            f"{path} has schema {number}; this waygraph reads up to {SCHEMA_NUMBER}.",
             hint="Upgrade waygraph, or use another store.",
         )
 
 
-def damaged(path: str, what: str) -> StoreError:
-    """The error for a file that is not what the store wrote."""
+def damaged_file(path: str, problem: str) -> StoreError:
+    """Return the error for a file that differs from what the store wrote."""
     return StoreError(
-        f"{path} is damaged: {what}.",
+        f"{path} is damaged: {problem}.",
         hint="Restore it from a backup, or remove the site (waygraph rm) and index it again.",
     )

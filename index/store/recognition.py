@@ -1,4 +1,4 @@
-"""How is written which looks count as a state? One row per state that something is said about."""
+"""Table of a version's recognition: one row per state with merges, represented pages or evidence."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from index.graph import Evidence, Merge, Recognition
+from waygraph.index.graph import Evidence, Merge, Recognition
 
 _COUNTS = pa.map_(pa.string(), pa.int32())
 _STRINGS = pa.list_(pa.string())
-RECOGNITION = pa.schema(
+RECOGNITION_SCHEMA = pa.schema(
     [
         ("id", pa.string()),
         ("merged", pa.list_(pa.struct([("id", pa.string()), ("reason", pa.string()), ("url", pa.string())]))),
@@ -25,7 +25,7 @@ RECOGNITION = pa.schema(
 
 
 def recognition_table(recognition: Recognition) -> pa.Table:
-    """A table, which may be empty."""
+    """Convert a recognition to a table, which may be empty."""
     merged: dict[str, list[dict[str, str]]] = {}
     for merge in recognition.merges.values():
         merged.setdefault(merge.kept, []).append({"id": merge.merged, "reason": merge.reason, "url": merge.url})
@@ -34,36 +34,36 @@ def recognition_table(recognition: Recognition) -> pa.Table:
             "id": node_id,
             "merged": merged.get(node_id, []),
             "stands_for": recognition.stands_for.get(node_id, 1),
-            "evidence": _row(recognition.evidence.get(node_id)),
+            "evidence": _evidence_row(recognition.evidence.get(node_id)),
         }
         for node_id in sorted(recognition.states())
     ]
-    return pa.Table.from_pylist(rows, schema=RECOGNITION)
+    return pa.Table.from_pylist(rows, schema=RECOGNITION_SCHEMA)
 
 
-def _row(evidence: Evidence | None) -> dict[str, Any] | None:
+def _evidence_row(evidence: Evidence | None) -> dict[str, Any] | None:
     if evidence is None:
         return None
     return {
-        "shows": _pairs(evidence.shows),
-        "hides": _pairs(evidence.hides),
+        "shows": _sorted_items(evidence.shows),
+        "hides": _sorted_items(evidence.hides),
         "features": evidence.features,
         "elements": evidence.elements,
     }
 
 
-def _pairs(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+def _sorted_items(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items())
 
 
 def read_recognition(table: pa.Table) -> Recognition:
-    """Inverse of `recognition_table`."""
-    rows = table.select(RECOGNITION.names).to_pylist()
+    """Convert a table back to a recognition."""
+    rows = table.select(RECOGNITION_SCHEMA.names).to_pylist()
     return Recognition(
         merges={
-            look["id"]: Merge(row["id"], look["id"], look["reason"], look["url"])
+            snapshot["id"]: Merge(row["id"], snapshot["id"], snapshot["reason"], snapshot["url"])
             for row in rows
-            for look in row["merged"]
+            for snapshot in row["merged"]
         },
         stands_for={row["id"]: row["stands_for"] for row in rows if row["stands_for"] > 1},
         evidence={row["id"]: _evidence(row["evidence"]) for row in rows if row["evidence"] is not None},

@@ -1,4 +1,4 @@
-"""How are graphs, observations and vectors written as tables? Pure conversions to and from Arrow."""
+"""Arrow tables of graphs, observations and vectors: pure conversions in both directions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from index.graph import Action, BlockedRequest, Box, Edge, InteractionGraph, Node, Observation, Segment
-from index.vectors.multivector import EncodedPage
-from waygraph.spelling import spellable
+from waygraph.core.text import replace_surrogates
+from waygraph.index.graph import Action, BlockedRequest, Box, Edge, InteractionGraph, Node, Observation, Segment
+from waygraph.index.vectors.multivector import EncodedPage
 
 _STRINGS = pa.list_(pa.string())
 _SEGMENT = pa.struct(
@@ -28,8 +28,8 @@ _OBSERVATION = pa.struct(
         ("segments", pa.list_(_SEGMENT)),
     ]
 )
-#: One row per state, the start state first; `observation` is null when there is none.
-NODES = pa.schema(
+#: One row per state, the start state first; `observation` is null if there is none.
+NODE_SCHEMA = pa.schema(
     [
         ("id", pa.string()),
         ("url", pa.string()),
@@ -55,7 +55,7 @@ _ACTION = pa.struct(
         ("value", pa.string()),
     ]
 )
-EDGES = pa.schema(
+EDGE_SCHEMA = pa.schema(
     [
         ("source", pa.string()),
         ("target", pa.string()),
@@ -67,8 +67,8 @@ EDGES = pa.schema(
         ("dialogs", _STRINGS),
     ]
 )
-#: One row per encoded state; `values` are the rows of its matrix behind one another, `dim` is in the manifest.
-VECTORS = pa.schema(
+#: One row per encoded state; `values` are the rows of its matrix in order, `dim` is in the manifest.
+VECTOR_SCHEMA = pa.schema(
     [
         ("node_id", pa.string()),
         ("values", pa.list_(pa.float16())),
@@ -82,12 +82,12 @@ _VALUES_PER_BATCH = 2**24
 
 
 def nodes_table(graph: InteractionGraph, observations: Mapping[str, Observation]) -> pa.Table:
-    """States and what they looked like."""
+    """Convert states and their observations to a table."""
     rows = [
         {
             "id": node.id,
             "url": node.url,
-            "title": spellable(node.title),
+            "title": replace_surrogates(node.title),
             "structure": node.structure,
             "depth": node.depth,
             "addressable": node.addressable,
@@ -96,7 +96,7 @@ def nodes_table(graph: InteractionGraph, observations: Mapping[str, Observation]
         }
         for node in _start_first(graph)
     ]
-    return pa.Table.from_pylist(rows, schema=NODES)
+    return pa.Table.from_pylist(rows, schema=NODE_SCHEMA)
 
 
 def _start_first(graph: InteractionGraph) -> Iterator[Node]:
@@ -104,47 +104,47 @@ def _start_first(graph: InteractionGraph) -> Iterator[Node]:
     yield from sorted(graph.nodes.values(), key=lambda node: node.id != graph.start)
 
 
-def _observation_row(seen: Observation) -> dict[str, Any]:
+def _observation_row(observation: Observation) -> dict[str, Any]:
     return {
-        "url": seen.url,
-        "title": spellable(seen.title),
-        "screenshot": seen.screenshot,
-        "dom": seen.dom,
-        "aria": seen.aria,
+        "url": observation.url,
+        "title": replace_surrogates(observation.title),
+        "screenshot": observation.screenshot,
+        "dom": observation.dom,
+        "aria": observation.aria,
         "segments": [
             {
-                "text": spellable(segment.text),
+                "text": replace_surrogates(segment.text),
                 "role": segment.role,
                 "x": segment.box.x,
                 "y": segment.box.y,
                 "width": segment.box.width,
                 "height": segment.box.height,
             }
-            for segment in seen.segments
+            for segment in observation.segments
         ],
     }
 
 
 def edges_table(graph: InteractionGraph) -> pa.Table:
-    """All edges, inherited ones included."""
+    """Convert all edges, inherited ones included, to a table."""
     rows = [
         {
             "source": edge.source,
             "target": edge.target,
-            "action": {**edge.action.to_json(), "name": spellable(edge.action.name)},
+            "action": {**edge.action.to_json(), "name": replace_surrogates(edge.action.name)},
             "cost_ms": edge.cost_ms,
             "inherited": edge.inherited,
             "opens_tab": edge.opens_tab,
             "blocked": [{"method": r.method, "url": r.url, "kind": r.kind} for r in edge.blocked],
-            "dialogs": [spellable(dialog) for dialog in edge.dialogs],
+            "dialogs": [replace_surrogates(dialog) for dialog in edge.dialogs],
         }
         for edge in graph.edges
     ]
-    return pa.Table.from_pylist(rows, schema=EDGES)
+    return pa.Table.from_pylist(rows, schema=EDGE_SCHEMA)
 
 
 def vector_batches(pages: Mapping[str, EncodedPage]) -> Iterator[pa.RecordBatch]:
-    """Multi-vectors as float16, in batches of bounded size."""
+    """Convert multi-vectors to float16, in batches of bounded size."""
     batch: list[tuple[str, EncodedPage]] = []
     size = 0
     for node_id, page in pages.items():
@@ -164,16 +164,16 @@ def _vector_batch(pages: list[tuple[str, EncodedPage]]) -> pa.RecordBatch:
         [
             pa.array([node_id for node_id, _ in pages], pa.string()),
             pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)),
-            pa.array([[spellable(row) for row in page.rows] for _, page in pages], _STRINGS),
-            pa.array([page.segments for _, page in pages], VECTORS.field("segments").type),
+            pa.array([[replace_surrogates(row) for row in page.rows] for _, page in pages], _STRINGS),
+            pa.array([page.segments for _, page in pages], VECTOR_SCHEMA.field("segments").type),
         ],
-        schema=VECTORS,
+        schema=VECTOR_SCHEMA,
     )
 
 
 def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
-    """Inverse of `nodes_table`."""
-    rows = table.select([field.name for field in NODES if field.name != "structure"]).to_pylist()
+    """Convert a table back to states and their observations by id."""
+    rows = table.select([field.name for field in NODE_SCHEMA if field.name != "structure"]).to_pylist()
     structures = _shared_strings(table.column("structure"))
     nodes = [
         Node(
@@ -187,21 +187,21 @@ def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
         )
         for row, structure in zip(rows, structures, strict=True)
     ]
-    one = _each_once()
-    seen = {
-        row["id"]: _observation(row["id"], row["observation"], one) for row in rows if row["observation"] is not None
+    intern = _interning()
+    observations = {
+        row["id"]: _observation(row["id"], row["observation"], intern) for row in rows if row["observation"] is not None
     }
-    return nodes, seen
+    return nodes, observations
 
 
-def _each_once() -> Callable[[str], str]:
-    """Gives for equal strings one object: what a table says a thousand times is held once."""
+def _interning() -> Callable[[str], str]:
+    """Return a function that maps equal strings to one object, so that repeated values of a table are held once."""
     known: dict[str, str] = {}
     return lambda text: known.setdefault(text, text)
 
 
 def _shared_strings(lists: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:
-    """Lists of strings as tuples, with equal strings being one object: states share most of their elements."""
+    """Yield lists of strings as tuples. Equal strings are one object, since states share most of their elements."""
     for chunk in lists.chunks:
         coded = chunk.flatten().dictionary_encode()
         strings = coded.dictionary.to_pylist()
@@ -211,13 +211,13 @@ def _shared_strings(lists: pa.ChunkedArray) -> Iterator[tuple[str, ...]]:
             yield tuple(elements[start:end])
 
 
-def _observation(node_id: str, row: dict[str, Any], one: Callable[[str], str]) -> Observation:
+def _observation(node_id: str, row: dict[str, Any], intern: Callable[[str], str]) -> Observation:
     return Observation(
         node_id=node_id,
         url=row["url"],
         title=row["title"],
         segments=tuple(
-            Segment(one(s["text"]), one(s["role"]), Box(s["x"], s["y"], s["width"], s["height"]))
+            Segment(intern(s["text"]), intern(s["role"]), Box(s["x"], s["y"], s["width"], s["height"]))
             for s in row["segments"]
         ),
         screenshot=row["screenshot"],
@@ -227,13 +227,13 @@ def _observation(node_id: str, row: dict[str, Any], one: Callable[[str], str]) -
 
 
 def read_edges(table: pa.Table) -> Iterator[Edge]:
-    """Inverse of `edges_table`."""
-    one = _each_once()
-    for row in table.select([field.name for field in EDGES]).to_pylist():
-        action = {name: one(value) if isinstance(value, str) else value for name, value in row["action"].items()}
+    """Yield the edges of a table."""
+    intern = _interning()
+    for row in table.select([field.name for field in EDGE_SCHEMA]).to_pylist():
+        action = {name: intern(value) if isinstance(value, str) else value for name, value in row["action"].items()}
         yield Edge(
-            source=one(row["source"]),
-            target=one(row["target"]),
+            source=intern(row["source"]),
+            target=intern(row["target"]),
             action=Action.from_json(action),
             cost_ms=row["cost_ms"],
             inherited=row["inherited"],
@@ -244,9 +244,9 @@ def read_edges(table: pa.Table) -> Iterator[Edge]:
 
 
 def read_pages(table: pa.Table, dim: int) -> dict[str, EncodedPage]:
-    """Inverse of `vector_batches`; vectors come back as float32."""
+    """Convert a table back to multi-vectors by state id; vectors come back as float32."""
     pages: dict[str, EncodedPage] = {}
-    for batch in table.select([field.name for field in VECTORS]).to_batches():
+    for batch in table.select([field.name for field in VECTOR_SCHEMA]).to_batches():
         values = batch.column("values")
         offsets = values.offsets.to_numpy()
         flat = values.values.to_numpy(zero_copy_only=True)[offsets[0] : offsets[-1]].astype(np.float32)
@@ -258,15 +258,15 @@ def read_pages(table: pa.Table, dim: int) -> dict[str, EncodedPage]:
     return pages
 
 
-def blobs_named_by(observations: Iterable[Observation]) -> set[str]:
-    """Content hashes that observations refer to."""
+def blobs_of_observations(observations: Iterable[Observation]) -> set[str]:
+    """Return the content hashes that observations refer to."""
     return set(chain.from_iterable((o.screenshot, o.dom, o.aria) for o in observations)) - {""}
 
 
-def blobs_in(nodes: pa.Table) -> set[str]:
-    """The same, from a table of states."""
-    seen = nodes.column("observation").combine_chunks()
+def blobs_of_nodes(nodes: pa.Table) -> set[str]:
+    """Return the content hashes that the observations in a table of states refer to."""
+    observations = nodes.column("observation").combine_chunks()
     found: set[str] = set()
     for name in ("screenshot", "dom", "aria"):
-        found.update(pc.unique(pc.struct_field(seen, name)).to_pylist())
+        found.update(pc.unique(pc.struct_field(observations, name)).to_pylist())
     return {digest for digest in found if digest}

@@ -1,4 +1,4 @@
-"""How is one version written to its folder, and how are its files checked when they are read?"""
+"""Files of one version: writing them to its folder, and checking them when they are read."""
 
 from __future__ import annotations
 
@@ -12,29 +12,41 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from index.store import tables
-from index.store.commit import Commit
-from index.store.draft import MapDraft
-from index.store.layout import EDGES, LINEAGE, MANIFEST, NODES, RECOGNITION, VECTORS
-from index.store.lineage import lineage_table
-from index.store.manifest import FileEntry, Manifest, damaged
-from index.store.recognition import recognition_table
+from waygraph.index.store import tables
+from waygraph.index.store.backends.commit import Commit
+from waygraph.index.store.draft import MapDraft
+from waygraph.index.store.layout import (
+    EDGES_FILE,
+    LINEAGE_FILE,
+    MANIFEST_FILE,
+    NODES_FILE,
+    RECOGNITION_FILE,
+    VECTORS_FILE,
+)
+from waygraph.index.store.lineage import lineage_table
+from waygraph.index.store.manifest import FileEntry, Manifest, damaged_file
+from waygraph.index.store.recognition import recognition_table
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
 def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapDraft, number: int) -> bytes:
-    """Write and persist all files of a version; returns its manifest."""
-    commit.make_folder(folder)
+    """Write and persist all files of a version, and return its manifest."""
+    commit.create_folder(folder)
     nodes = tables.nodes_table(draft.graph, draft.observations)
     edges = tables.edges_table(draft.graph)
     written = {
-        NODES: _write_table(files, f"{folder}/{NODES}", nodes.schema, nodes.to_batches()),
-        EDGES: _write_table(files, f"{folder}/{EDGES}", edges.schema, edges.to_batches()),
-        VECTORS: _write_table(files, f"{folder}/{VECTORS}", tables.VECTORS, tables.vector_batches(draft.pages)),
+        NODES_FILE: _write_table(files, f"{folder}/{NODES_FILE}", nodes.schema, nodes.to_batches()),
+        EDGES_FILE: _write_table(files, f"{folder}/{EDGES_FILE}", edges.schema, edges.to_batches()),
+        VECTORS_FILE: _write_table(
+            files, f"{folder}/{VECTORS_FILE}", tables.VECTOR_SCHEMA, tables.vector_batches(draft.pages)
+        ),
     }
-    for name, rows in ((RECOGNITION, recognition_table(draft.recognition)), (LINEAGE, lineage_table(draft.lineage))):
+    for name, rows in (
+        (RECOGNITION_FILE, recognition_table(draft.recognition)),
+        (LINEAGE_FILE, lineage_table(draft.lineage)),
+    ):
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
     manifest = Manifest(
@@ -51,22 +63,22 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         partial=draft.partial,
         files=written,
     ).to_bytes()
-    commit.put(f"{folder}/{MANIFEST}", manifest)
-    commit.persist(f"{folder}/{name}" for name in (*written, MANIFEST))
+    commit.put(f"{folder}/{MANIFEST_FILE}", manifest)
+    commit.persist(f"{folder}/{name}" for name in (*written, MANIFEST_FILE))
     return manifest
 
 
 def _write_table(files: fs.FileSystem, path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> FileEntry:
     with files.open_output_stream(path) as sink:
-        hashing = _Hashing(sink)
-        with pq.ParquetWriter(hashing, schema, compression="zstd", compression_level=1) as writer:
+        hashed = _HashingWriter(sink)
+        with pq.ParquetWriter(hashed, schema, compression="zstd", compression_level=1) as writer:
             for batch in batches:
                 writer.write_batch(batch)
-    return FileEntry(sha256=hashing.digest.hexdigest(), bytes=hashing.size)
+    return FileEntry(sha256=hashed.digest.hexdigest(), bytes=hashed.size)
 
 
-class _Hashing(io.RawIOBase):
-    """Passes on what is written, and hashes it: what storage changes on the way is found when it is read."""
+class _HashingWriter(io.RawIOBase):
+    """Writer that hashes what it passes on. A change on the way to the storage is thus found when the file is read."""
 
     def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink
@@ -85,10 +97,10 @@ class _Hashing(io.RawIOBase):
 
 
 def parse_table(content: bytes, entry: FileEntry | None, path: str) -> pa.Table:
-    """The table in a file, when it is the file that the manifest's `entry` describes (StoreError)."""
+    """Parse the table of a file that must match its manifest entry (StoreError)."""
     if entry is None or hashlib.sha256(content).hexdigest() != entry.sha256:
-        raise damaged(path, "its content does not match its hash")
+        raise damaged_file(path, "its content does not match its hash")
     try:
         return pq.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
-        raise damaged(path, str(error)) from error
+        raise damaged_file(path, str(error)) from error

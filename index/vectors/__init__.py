@@ -1,18 +1,18 @@
-"""Which states are nearest to a question? MaxSim over multi-vectors, by Qdrant or exactly."""
+"""Vector search by MaxSim over multi-vectors: exact, packed in memory, by Qdrant Edge, or by a Qdrant server."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from index.vectors.exact import ExactIndex, maxsim
-from index.vectors.multivector import EncodedPage, MultiVector
-from index.vectors.protocol import MAX_VALUES_PER_MULTIVECTOR, MapKey, ScoredNode, VectorIndex
+from waygraph.index.vectors.exact import ExactIndex, maxsim
+from waygraph.index.vectors.multivector import EncodedPage, MultiVector
+from waygraph.index.vectors.protocol import MAX_VALUES_PER_MULTIVECTOR, MapKey, ScoredNode, VectorIndex
 
 if TYPE_CHECKING:
-    from index.vectors.edge import EdgeIndex
-    from index.vectors.packed import PackedIndex
-    from index.vectors.server import QdrantClientIndex
+    from waygraph.index.vectors.edge import EdgeIndex
+    from waygraph.index.vectors.packed import PackedIndex
+    from waygraph.index.vectors.server import QdrantClientIndex
 
 __all__ = [
     "MAX_VALUES_PER_MULTIVECTOR",
@@ -28,11 +28,11 @@ __all__ = [
     "maxsim",
 ]
 
-# Importing an engine takes longer than most who import this package for its types want to wait.
+# Engines are imported on first use: most importers of this package need its types only, and engines import slowly.
 _ENGINES = {
-    "EdgeIndex": "index.vectors.edge",
-    "PackedIndex": "index.vectors.packed",
-    "QdrantClientIndex": "index.vectors.server",
+    "EdgeIndex": "waygraph.index.vectors.edge",
+    "PackedIndex": "waygraph.index.vectors.packed",
+    "QdrantClientIndex": "waygraph.index.vectors.server",
 }
 
 

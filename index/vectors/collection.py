@@ -1,4 +1,4 @@
-"""How do many maps share one Qdrant collection, and how is it searched across all of them?"""
+"""One Qdrant collection shared by many maps, and searches across several of them."""
 
 from __future__ import annotations
 
@@ -10,44 +10,48 @@ import numpy as np
 from numpy.typing import NDArray
 from qdrant_client import QdrantClient, models
 
-from index.vectors.checks import checked_k, checked_page, checked_query
-from index.vectors.options import CANDIDATES, PAGE, POOLED, POOLED_ROWS
-from index.vectors.pooling import POOLING, pooled
-from index.vectors.protocol import MapKey
-from index.vectors.retries import SERVER_FAILURES, Retries
-from waygraph.errors import InvalidInput
+from waygraph.core.errors import InvalidInput
+from waygraph.index.vectors.options import FIRST_STAGE_CANDIDATES, PAGE, POOLED, POOLED_ROWS
+from waygraph.index.vectors.pooling import POOLING, pool_windows
+from waygraph.index.vectors.protocol import MapKey
+from waygraph.index.vectors.retries import SERVER_FAILURES, ServerRetries
+from waygraph.index.vectors.validation import validate_k, validate_page, validate_query
 
 _NAMESPACE = uuid.UUID("6c2f6f1e-8c5b-5a63-9f0a-2f6c1d3b7e55")
-#: A request holds so many values at most: 8 MiB by gRPC, of which the server then asks for no more at once.
+#: Maximum number of values per request: 8 MiB by gRPC, which is also the memory that the server needs for it at once.
 _VALUES_PER_UPSERT = 2**21
-#: How points are named and what `pooled` holds, kept with the collection. Rows pooled in another way would be compared
-#: as if they were these.
-METADATA = {"waygraph": 2, "pooling": POOLING, "pooled_rows": POOLED_ROWS}
+#: Scheme of point ids and of the vectors `pooled`, stored with the collection. Rows pooled by another method must not
+#: be compared with these.
+COLLECTION_METADATA = {"waygraph": 2, "pooling": POOLING, "pooled_rows": POOLED_ROWS}
 
-#: Site, node id and score of a hit; the score is a mean over query rows.
+#: Site, node id and score of a hit; the score is the mean over query rows.
 ServerHit = tuple[str, str, float]
 
 
-class Collection:
+class QdrantCollection:
     """A Qdrant collection with a point for every state of every version of every map.
 
-    Named vectors are `page` (all rows, float16, no HNSW graph) and `pooled` (`index.vectors.pooling`). A point's id
-    follows from its map's key and its node id alone, so writing it twice changes nothing, and a writer that was
-    interrupted simply starts again. Keys say what a map holds, so any number of stores may share a collection.
+    Named vectors are `page` (all rows, float16, no HNSW graph) and `pooled` (`waygraph.index.vectors.pooling`). A
+    point's id depends on its map's key and its node id alone, so writes are idempotent, and an interrupted writer
+    starts again. Keys include a hash of the map's content, so any number of stores may share a collection.
 
     Parameters
     ----------
-    client : a connected client; it stays the caller's to close.
-    dim : number of columns of every multi-vector.
-    name : made when it does not exist, and checked when it does.
+    client
+        A connected client; the caller closes it.
+    dim
+        Number of columns of every multi-vector.
+    name
+        Name of the collection; created if it does not exist, checked if it does.
+    retries
+        Retry policy of all calls.
 
     Raises
     ------
     InvalidInput
-        When the collection exists and holds something else.
+        If the collection exists with another schema.
     ServiceError
-        When the server cannot be reached.
-
+        If the server cannot be reached.
     """
 
     def __init__(
@@ -56,60 +60,75 @@ class Collection:
         dim: int,
         *,
         name: str = "waygraph",
-        retries: Retries = Retries(),  # noqa: B008 - frozen
+        retries: ServerRetries = ServerRetries(),  # noqa: B008 - frozen
     ) -> None:
         self.dim, self.name = dim, name
         self._client, self._retries = client, retries
-        # In-process clients filter by scanning, and warn about indexes that they do not use.
+        # In-process clients filter by scanning, and warn about payload indexes, which they do not use.
         self._is_server = client.init_options.get("location") != ":memory:" and not client.init_options.get("path")
-        self._retries.call(f"Opening Qdrant collection '{name}'", self._make)
+        self._retries.call(f"Opening Qdrant collection '{name}'", self._open)
 
     def upsert(self, key: MapKey, pages: Iterable[tuple[str, NDArray[np.floating]]]) -> None:
-        """Write states of a map, batch by batch; each batch is waited for, so the server sets the pace.
+        """Write states of a map in batches. Each batch is awaited, so the server sets the pace.
+
+        Parameters
+        ----------
+        key
+            Key of the map.
+        pages
+            Pairs of node id and matrix of shape (n, dim).
 
         Raises
         ------
         InvalidInput
-            When a matrix cannot be stored. Batches before it stay written.
+            If a matrix cannot be stored. Batches before it stay written.
         ServiceError
-            When the server stops answering. What was written stays; writing all of it again is safe.
-
+            If the server does not answer. Batches before stay written; writing all of them again is safe.
         """
-        waiting: list[models.PointStruct] = []
+        batch: list[models.PointStruct] = []
         values = written = 0
         for node_id, page in pages:
-            rows = checked_page(node_id, page, self.dim).astype(np.float32)
-            if waiting and values + rows.size > _VALUES_PER_UPSERT:
-                written = self._write(key, waiting, written)
-                waiting, values = [], 0
-            waiting.append(_point(key, node_id, rows))
+            rows = validate_page(node_id, page, self.dim).astype(np.float32)
+            if batch and values + rows.size > _VALUES_PER_UPSERT:
+                written = self._write(key, batch, written)
+                batch, values = [], 0
+            batch.append(_point(key, node_id, rows))
             values += rows.size
-        if waiting:
-            self._write(key, waiting, written)
+        if batch:
+            self._write(key, batch, written)
 
     def search(
         self, query: NDArray[np.floating], k: int, maps: Sequence[MapKey], *, two_stages: bool
     ) -> list[ServerHit]:
-        """The k best states of some maps, best first; equal scores in any order.
+        """Find the k best states of some maps.
 
         Parameters
         ----------
-        query : shape (m, dim).
-        maps : what is searched.
-        two_stages : let `pooled` choose candidates first; otherwise every state is scored from all of its rows.
+        query
+            Shape (m, dim).
+        k
+            Number of hits.
+        maps
+            Keys of the maps.
+        two_stages
+            Whether `pooled` chooses candidates first; otherwise every state is scored from all of its rows.
 
+        Returns
+        -------
+        list of ServerHit
+            Best first; equal scores in any order.
         """
-        rows, limit = checked_query(query, self.dim), checked_k(k)
-        wanted = _of(maps)
-        # The last stage would score on codes, should the collection have been given a quantization. In-process clients
-        # have none, and warn about parameters that they do not use.
-        ignoring = models.SearchParams(quantization=models.QuantizationSearchParams(ignore=True))
-        originals = ignoring if self._is_server else None
+        rows, limit = validate_query(query, self.dim), validate_k(k)
+        in_maps = _map_filter(maps)
+        # If an administrator added a quantization to the collection, the last stage would score on its codes.
+        # In-process clients have no quantization, and warn about parameters that they do not use.
+        on_originals = models.SearchParams(quantization=models.QuantizationSearchParams(ignore=True))
+        params = on_originals if self._is_server else None
         vectors = rows.tolist()
         prefetch = models.Prefetch(
-            query=vectors, using=POOLED, filter=wanted, limit=max(CANDIDATES, limit), params=originals
+            query=vectors, using=POOLED, filter=in_maps, limit=max(FIRST_STAGE_CANDIDATES, limit), params=params
         )
-        found = self._retries.call(
+        points = self._retries.call(
             f"Searching Qdrant collection '{self.name}'",
             lambda: (
                 self._client.query_points(
@@ -117,27 +136,27 @@ class Collection:
                     query=vectors,
                     using=PAGE,
                     prefetch=prefetch if two_stages else None,
-                    query_filter=wanted,
-                    search_params=originals,
+                    query_filter=in_maps,
+                    search_params=params,
                     limit=limit,
                     with_payload=["site", "node_id"],
                 ).points
             ),
         )
-        return [_hit(point, len(rows)) for point in found]
+        return [_hit(point, len(rows)) for point in points]
 
     def count(self, key: MapKey) -> int:
-        """Number of states of a map."""
+        """Return the number of states of a map."""
         return self._retries.call(
             f"Counting in Qdrant collection '{self.name}'",
-            lambda: self._client.count(self.name, count_filter=_of([key]), exact=True).count,
+            lambda: self._client.count(self.name, count_filter=_map_filter([key]), exact=True).count,
         )
 
     def drop(self, key: MapKey) -> None:
-        """Delete the states of a map, for everyone."""
+        """Delete the states of a map, for all readers."""
         self._retries.call(
             f"Deleting from Qdrant collection '{self.name}'",
-            lambda: self._client.delete(self.name, models.FilterSelector(filter=_of([key])), wait=True),
+            lambda: self._client.delete(self.name, models.FilterSelector(filter=_map_filter([key])), wait=True),
         )
 
     def _write(self, key: MapKey, points: list[models.PointStruct], written: int) -> int:
@@ -149,12 +168,14 @@ class Collection:
         )
         return done
 
-    def _make(self) -> None:
+    def _open(self) -> None:
         if not self._client.collection_exists(self.name):
             try:
-                self._client.create_collection(self.name, vectors_config=_vectors(self.dim), metadata=METADATA)
+                self._client.create_collection(
+                    self.name, vectors_config=_vectors(self.dim), metadata=COLLECTION_METADATA
+                )
             except (*SERVER_FAILURES, ValueError):
-                # Another process was faster, or something is really wrong.
+                # Another process may have created it first; otherwise the failure is real.
                 if not self._client.collection_exists(self.name):
                     raise
         info = self._client.get_collection(self.name)
@@ -166,17 +187,18 @@ class Collection:
         vectors = info.config.params.vectors
         known = vectors if isinstance(vectors, dict) else {}
         for name in (PAGE, POOLED):
-            if (problem := _difference(known.get(name), self.dim)) is not None:
+            if (problem := _schema_problem(known.get(name), self.dim)) is not None:
                 raise InvalidInput(
                     f"Qdrant collection '{self.name}' does not hold multi-vectors '{name}' of {self.dim} values: "
                     f"{problem}.",
                     hint="Choose another collection name for this encoder.",
                 )
-        kept: dict[str, Any] = info.config.metadata or {}
-        if self._is_server and any(kept.get(name) != value for name, value in METADATA.items()):
+        metadata: dict[str, Any] = info.config.metadata or {}
+        if self._is_server and any(metadata.get(name) != value for name, value in COLLECTION_METADATA.items()):
             raise InvalidInput(
-                f"Qdrant collection '{self.name}' was made with {kept or 'no mark of waygraph'}, not with {METADATA}.",
-                hint="Choose another collection name: maps are filled into it when they are opened.",
+                f"Qdrant collection '{self.name}' was created with the metadata {metadata or 'of another program'}, "
+                f"not with {COLLECTION_METADATA}.",
+                hint="Choose another collection name: maps are written to it when they are opened.",
             )
 
     def _index_payload(self, present: dict[str, Any]) -> None:
@@ -201,7 +223,7 @@ def _vectors(dim: int) -> dict[str, models.VectorParams]:
     return {PAGE: params, POOLED: params}
 
 
-def _difference(params: models.VectorParams | None, dim: int) -> str | None:
+def _schema_problem(params: models.VectorParams | None, dim: int) -> str | None:
     if params is None:
         return "it has no such vectors"
     if params.size != dim:
@@ -211,9 +233,9 @@ def _difference(params: models.VectorParams | None, dim: int) -> str | None:
     return None if params.distance == models.Distance.DOT else f"they are compared by {params.distance.value}"
 
 
-def _of(maps: Sequence[MapKey]) -> models.Filter:
+def _map_filter(maps: Sequence[MapKey]) -> models.Filter:
     chosen = [models.FieldCondition(key="map", match=models.MatchAny(any=[key.name for key in maps]))]
-    if len(maps) == 1:  # the tenant's part of the collection is enough
+    if len(maps) == 1:  # limits the search to one tenant's part of the collection
         chosen.append(models.FieldCondition(key="site", match=models.MatchValue(value=maps[0].site)))
     return models.Filter(must=list(chosen))
 
@@ -221,7 +243,7 @@ def _of(maps: Sequence[MapKey]) -> models.Filter:
 def _point(key: MapKey, node_id: str, rows: NDArray[np.float32]) -> models.PointStruct:
     return models.PointStruct(
         id=str(uuid.uuid5(_NAMESPACE, f"{key.name}\n{node_id}")),
-        vector={PAGE: rows.tolist(), POOLED: pooled(rows, POOLED_ROWS).tolist()},
+        vector={PAGE: rows.tolist(), POOLED: pool_windows(rows, POOLED_ROWS).tolist()},
         payload={"site": key.site, "version": key.version, "map": key.name, "node_id": node_id},
     )
 

@@ -1,4 +1,4 @@
-"""Which engine searches the maps that are open? Settings become what makes an index for each version."""
+"""Creation of vector indexes for versions of maps, by the engine that the settings select."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ import threading
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from index.vectors.protocol import MapKey, VectorIndex
-from waygraph.errors import InvalidInput
-from waygraph.settings import VectorSettings
+from waygraph.core.errors import InvalidInput
+from waygraph.core.settings import VectorSettings
+from waygraph.index.vectors.protocol import MapKey, VectorIndex
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
-#: Of each embedded index. By itself every one starts eight, which with a hundred maps open are eight hundred.
+#: Search threads of each embedded index. By default each starts eight, which is eight hundred with a hundred open maps.
 SEARCH_THREADS = 2
 
 
-class Engines:
-    """Makes empty indexes as `VectorSettings` say; a connection to a server is opened once and shared. Thread-safe.
+class VectorIndexFactory:
+    """Factory of empty indexes. A connection to a server is opened once and shared. Thread-safe.
+
+    Parameters
+    ----------
+    settings
+        Engine, storage and server.
 
     Raises
     ------
     InvalidInput
-        When the settings contradict each other.
-
+        If the settings contradict each other.
     """
 
     def __init__(self, settings: VectorSettings) -> None:
@@ -37,28 +41,39 @@ class Engines:
         self._lock = threading.Lock()
         self._connected = False
 
-    def make(self, dim: int, key: MapKey) -> VectorIndex:
-        """An index for one version of a map. A server's may be filled already.
+    def create(self, dim: int, key: MapKey) -> VectorIndex:
+        """Create the index of one version of a map. On a server it may be filled already.
+
+        Parameters
+        ----------
+        dim
+            Number of columns of every multi-vector.
+        key
+            Key of the version's vectors.
+
+        Returns
+        -------
+        VectorIndex
+            The index.
 
         Raises
         ------
         ServiceError
-            When the server cannot be reached.
-
+            If the server cannot be reached.
         """
-        # Engines are imported when they are needed: each takes longer than most programs want to wait.
+        # Engines are imported on first use, since each of them imports slowly.
         if self._settings.engine == "packed":
-            from index.vectors.packed import PackedIndex  # noqa: PLC0415
+            from waygraph.index.vectors.packed import PackedIndex  # noqa: PLC0415
 
             return PackedIndex(dim, dtype=self._settings.dtype, device=self._settings.device)
         if self._settings.engine == "qdrant":
-            from index.vectors.server import QdrantClientIndex  # noqa: PLC0415
+            from waygraph.index.vectors.server import QdrantClientIndex  # noqa: PLC0415
 
             with self._lock:
                 client = self._client
             return QdrantClientIndex(client, dim, key, collection=self._settings.collection)
-        from index.vectors.edge import EdgeIndex  # noqa: PLC0415
-        from index.vectors.options import IndexOptions  # noqa: PLC0415
+        from waygraph.index.vectors.edge import EdgeIndex  # noqa: PLC0415
+        from waygraph.index.vectors.options import IndexOptions  # noqa: PLC0415
 
         quantization = self._settings.quantization or None
         options = IndexOptions(
@@ -74,7 +89,7 @@ class Engines:
 
     @cached_property
     def _client(self) -> QdrantClient:
-        from index.vectors.server import connect  # noqa: PLC0415
+        from waygraph.index.vectors.server import connect  # noqa: PLC0415
 
         settings = self._settings
         client = connect(

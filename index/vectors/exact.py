@@ -1,4 +1,4 @@
-"""What is MaxSim, exactly? The reference that the engines are compared with: packed NumPy, nothing approximate."""
+"""Exact MaxSim in NumPy: the reference for all engines."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from index.vectors.checks import checked_k, checked_page, checked_query, ranked
-from index.vectors.protocol import ScoredNode
+from waygraph.index.vectors.protocol import ScoredNode
+from waygraph.index.vectors.validation import top_k, validate_k, validate_page, validate_query
 
 #: Rows scored by one matrix product. The product of a 32-row query with this many rows stays in the CPU's caches.
 ROWS_PER_CHUNK = 4_096
 
 
 def maxsim(query: NDArray[np.floating], page: NDArray[np.floating]) -> float:
-    """MaxSim of a query (m, dim) and a page (n, dim) as the mean over query rows (WebNavigator, eq. 4).
+    """Return MaxSim of a query (m, dim) and a page (n, dim) as the mean over query rows (WebNavigator, eq. 4).
 
     >>> maxsim(np.eye(2), np.array([[1.0, 0.0], [0.5, 0.5]]))
     0.75
@@ -26,62 +26,62 @@ def maxsim(query: NDArray[np.floating], page: NDArray[np.floating]) -> float:
 
 
 class ExactIndex:
-    """A `VectorIndex` in memory: all rows of all states packed into one float32 matrix, scored chunk by chunk.
+    """A `VectorIndex` in memory: all rows of all states in float32 matrices, scored chunk by chunk.
 
     Parameters
     ----------
-    dim : number of columns of every multi-vector.
-
+    dim
+        Number of columns of every multi-vector.
     """
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
         self._pages: dict[str, NDArray[np.float32]] = {}
-        self._packed: _Packed | None = None
+        self._chunks: _ChunkedPages | None = None
         self._lock = threading.Lock()
 
     def add(self, items: Iterable[tuple[str, NDArray[np.floating]]]) -> None:
-        """Add or replace states, see `VectorIndex.add`. Nothing is added when one of them is refused."""
-        pages = {node_id: checked_page(node_id, page, self.dim).astype(np.float32) for node_id, page in items}
+        """Add or replace states, see `VectorIndex.add`. If one is rejected, none is added."""
+        pages = {node_id: validate_page(node_id, page, self.dim).astype(np.float32) for node_id, page in items}
         with self._lock:
             self._pages = self._pages | pages
-            self._packed = None
+            self._chunks = None
 
     def search(self, query: NDArray[np.floating], k: int) -> list[ScoredNode]:
-        """The k best states, see `VectorIndex.search`."""
-        rows, limit = checked_query(query, self.dim), checked_k(k)
+        """Return the top k states, see `VectorIndex.search`."""
+        rows, limit = validate_query(query, self.dim), validate_k(k)
         with self._lock:
-            if self._packed is None:
-                self._packed = _Packed(self._pages)
-            packed = self._packed
-        return ranked(packed.scores(rows), limit)
+            if self._chunks is None:
+                self._chunks = _ChunkedPages(self._pages)
+            chunks = self._chunks
+        return top_k(chunks.scores(rows), limit)
 
     def compact(self) -> None:
-        """Nothing to do: there are no files."""
+        """Do nothing: there are no files."""
 
     def __len__(self) -> int:
         return len(self._pages)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Release the memory of all states."""
         with self._lock:
-            self._pages, self._packed = {}, None
+            self._pages, self._chunks = {}, None
 
 
-class _Packed:
-    """Immutable: the rows of all states behind one another, and where each state's rows begin."""
+class _ChunkedPages:
+    """Immutable chunks of rows of consecutive states, with the offset at which each state's rows begin."""
 
     def __init__(self, pages: dict[str, NDArray[np.float32]]) -> None:
         self._ids = list(pages)
         self._chunks: list[tuple[NDArray[np.float32], NDArray[np.intp]]] = []
-        waiting: list[NDArray[np.float32]] = []
+        pending: list[NDArray[np.float32]] = []
         for page in pages.values():
-            waiting.append(page)
-            if sum(map(len, waiting)) >= ROWS_PER_CHUNK:
-                self._chunks.append(_chunk(waiting))
-                waiting = []
-        if waiting:
-            self._chunks.append(_chunk(waiting))
+            pending.append(page)
+            if sum(map(len, pending)) >= ROWS_PER_CHUNK:
+                self._chunks.append(_chunk(pending))
+                pending = []
+        if pending:
+            self._chunks.append(_chunk(pending))
 
     def scores(self, query: NDArray[np.float32]) -> list[tuple[str, float]]:
         means = [

@@ -1,4 +1,4 @@
-"""What is a page or a query once it is encoded? A matrix with one row per token or text."""
+"""Multi-vectors of encoded states and queries: matrices with one row per token or text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: A page or a query as a matrix, one row per token or segment: float32 of shape (n, dim).
+#: A state or a query as a matrix, one row per token or segment: float32 of shape (n, dim).
 MultiVector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedPage:
-    """A state's multi-vector, and what each of its rows stands for.
+    """A state's multi-vector, with the text of each row.
 
     Attributes
     ----------
-    vectors : float32, shape (n, dim), n >= 1.
-    rows : for each row the text it encodes, shown as the explanation of a hit.
-    segments : for each row the indices of the observation's segments that its text came from (may be empty).
+    vectors
+        float32 of shape (n, dim), n >= 1.
+    rows
+        For each row the text that it encodes, shown as the explanation of a hit.
+    segments
+        For each row the indices of the observation's segments from which its text was made; may be empty.
     """
 
     vectors: MultiVector

@@ -1,4 +1,4 @@
-"""What is a vector index? The seam between multi-vectors and the engine that scores them with MaxSim."""
+"""Protocol of vector indexes, between multi-vectors and the engines that score them by MaxSim."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-#: Qdrant refuses a multi-vector of this many values or more.
+#: Qdrant rejects a multi-vector of this many values or more.
 MAX_VALUES_PER_MULTIVECTOR = 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredNode:
-    """One search hit: `score` is MaxSim as the mean over query rows (WebNavigator, eq. 4)."""
+    """A state and its score: MaxSim as the mean over query rows (WebNavigator, eq. 4)."""
 
     node_id: str
     score: float
@@ -23,9 +23,19 @@ class ScoredNode:
 
 @dataclass(frozen=True, slots=True)
 class MapKey:
-    """Whose vectors: a version of a site's map, and a hash of what it holds.
+    """Key of the vectors of one version of a site's map.
 
-    Version numbers alone do not say it where maps of several stores meet, or of one that was made anew.
+    The content hash is needed where maps of several stores meet, or where a map was removed and indexed again: there
+    the version number alone is ambiguous.
+
+    Attributes
+    ----------
+    site
+        Key of the site.
+    version
+        Number of the version.
+    content
+        Hash of the vectors and of their encoder.
     """
 
     site: str
@@ -34,30 +44,34 @@ class MapKey:
 
     @property
     def name(self) -> str:
-        """All of it in one string."""
+        """The key as one string."""
         return f"{self.site} {self.version} {self.content}"
 
 
 class VectorIndex(Protocol):
-    """Multi-vectors of the states of one site version, searchable by MaxSim (dot product)."""
+    """Multi-vectors of the states of one site version, searchable by MaxSim over dot products."""
 
     def add(self, items: Iterable[tuple[str, NDArray[np.floating]]]) -> None:
-        """Add states as (node id, matrix of shape (n, dim)); an id that is present is replaced.
+        """Add states; a state whose id is present is replaced.
+
+        Parameters
+        ----------
+        items
+            Pairs of node id and matrix of shape (n, dim).
 
         Raises
         ------
         InvalidInput
-            When a matrix is empty, has another dim, is not finite, or holds 2^20 values or more.
-
+            If a matrix is empty, has another dim, is not finite, or has 2^20 values or more.
         """
         ...
 
     def search(self, query: NDArray[np.floating], k: int) -> list[ScoredNode]:
-        """The k best states for a query matrix of shape (m, dim), best first, ties by node id."""
+        """Return the top k states for a query of shape (m, dim), best first, ties by node id."""
         ...
 
     def compact(self) -> None:
-        """Called once when the index has been filled: what it keeps on a disk becomes as small as it gets."""
+        """Reduce the index to its smallest size on disk. Called once, after it has been filled."""
         ...
 
     def __len__(self) -> int: ...

@@ -1,4 +1,4 @@
-"""How does one search use several CPUs without its threads waiting for each other? A few workers, one join."""
+"""Worker threads that share one search among the CPUs, with a single join at its end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,24 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def spread(function: Callable[[Sequence[T]], R], items: Sequence[T]) -> list[R]:
-    """Call `function` for runs of `items`, one run per CPU, each in a thread that uses no further ones; in order.
+def parallel_map(function: Callable[[Sequence[T]], R], items: Sequence[T]) -> list[R]:
+    """Call `function` for runs of `items`, one run per CPU, each in a thread that uses no further threads.
 
-    torch shares out every single operation instead: hundreds of times in one search all threads then wait for the
-    slowest, and on a busy machine one of them is always not running. Its number of threads is also one setting of the
-    whole process, which the encoder of questions sets to 1.
+    torch divides every single operation among its threads instead: hundreds of times in one search all threads then
+    wait for the slowest, and on a busy machine one of them is always descheduled. Moreover, its number of threads is
+    one setting of the whole process, which the query encoder sets to 1.
+
+    Parameters
+    ----------
+    function
+        Called with a run of consecutive items.
+    items
+        The items.
+
+    Returns
+    -------
+    list
+        One result per run, in the order of the items.
     """
     count = min(_cpus(), len(items))
     if count <= 1:
@@ -36,16 +48,17 @@ def _cpus() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
+    """Start one single-threaded worker per CPU; the barrier makes every thread of the pool run the set-up once."""
     count = _cpus()
-    everybody = threading.Barrier(count)
+    barrier = threading.Barrier(count)
 
-    def alone(_: int) -> None:
-        torch.get_num_threads()  # a thread takes over the process's setting when it first needs one; not after this
-        torch.set_num_threads(1)  # of this thread, and of threads to come
-        everybody.wait()
+    def use_one_thread(_: int) -> None:
+        torch.get_num_threads()  # a thread copies the process's setting on its first use, and not after this
+        torch.set_num_threads(1)  # for this thread, and for threads started later
+        barrier.wait()
 
-    others = torch.get_num_threads()
+    process_setting = torch.get_num_threads()
     pool = ThreadPoolExecutor(count, thread_name_prefix="maxsim")
-    list(pool.map(alone, range(count)))
-    torch.set_num_threads(others)
+    list(pool.map(use_one_thread, range(count)))
+    torch.set_num_threads(process_setting)
     return pool

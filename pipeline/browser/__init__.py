@@ -1,1 +1,1 @@
-"""One browser page: launch, snapshot, elements, actions, settling, replay, network guard. Playwright only."""
+"""Browser: processes, pages, network guard and egress proxy."""

@@ -1,4 +1,4 @@
-"""Where does every work item start? A guarded page in a browser context with known cookies and storage."""
+"""Guarded pages: one page in its own browser context, with known cookies and storage and a network guard."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import base64
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,17 +16,18 @@ from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Stor
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
-from pipeline.browser.access import Access
-from pipeline.browser.guard import NOTHING_ACTS, ActsOnGet, DocumentPolicy, GuardMode, GuardRules, NetworkGuard, Stopped
-from pipeline.browser.script import WAYGRAPH, page_script
-from pipeline.browser.snapshot import Lens, Snapshot
-from pipeline.browser.view import Acted, PageView
-from waygraph.errors import BrowserFailure
-from waygraph.settings import BrowserSettings, CaptureProfile
+from waygraph.core.settings import BrowserSettings, CaptureProfile
+from waygraph.pipeline.browser.guard import DocumentPolicy, NetworkGuard, RequestPolicy, StoppedRequests
+from waygraph.pipeline.browser.guard.credentials import SiteCredentials
+from waygraph.pipeline.browser.page.failures import PageFailure
+from waygraph.pipeline.browser.page.script import WAYGRAPH, page_script
+from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
 
 log = logging.getLogger(__name__)
 
-#: Storage that a new context would have; scripts that write when their page is left must not change it again.
+#: Sets the storage to that of the prepared session, and disables writes: scripts that write when their page is left
+#: must not change it again.
 _RESTORE_STORAGE = """(origins) => {
   const own = origins.find(({ origin }) => origin === location.origin);
   sessionStorage.clear();
@@ -35,33 +36,47 @@ _RESTORE_STORAGE = """(origins) => {
   for (const method of ["setItem", "removeItem", "clear"]) Storage.prototype[method] = () => {};
 }"""
 _ARIA_TIMEOUT_MS = 5_000
-_CLOSE_PATIENCE_S = 10.0
-#: What of a session can be put back without a new context.
-RESTORABLE = frozenset({"local", "session"})
+_SCREENSHOT_TIMEOUT_MS = 10_000
+_CLOSE_TIMEOUT_S = 10.0
+#: Areas of a session that can be restored without a new context.
+RESTORABLE_AREAS = frozenset({"local", "session"})
 
-#: (area, key) -> hash or value, for everything a site keeps in the browser.
-Stored = Mapping[tuple[str, str], str]
+#: (area, key) -> hash or value, for everything that a site stores in the browser.
+StoredValues = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedSession:
-    """Cookies and storage that a context starts with, and how to see that they were changed.
+    """Cookies and storage that a context starts with, and the baseline that shows changes.
 
     Attributes
     ----------
-    storage_state : as Playwright takes it; nothing for a first visitor.
-    baseline : what the start page leaves in cookies and storage.
-    volatile : keys that change on every load anyway.
+    storage_state
+        Cookies and storage in Playwright's form; None for a first visit.
+    baseline
+        Cookies and storage after the start page was loaded.
+    volatile
+        Keys that change on every load.
     """
 
     storage_state: StorageState | None
-    baseline: Stored
+    baseline: StoredValues
     volatile: frozenset[tuple[str, str]]
 
-    def changed_areas(self, stored: Stored, since: Stored | None = None) -> frozenset[str]:
-        """Where `stored` differs from the baseline, or from what was stored before, in more than the volatile keys.
+    def changed_areas(self, stored: StoredValues, since: StoredValues | None = None) -> frozenset[str]:
+        """Find the areas of a session that have changed.
 
-        Areas are `cookie`, `local` and `session`.
+        Parameters
+        ----------
+        stored
+            The current values.
+        since
+            The values to compare with; None: the baseline.
+
+        Returns
+        -------
+        frozenset
+            The areas (`cookie`, `local`, `session`) with a change in a key that is not volatile.
         """
         before = self.baseline if since is None else since
         keys = (before.keys() | stored.keys()) - self.volatile
@@ -70,9 +85,16 @@ class PreparedSession:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """The large parts of an observation, taken for states not seen before.
+    """Large parts of an observation, taken for new states only.
 
-    `screenshot` is a JPEG of the viewport, `dom` is HTML, `aria` Playwright's accessibility snapshot (YAML).
+    Attributes
+    ----------
+    screenshot
+        JPEG of the viewport.
+    dom
+        HTML of the document.
+    aria
+        Playwright's accessibility snapshot (YAML).
     """
 
     screenshot: bytes
@@ -80,46 +102,107 @@ class Capture:
     aria: str
 
 
-def kept(snapshot: Snapshot) -> dict[tuple[str, str], str]:
-    """Local and session storage (by hash) of the document that was looked at."""
+#: Takes the capture of a page in its present state.
+TakeCapture = Callable[[], Awaitable[Capture]]
+
+
+def storage_hashes(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """Return the hashes of a snapshot's local and session storage."""
     return {(area, key): value for area, items in snapshot.storage.items() for key, value in items.items()}
 
 
-class Turn(Protocol):
-    """The right to ask a host for one document."""
+class HostTurn(Protocol):
+    """Permission to request one document from a host."""
 
-    def over(self) -> None:
-        """The request has arrived."""
+    def end(self) -> None:
+        """End the turn: the request has arrived."""
         ...
 
 
 class Pacing(Protocol):
-    """Says when documents may be asked for."""
+    """Schedule of document requests by host."""
 
-    def turn(self, url: str) -> AbstractAsyncContextManager[Turn]:
+    def turn(self, url: str) -> AbstractAsyncContextManager[HostTurn]:
         """Wait for a turn at the host of `url`."""
         ...
 
-    def used(self, url: str) -> None:
-        """A document was asked for at the host of `url`."""
+    def note_request(self, url: str) -> None:
+        """Record that a document was requested from the host of `url`."""
         ...
 
-    async def redirected(self, url: str) -> None:
-        """Wait, under a turn that is not over, before the document that it was taken for is asked for elsewhere."""
+    async def wait_for_redirect(self, url: str) -> None:
+        """Wait during a turn that has not ended, before its document is requested from another host."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """Options of a browser context: how pages are displayed, and how they reach the network.
+
+    Attributes
+    ----------
+    profile
+        Viewport, locale and time zone.
+    user_agent
+        The `User-Agent` header.
+    proxy
+        URL of the egress proxy for all traffic, loopback included; empty: none.
+    storage_state
+        Cookies and storage to start with; None: none.
+    credentials
+        Password and headers for the site's own hosts.
+    """
+
+    profile: CaptureProfile
+    user_agent: str
+    proxy: str = ""
+    storage_state: StorageState | None = None
+    credentials: SiteCredentials | None = None
+
+    def to_playwright(self) -> dict[str, Any]:
+        """Return the options of `Browser.new_context`."""
+        profile = self.profile
+        return {
+            "viewport": {"width": profile.viewport_width, "height": profile.viewport_height},
+            "device_scale_factor": profile.scale,
+            "locale": profile.locale,
+            "timezone_id": profile.timezone,
+            "user_agent": self.user_agent,
+            "reduced_motion": "reduce",
+            "service_workers": "block",
+            "accept_downloads": False,
+            # Browsers bypass the proxy for loopback addresses by default.
+            "proxy": {"server": self.proxy, "bypass": "<-loopback>"} if self.proxy else None,
+            "storage_state": self.storage_state,
+            "http_credentials": self.credentials.http_credentials if self.credentials else None,
+        }
 
 
 class GuardedPage:
-    """One page of our own, in a context of its own: looked at, acted on, guarded, captured. Close it when done."""
+    """A page that waygraph owns, in its own context, with a view of it and a network guard. Close it after use.
+
+    Parameters
+    ----------
+    context
+        The browser context of the page.
+    page
+        The page.
+    view
+        The view of the page.
+    guard
+        The guard that is attached to the page.
+    pacing
+        Schedule of the requests for documents of the main frame; None: no limits.
+    """
 
     def __init__(
-        self, context: BrowserContext, page: Page, view: PageView, guard: NetworkGuard, pace: Pacing | None = None
+        self, context: BrowserContext, page: Page, view: PageView, guard: NetworkGuard, pacing: Pacing | None = None
     ) -> None:
         self._context = context
-        self._pace = pace
+        self._pacing = pacing
         self._has_turn = self._is_loading = False
-        if pace is not None:
-            view.turn, view.leave = self._turn, self._leave
+        if pacing is not None:
+            view.navigation_turn, view.before_leaving = self._turn, self._wait_before_leaving
             guard.before_document = self._wait_for_turn
         self.page = page
         self.view = view
@@ -130,40 +213,45 @@ class GuardedPage:
     async def open(
         cls,
         browser: Browser,
+        context_options: ContextOptions,
         *,
-        lens: Lens,
         settings: BrowserSettings,
-        profile: CaptureProfile,
-        user_agent: str,
-        storage_state: StorageState | None,
-        policy: DocumentPolicy,
-        guard_mode: GuardMode = "guard",
-        guard_rules: GuardRules | None = None,
-        proxy: str = "",
-        pace: Pacing | None = None,
-        access: Access | None = None,
-        acts: ActsOnGet = NOTHING_ACTS,
+        snapshot_options: SnapshotOptions,
+        document_policy: DocumentPolicy,
+        request_policy: RequestPolicy | None = None,
+        pacing: Pacing | None = None,
     ) -> GuardedPage:
-        """Open a context under the capture profile, with one page that the guard watches from its first request.
+        """Open a context with one page that is guarded from its first request.
 
         Parameters
         ----------
-        proxy : URL of the egress proxy that everything goes through, loopback included.
-        pace : asked for a turn before each document of the main frame.
-        access : passwords and headers for the site's own hosts.
-        acts : addresses that may not be asked for, see `NetworkGuard`.
+        browser
+            The browser, launched with `guarded=True`.
+        context_options
+            Options of the new context.
+        settings
+            Timeouts of the view.
+        snapshot_options
+            What snapshots of the page contain.
+        document_policy
+            Which documents the main frame may load.
+        request_policy
+            Which requests are blocked; None: the default of `NetworkGuard`.
+        pacing
+            Schedule of the requests for documents of the main frame; None: no limits.
+
+        Returns
+        -------
+        GuardedPage
+            The page, which shows no document yet.
         """
-        context = await browser.new_context(
-            **context_options(profile, user_agent=user_agent, proxy=proxy),
-            storage_state=storage_state,
-            http_credentials=access.credentials if access else None,
-        )
-        own = json.dumps({"guarded": True, "acceptsDialogs": lens.accept_dialogs})
-        await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {own});")
-        guard = NetworkGuard(policy, mode=guard_mode, rules=guard_rules, access=access, acts=acts)
+        context = await browser.new_context(**context_options.to_playwright())
+        flags = json.dumps({"guarded": True, "acceptsDialogs": snapshot_options.accept_dialogs})
+        await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {flags});")
+        guard = NetworkGuard(document_policy, request_policy=request_policy, credentials=context_options.credentials)
         await guard.prepare(context)
         page = await context.new_page()
-        opened = cls(context, page, PageView(page, lens, settings), guard, pace)
+        opened = cls(context, page, PageView(page, snapshot_options, settings), guard, pacing)
         opened.view.open_tab = opened._open_tab
         opened._sessions[page] = await guard.attach(page)
         page.on("popup", opened._guard_popup)
@@ -171,148 +259,145 @@ class GuardedPage:
 
     @asynccontextmanager
     async def _turn(self, url: str) -> AsyncIterator[Callable[[], None]]:
-        """A turn for a document that the view is about to load; the guard need not wait for it again."""
-        if self._pace is None or self.guard.hold:
+        """Wait for the turn of a document that the view is about to load; the guard does not wait for it again."""
+        if self._pacing is None or self.guard.hold_navigations:
             yield lambda: None
             return
-        async with self._pace.turn(url) as turn:
+        async with self._pacing.turn(url) as turn:
             self._has_turn = self._is_loading = True
             try:
-                yield turn.over
+                yield turn.end
             finally:
                 self._has_turn = self._is_loading = False
 
-    async def _leave(self, url: str) -> None:
-        """A turn for a document that an action is about to ask for."""
-        if self._pace is not None and not self.guard.hold:
-            async with self._pace.turn(url):
+    async def _wait_before_leaving(self, url: str) -> None:
+        """Wait for the turn of a document that an action is about to request."""
+        if self._pacing is not None and not self.guard.hold_navigations:
+            async with self._pacing.turn(url):
                 self._has_turn = True
 
     async def _wait_for_turn(self, url: str) -> None:
-        if self._pace is None:
+        if self._pacing is None:
             return
         has_turn, self._has_turn = self._has_turn, False
         if has_turn:
-            self._pace.used(url)
+            self._pacing.note_request(url)
             return
         if self._is_loading:
-            # A redirect: the turn of its host may be our own, which is not over before the redirect was followed.
+            # A redirect. This page may hold the turn of its host, and that turn ends only after the redirect.
             began = time.monotonic()
-            await self._pace.redirected(url)
-            self.view.held_back_s += time.monotonic() - began
+            await self._pacing.wait_for_redirect(url)
+            self.view.delayed_s += time.monotonic() - began
             return
-        async with self._pace.turn(url):
+        async with self._pacing.turn(url):
             pass
 
-    async def stored(self, snapshot: Snapshot) -> Stored:
-        """Cookies (by value) and storage (by hash) as they are now; `snapshot` must be the latest one."""
+    async def stored_values(self, snapshot: Snapshot) -> StoredValues:
+        """Return the present cookies (by value) and storage (by hash); `snapshot` must be the latest one."""
         cookies = await self._context.cookies()
         jar = {("cookie", f"{c.get('domain')}{c.get('path')} {c.get('name')}"): c.get("value", "") for c in cookies}
-        return jar | kept(snapshot)
+        return jar | storage_hashes(snapshot)
 
     async def restore_storage(self, session: PreparedSession) -> None:
-        """Let local and session storage be what they are in the prepared session.
+        """Reset local and session storage to those of the prepared session.
 
-        What the document that is shown writes after that is lost: another one must be loaded next.
+        Later writes of the present document are discarded, hence another document must be loaded next.
         """
         origins = session.storage_state.get("origins", []) if session.storage_state else []
-        await self.view.within(self.page.evaluate(_RESTORE_STORAGE, origins))
+        await self.view.with_timeout(self.page.evaluate(_RESTORE_STORAGE, origins))
 
     async def storage_state(self) -> StorageState:
-        """Cookies and local storage, to start another context from."""
+        """Return cookies and local storage, to start another context with."""
         return await self._context.storage_state()
 
-    async def capture(self, acted: Acted) -> Capture:
-        """Take the large parts of what `acted` led to, when charts have drawn themselves; four round trips.
+    async def capture(self, view: PageView | None = None) -> Capture:
+        """Take the large parts of an observation, after charts have finished drawing; four round trips.
+
+        Parameters
+        ----------
+        view
+            The view to capture, such as that of a new tab; None: the view of the page.
+
+        Returns
+        -------
+        Capture
+            Screenshot, HTML and accessibility snapshot.
 
         Raises
         ------
-        BrowserFailure
-            When the page went away or gives no answer.
+        PageFailure
+            If the page is gone or does not respond.
         """
-        view = acted.popup or self.view
+        view = view or self.view
         page = view.page
         try:
             if page not in self._sessions:
-                self._sessions[page] = await view.within(self._context.new_cdp_session(page))
-            await view.drawn()
-            # At once: the picture is made by other processes than the one that serialises the document.
+                self._sessions[page] = await view.with_timeout(self._context.new_cdp_session(page))
+            await view.wait_until_drawn()
+            # Concurrently: the compositor makes the screenshot in other processes than the one that serialises the DOM.
             screenshot, (dom, aria) = await asyncio.gather(
-                view.within(_screenshot(page, self._sessions[page])), _serialised(view)
+                view.with_timeout(_take_screenshot(page, self._sessions[page])), _serialise(view)
             )
         except PlaywrightError as error:
-            raise BrowserFailure(f"{page.url} could not be captured: {str(error).splitlines()[0]}") from error
+            raise PageFailure.of(error, f"{page.url} could not be captured") from error
         return Capture(screenshot=screenshot, dom=dom, aria=aria)
 
-    def take_stopped(self) -> Stopped:
-        """Requests that the guard stopped since the last call, see `NetworkGuard.take`."""
-        return self.guard.take()
+    def take_stopped(self) -> StoppedRequests:
+        """Return the requests that the guard stopped since the last call, see `NetworkGuard.take_stopped`."""
+        return self.guard.take_stopped()
 
     async def close(self) -> None:
-        """Close the context with all its pages. A browser that is gone already, or hangs, is no error."""
+        """Close the context with all its pages. A browser that is gone or hangs is not an error."""
         try:
-            await asyncio.wait_for(self._context.close(), _CLOSE_PATIENCE_S)
+            await asyncio.wait_for(self._context.close(), _CLOSE_TIMEOUT_S)
         except (PlaywrightError, TimeoutError) as error:
             log.debug("session/not_closed %s", error)
 
     async def _open_tab(self) -> Page:
-        """A new tab beside the page, guarded before it loads anything."""
+        """Open a tab in the same context, guarded before it loads anything."""
         page = await self._context.new_page()
         self._sessions[page] = await self.guard.attach(page)
-        page.on("close", self._forget)
+        page.on("close", self._forget_session)
         return page
 
-    def _forget(self, page: Page) -> None:
+    def _forget_session(self, page: Page) -> None:
         self._sessions.pop(page, None)
 
     async def _guard_popup(self, page: Page) -> None:
-        """A tab opened in a way that the in-page script does not see: its first request is out already."""
+        """Guard a tab that was opened in a way that the in-page script cannot intercept; its first request was sent."""
         try:
             self._sessions[page] = await self.guard.attach(page)
         except PlaywrightError as error:
             log.debug("guard/popup_gone %s: %s", page.url, error)
 
 
-def context_options(profile: CaptureProfile, *, user_agent: str, proxy: str) -> dict[str, Any]:
-    """How pages are shown under the capture profile, and how they reach anything: options of `Browser.new_context`."""
-    return {
-        "viewport": {"width": profile.viewport_width, "height": profile.viewport_height},
-        "device_scale_factor": profile.scale,
-        "locale": profile.locale,
-        "timezone_id": profile.timezone,
-        "user_agent": user_agent,
-        "reduced_motion": "reduce",
-        "service_workers": "block",
-        "accept_downloads": False,
-        # Browsers go to loopback addresses directly unless told otherwise.
-        "proxy": {"server": proxy, "bypass": "<-loopback>"} if proxy else None,
-    }
+def volatile_keys(first: StoredValues, second: StoredValues) -> frozenset[tuple[str, str]]:
+    """Return the keys whose values differ between two loads of the same page."""
+    return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
 
 
-async def _screenshot(page: Page, session: CDPSession) -> bytes:
-    """A JPEG of the viewport. Playwright would wait for fonts and repaint twice, but the page has settled already."""
+async def _take_screenshot(page: Page, session: CDPSession) -> bytes:
+    """Take a JPEG of the viewport.
+
+    Playwright would wait for fonts and for two repaints; a page that is captured has already settled.
+    """
     try:
         shot = await session.send("Page.captureScreenshot", {"format": "jpeg", "quality": 60})
     except PlaywrightError:
         # The compositor has no frame yet: Playwright waits for one.
-        return await page.screenshot(type="jpeg", quality=60, timeout=10_000)
+        return await page.screenshot(type="jpeg", quality=60, timeout=_SCREENSHOT_TIMEOUT_MS)
     return base64.b64decode(shot["data"])
 
 
-def compare_loads(first: Stored, second: Stored) -> frozenset[tuple[str, str]]:
-    """Keys whose values differ between two loads of the same page: they change by themselves."""
-    return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+async def _serialise(view: PageView) -> tuple[str, str]:
+    """Return the HTML and the accessibility snapshot."""
+    dom = await view.with_timeout(view.page.content())
+    # A frameset has no body, and the locator would wait for one until its timeout.
+    return dom, "" if "<frameset" in dom else await _take_aria_snapshot(view.page)
 
 
-async def _serialised(view: PageView) -> tuple[str, str]:
-    """HTML and accessibility snapshot."""
-    dom = await view.within(view.page.content())
-    # A frameset has no body, and waiting for one would take long.
-    return dom, "" if "<frameset" in dom else await _aria(view.page)
-
-
-async def _aria(page: Page) -> str:
-    """Playwright's accessibility snapshot; nothing for a page so large that it takes too long."""
+async def _take_aria_snapshot(page: Page) -> str:
+    """Take Playwright's accessibility snapshot; empty for a page so large that it takes too long."""
     try:
         return await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
     except PlaywrightTimeoutError:

@@ -1,1 +1,1 @@
-"""How do page states and questions become multi-vectors?"""
+"""Encoders: states and queries to multi-vectors."""

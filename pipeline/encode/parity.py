@@ -1,4 +1,4 @@
-"""Does an encoder compute what it should? Checks that whoever has the weights can run, on pictures made here."""
+"""Checks of an encoder against its contract and against stored vectors of another implementation."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from PIL import Image
 from safetensors import SafetensorError, safe_open
 
-from index.graph import Box, Observation, Segment
-from pipeline.encode.protocol import Encoder, SiteContext
-from waygraph.errors import InvalidInput, NotFound
+from waygraph.core.errors import InvalidInput, NotFound
+from waygraph.index.graph import Box, Observation, Segment
+from waygraph.pipeline.encode.protocol import Encoder, SiteContext
 
 QUESTIONS = ("Where can I see unpaid orders?", "change the password", "prices")
 SIZES = ((1280, 800), (390, 844), (640, 480))
-#: Vectors of one page alone and among others, computed in full and in half precision.
+#: Maximal difference between vectors of a page encoded alone and in a batch, by precision.
 TOLERANCES = {"float32": 1e-4, "bfloat16": 0.1}
-#: Mean cosine per token that vectors of the published implementation are reproduced with: up to so many tokens.
+#: Required mean cosine per token against the reference, by number of tokens (upper bound, cosine).
 ORACLE_COSINES = ((256, 0.99), (100_000, 0.95))
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question about an encoder, and what was found."""
+    """The result of one check."""
 
     name: str
     ok: bool
@@ -35,16 +35,16 @@ class Check:
 
 
 class MemoryScreenshots(dict[str, bytes]):
-    """Screenshots by content hash, for pages made up here."""
+    """Screenshots by content hash, in memory."""
 
     def get(self, digest: str) -> bytes:  # type: ignore[override]
-        """The bytes of a screenshot."""
+        """Return the bytes of a screenshot."""
         if digest not in self:
             raise NotFound(f"There is no screenshot '{digest}'.")
         return self[digest]
 
     def page(self, content: bytes, name: str = "check") -> Observation:
-        """A state that shows `content`."""
+        """Return a state with the screenshot `content`."""
         digest = hashlib.sha256(content).hexdigest()
         self[digest] = content
         said = (Segment(name, "heading", Box(0, 0, 100, 20)),)
@@ -52,7 +52,7 @@ class MemoryScreenshots(dict[str, bytes]):
 
 
 def drawing(width: int, height: int, seed: int) -> bytes:
-    """A PNG of lines and blocks, different for every seed."""
+    """Return a PNG of lines and blocks, different for every seed."""
     random = np.random.default_rng(seed)
     pixels = np.full((height, width, 3), 250, np.uint8)
     for _ in range(30):
@@ -62,21 +62,21 @@ def drawing(width: int, height: int, seed: int) -> bytes:
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """Lossless bytes of a picture, uint8 of shape (height, width, 3)."""
+    """Return pixels, uint8 of shape (height, width, 3), as PNG."""
     written = io.BytesIO()
     Image.fromarray(pixels).save(written, "PNG")
     return written.getvalue()
 
 
 def examine(encoder: Encoder, screenshots: MemoryScreenshots, *, context: SiteContext, dtype: str) -> Iterator[Check]:
-    """What must hold for every encoder of unit vectors; `screenshots` is what it was created with."""
+    """Yield the checks that every encoder must pass. `screenshots` must be those that the encoder was created with."""
     yield Check("fingerprint", encoder.fingerprint != "", encoder.fingerprint)
     pages = [screenshots.page(drawing(*size, seed), f"page{seed}") for seed, size in enumerate(SIZES)]
     encoded = [page.vectors for page in encoder.encode_pages(pages, context)]
     questions = encoder.encode_queries(QUESTIONS)
     shapes = sorted({str(vectors.shape) for vectors in encoded})
     yield Check("pages", all(v.shape[1] == encoder.dim for v in encoded), f"matrices of {', '.join(shapes)}")
-    # Rows of the text encoder are sums of two unit vectors, see `pipeline.encode.text`.
+    # Rows of the text encoder are sums of two unit vectors, see `waygraph.pipeline.encode.text.encoder`.
     norms = np.concatenate(
         [np.linalg.norm(v, axis=1) for v in (*questions, *(encoded if encoder.name != "text" else ()))]
     )
@@ -85,9 +85,7 @@ def examine(encoder: Encoder, screenshots: MemoryScreenshots, *, context: SiteCo
     alone += [encoder.encode_query(question) for question in QUESTIONS]
     difference = max(float(np.abs(a - b).max()) for a, b in zip((*encoded, *questions), alone, strict=True))
     tolerance = TOLERANCES[dtype]
-    yield Check(
-        "alone as among others", difference < tolerance, f"differs by {difference:.1e}, at most {tolerance:.0e}"
-    )
+    yield Check("alone as in a batch", difference < tolerance, f"differs by {difference:.1e}, at most {tolerance:.0e}")
     again = replace(pages[0], node_id="again")
     same = np.array_equal(encoder.encode_pages([again], context)[0].vectors, alone[0])
     yield Check("the same twice", same, "equal bit by bit" if same else "not equal")
@@ -97,16 +95,27 @@ def examine(encoder: Encoder, screenshots: MemoryScreenshots, *, context: SiteCo
 
 
 def compare_with_oracle(encoder: Encoder, screenshots: MemoryScreenshots, file: Path) -> Iterator[Check]:
-    """Per-token cosines with vectors of another implementation, stored in a safetensors file.
+    """Compare vectors with those of another implementation, by the mean cosine per token.
 
-    `image.N` is a picture, uint8 of shape (height, width, 3), `image_vectors.N` its vectors; `query_vectors.N` are
-    those of the question that the file's metadata calls `query.N`.
+    Parameters
+    ----------
+    encoder
+        The encoder to check.
+    screenshots
+        The screenshots that it was created with.
+    file
+        Safetensors file. `image.N` is a picture, uint8 of shape (height, width, 3), `image_vectors.N` its vectors;
+        `query_vectors.N` are the vectors of the query `query.N` in the file's metadata.
+
+    Yields
+    ------
+    Check
+        One per stored page and query.
 
     Raises
     ------
     InvalidInput
-        When the file is not like that.
-
+        If the file does not have this layout.
     """
     for name, ours, theirs in _oracle_pairs(encoder, screenshots, file):
         if ours.shape != theirs.shape:

@@ -1,4 +1,4 @@
-"""Which states does a site have, and which actions join them? Adaptive breadth-first exploration."""
+"""Explore one site: its states, and the actions between them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from index.graph import Observation
-from pipeline.browser.launch import launch
-from pipeline.browser.script import page_script_hash
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore.blocklist import rules_digest
-from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
-from pipeline.explore.explorer import Explorer
-from pipeline.explore.journal import Journal
-from pipeline.explore.pace import Pace
-from pipeline.explore.pacing import Pacer
-from pipeline.explore.refresh import Recall
-from pipeline.explore.secrets import redacted_logs
-from pipeline.explore.slots import Slots
-from pipeline.explore.start import Start, prepare
-from pipeline.explore.walls import walls
-from waygraph.errors import SiteMoved
-from waygraph.settings import ExploreSettings, Settings
+from waygraph.core.errors import SiteMoved
+from waygraph.core.settings import ExploreSettings, Settings
+from waygraph.index.graph import Observation
+from waygraph.pipeline.browser.page.script import page_script_hash
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore.checkpoint.journal import Journal
+from waygraph.pipeline.explore.explorer import Callbacks, Explorer, Resources
+from waygraph.pipeline.explore.policies.blocklist import rules_digest
+from waygraph.pipeline.explore.politeness.pace import Pace
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import Slots
+from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress, SiteCapture
+from waygraph.pipeline.explore.refresh import PriorExploration
+from waygraph.pipeline.explore.session.network_boundary import network_boundary
+from waygraph.pipeline.explore.session.secrets import redacted_logs
+from waygraph.pipeline.explore.session.start import Start, prepare_start
 
 __all__ = ["BlobSink", "ExploreProgress", "SiteCapture", "explore_site", "shaping", "visitor"]
 
@@ -45,46 +45,65 @@ async def explore_site(
     pacer: Pacer | None = None,
     slots: Slots | None = None,
     on_state: Callable[[Observation], Awaitable[None]] | None = None,
-    recall: Recall | None = None,
+    prior: PriorExploration | None = None,
     site: str | None = None,
 ) -> SiteCapture:
     """Explore one site and return its map.
 
     Parameters
     ----------
-    start_url : where to begin; its host is the site, or the one that it redirects to.
-    blobs : where screenshots, DOMs and accessibility snapshots go while exploring.
-    on_progress : called after every work item.
-    stop : set it to end early; what was found until then is returned, marked partial.
-    journal : file that what is found is written down in as it is found. An unfinished run of the same site under the
-        same settings is gone on with. It is left behind for the caller to remove (`pipeline.explore.journal_file`)
-        when the map is published. Empty: nothing is left behind.
-    pool, pacer, slots : browsers, turns at hosts and slots for busy pages, shared with other explorations in the same
-        event loop. Left out: this one has its own.
-    on_state : told what each state looks like as soon as it is part of the map; exploring waits for it.
-    recall : what an earlier exploration found, and what of that is asked again.
-    site : key of the site that it has to be. Left out: whatever the start page leads to.
+    start_url
+        Start page. Its host is the site, or the host that it redirects to.
+    settings
+        Settings of exploration, browser and capture.
+    blobs
+        Where screenshots, DOMs and accessibility snapshots go.
+    on_progress
+        Called after every work item.
+    stop
+        Set it to end early. The result is partial then.
+    journal
+        File in which results are recorded as they arrive. An unfinished run of the same site under the same settings
+        is resumed from it. The caller removes it (`waygraph.pipeline.explore.checkpoint.journal_file`) when the map is
+        published. None: a temporary file.
+    pool
+        Browsers shared with other explorations in the same event loop. None: a pool of its own.
+    pacer
+        Shared turns at hosts. None: its own.
+    slots
+        Shared slots for busy pages. None: its own.
+    on_state
+        Called with each state as soon as it is part of the map. Exploring waits for it.
+    prior
+        An earlier exploration, for a refresh.
+    site
+        Key that the site must have. None: any.
+
+    Returns
+    -------
+    SiteCapture
+        The map.
 
     Raises
     ------
     InvalidInput, SiteUnreachable, RobotsForbidden
-        When the start page cannot be mapped.
+        If the start page cannot be mapped.
     SiteMoved
-        When it leads to another site than `site`.
+        If it leads to another site than `site`.
     BrowserMissing, BrowserFailure
-        When there is no browser, or it was lost.
+        If there is no browser, or it is lost for good.
     """
     explore = settings.explore
     counters: Counter[str] = Counter()
     pacer = pacer or Pacer(delay_seconds=explore.delay_seconds, max_delay_seconds=explore.max_delay_seconds)
     slots = slots or Slots()
     async with AsyncExitStack() as stack:
-        around = await stack.enter_async_context(walls(start_url, settings))
+        boundary = await stack.enter_async_context(network_boundary(start_url, settings))
         if pool is None:
             pool = await stack.enter_async_context(BrowserPool(partial(launch, settings.browser, guarded=True)))
         browsers = await stack.enter_async_context(pool.lease(counters))
         pace = Pace(pacer, slots, item_seconds=explore.page_seconds)
-        start = await prepare(browsers.browser, start_url, settings, around, pacer=pacer, pace=pace)
+        start = await prepare_start(browsers.browser, start_url, settings, boundary, pacer=pacer, pacing=pace)
         if site is not None and start.site != site:
             raise SiteMoved(
                 f"The start page of {site} leads to {start.site} ({start.url}) now.",
@@ -92,41 +111,44 @@ async def explore_site(
             )
         if journal is None:
             journal = Path(stack.enter_context(TemporaryDirectory(prefix="waygraph-"))) / "journal.sqlite"
-        names = terms(start, settings) | ({"recalls": recall.name} if recall is not None else {})
-        notes = await asyncio.to_thread(Journal.open, journal, names, resume=explore.resume)
-        stack.enter_context(closing(notes))
-        # What a run holds that is gone on with may be another session's.
-        start = replace(start, redactor=start.redactor.also(notes.withheld()))
+        names = terms(start, settings) | ({"recalls": prior.name} if prior is not None else {})
+        opened = await asyncio.to_thread(Journal.open, journal, names, resume=explore.resume)
+        stack.enter_context(closing(opened))
+        # A resumed run may hold secrets of another session.
+        start = replace(start, redactor=start.redactor.with_secrets(opened.withheld()))
         stack.enter_context(redacted_logs(start.redactor))
         explorer = Explorer(
-            browsers,
             start,
-            pacer=pacer,
-            slots=slots,
-            journal=notes,
-            settings=settings,
-            blobs=blobs,
-            counters=counters,
-            on_progress=on_progress or (lambda _: None),
-            stop=stop or asyncio.Event(),
-            on_state=on_state,
-            recall=recall,
+            settings,
+            Resources(browsers, pacer, slots, opened, blobs, counters),
+            callbacks=Callbacks(on_progress or (lambda _: None), on_state, stop or asyncio.Event()),
+            prior=prior,
         )
         rules = rules_digest(explore.rules, start.site)
         return replace(await explorer.run(), settings={"visitor": visitor(explore), "rules": rules})
 
 
-#: Settings that shape neither graph nor looks, or must not be written down.
-_FREE = {"workers", "max_seconds", "max_bytes", "resume", "headers", "basic_auth", "proxy", "contact", "storage_state"}
+#: Settings that shape neither graph nor snapshots, or must not be stored.
+_RUN_SETTINGS = {
+    "workers",
+    "max_seconds",
+    "max_bytes",
+    "resume",
+    "headers",
+    "basic_auth",
+    "proxy",
+    "contact",
+    "storage_state",
+}
 
 
 def shaping(explore: ExploreSettings) -> dict[str, Any]:
-    """The settings of an exploration that shape what it finds, as plain JSON without secrets."""
-    return explore.model_dump(mode="json", exclude=_FREE)
+    """Return the settings that shape the result of an exploration, as plain JSON without secrets."""
+    return explore.model_dump(mode="json", exclude=_RUN_SETTINGS)
 
 
 def visitor(explore: ExploreSettings) -> dict[str, Any]:
-    """Who a site sees, as plain JSON without secrets: `session`, `basic_auth`, `headers` (names in lower case)."""
+    """Return how the site sees the visitor, without secrets: `session`, `basic_auth`, lower-case `headers`."""
     return {
         "session": explore.storage_state is not None,
         "basic_auth": bool(explore.basic_auth.get_secret_value()),
@@ -135,9 +157,10 @@ def visitor(explore: ExploreSettings) -> dict[str, Any]:
 
 
 def terms(start: Start, settings: Settings) -> dict[str, Any]:
-    """What must be equal for one run to go on with another's journal.
+    """Return what must be equal for a run to resume another run's journal.
 
-    Sessions end, so another one of the site may go on; a visitor without any may not publish what an account saw.
+    Another session of the site may resume, since sessions end. A visitor without a session may not publish what a
+    session saw.
     """
     explore = settings.explore
     seen = visitor(explore)

@@ -1,4 +1,4 @@
-"""How are actors started and named? The one place that knows Ray's options."""
+"""Start Ray actors, and end their processes when their machine or driver is gone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import ray
 
 log = logging.getLogger(__name__)
 
-#: Handle of an actor: Ray gives it the methods of the actor's class at run time.
-Actor = Any
-#: Something that a Ray task returned or will return; awaiting it gives the value.
-Ref = Any
+#: Handle of an actor. Ray adds the methods of the actor's class at run time.
+ActorHandle = Any
+#: Reference of the result of a Ray task. Awaiting it returns the value.
+ObjectRef = Any
 
 
 def start_actor(
@@ -29,19 +29,30 @@ def start_actor(
     gpus: float = 0,
     placement: Literal["DEFAULT", "SPREAD"] = "DEFAULT",
     avoided: Collection[str] = (),
-) -> Actor:
-    """Start an actor of class `kind`. When it dies it stays dead: whoever started it knows what was lost.
+) -> ActorHandle:
+    """Start an actor. Ray does not restart it: its caller knows what was lost.
 
     Parameters
     ----------
-    kind : a plain class.
-    arguments : of its constructor.
-    cpus : share of a CPU it reserves; it may use more.
-    gpus : GPUs it reserves, whole ones or a share of one; it sees no others.
-    concurrency : calls that run at once, in threads or (when it has async methods) in one event loop.
-    placement : `SPREAD` to use all machines alike.
-    avoided : ids of machines that it must not run on.
+    kind
+        A plain class.
+    *arguments
+        Arguments of its constructor.
+    cpus
+        CPUs that it reserves. It may use more.
+    concurrency
+        Maximal number of concurrent calls, in threads or (with async methods) in one event loop.
+    gpus
+        GPUs that it reserves, possibly a fraction. It sees no others.
+    placement
+        `SPREAD` to use all machines evenly.
+    avoided
+        Ids of machines that it must not run on.
 
+    Returns
+    -------
+    ActorHandle
+        Handle of the actor.
     """
     return (
         ray.remote(kind)
@@ -56,53 +67,53 @@ def start_actor(
     )
 
 
-def end_with_ray() -> None:
-    """End this process as soon as Ray's daemon on its machine, which is its parent, has ended.
+def exit_with_raylet() -> None:
+    """Kill this process as soon as its parent, Ray's daemon on this machine, has ended.
 
-    Ray itself lets an actor go on as long as one of its methods runs. Meanwhile its work is done again on another
-    machine, and both would explore and publish the same site.
+    Ray lets an actor continue while one of its methods runs. Its work is retried on another machine meanwhile, so both
+    would explore and publish the same site.
     """
-    parent = os.pidfd_open(os.getppid())
+    raylet = os.pidfd_open(os.getppid())
 
     def wait() -> None:
-        select.select([parent], [], [])
+        select.select([raylet], [], [])
         os.kill(os.getpid(), signal.SIGKILL)
 
-    threading.Thread(target=wait, name="end-with-ray", daemon=True).start()
+    threading.Thread(target=wait, name="exit-with-raylet", daemon=True).start()
 
 
-class EndUnheard:
-    """Ends this process when nobody has asked it anything for so long: on a machine that is cut off, or left alone.
+class PollWatchdog:
+    """Watchdog that kills this process when it was not polled for some time: it is cut off, or its driver is gone.
 
-    Ray takes minutes to notice on a machine that its head is gone without a word. By then the work is done again
-    elsewhere, and hosts would be visited from two places at once.
+    Ray needs minutes to notice on a machine that its head is gone silently. By then the work is retried elsewhere, and
+    hosts would be visited from two machines at once.
 
     Parameters
     ----------
-    seconds : without a question.
-
+    seconds
+        Time without a poll after which the process ends.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._heard = time.monotonic()
-        threading.Thread(target=self._watch, name="end-unheard", daemon=True).start()
+        self._polled_at = time.monotonic()
+        threading.Thread(target=self._watch, name="poll-watchdog", daemon=True).start()
 
-    def heard(self) -> None:
-        """Somebody asked."""
-        self._heard = time.monotonic()
+    def polled(self) -> None:
+        """Record a poll."""
+        self._polled_at = time.monotonic()
 
     def _watch(self) -> None:
-        while (left := self._heard + self._seconds - time.monotonic()) > 0:
+        while (left := self._polled_at + self._seconds - time.monotonic()) > 0:
             time.sleep(left)
-        log.error("Nobody has asked for %.0f s: whoever started this is gone, or cut off.", self._seconds)
+        log.error("jobs/not_polled no poll for %.0f s: the driver is gone or cut off", self._seconds)
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def share(cpus: float, most: float) -> float:
-    """A share of a CPU in hundredths, at least one of them.
+def cpu_share(cpus: float, most: float) -> float:
+    """Return a share of a CPU, rounded down to hundredths, at least 0.01.
 
-    >>> share(0.333, 0.5), share(3, 0.5), share(0, 1)
+    >>> cpu_share(0.333, 0.5), cpu_share(3, 0.5), cpu_share(0, 1)
     (0.33, 0.5, 0.01)
     """
     return max(0.01, int(100 * min(cpus, most)) / 100)

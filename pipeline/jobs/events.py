@@ -1,4 +1,4 @@
-"""What does a run tell while it works? Events for progress displays; the report is what counts afterwards."""
+"""Events of a run, for progress displays and metrics."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from pipeline.explore.capture import ExploreProgress
-from pipeline.jobs.report.outcomes import SiteOutcome
+from waygraph.pipeline.explore.records.capture import ExploreProgress
+from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
 
 Phase = Literal["exploring", "encoding"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins or goes on; its report will be `runs/<run_id>/report.json` in the store."""
+    """A run begins or resumes. Its report will be `runs/<run_id>/report.json` in the store."""
 
     run_id: str
     sites: tuple[str, ...]
     duplicates: tuple[str, ...]
     done: Mapping[str, int] = field(default_factory=dict)
-    """How many sites have which outcome already, from earlier calls."""
+    """Number of sites by outcome, from earlier invocations."""
     resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SitePhase:
-    """A site enters a phase; `attempt` counts from 1."""
+    """A site enters a phase. `attempt` counts from 1."""
 
     site: str
     phase: Phase
@@ -35,7 +35,7 @@ class SitePhase:
 
 @dataclass(frozen=True, slots=True)
 class SiteProgress:
-    """Where the exploration of a site stands."""
+    """Progress of the exploration of a site."""
 
     site: str
     progress: ExploreProgress
@@ -43,7 +43,7 @@ class SiteProgress:
 
 @dataclass(frozen=True, slots=True)
 class SiteEncoding:
-    """How far the encoding of a site is: so many of the states that have to be encoded."""
+    """Progress of the encoding of a site: `done` of `states` states."""
 
     site: str
     done: int
@@ -51,26 +51,26 @@ class SiteEncoding:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteWaits:
-    """A try of a site failed; until another one begins, nothing is done about it."""
+class SiteAttemptFailed:
+    """An attempt of a site failed and will be retried."""
 
     site: str
 
 
 @dataclass(frozen=True, slots=True)
 class SiteFinished:
-    """A site is published, needed nothing, has failed or was interrupted."""
+    """A site has its outcome."""
 
     outcome: SiteOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something a person would want to know: a retry, a lack of CPUs, a slow stop."""
+    """A message for people: a retry, a lack of CPUs, a slow stop."""
 
     text: str
     site: str = ""
-    """The one that it is about, if it is about one: of many sites, not everything is shown."""
+    """Key of the site that it concerns, if it concerns one. Displays of many sites may omit it."""
 
 
-JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteWaits | SiteFinished | Notice
+JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteAttemptFailed | SiteFinished | Notice

@@ -1,7 +1,7 @@
-"""What do operators see of runs while they work? Prometheus metrics, which Ray exports on every machine as `ray_...`.
+"""Prometheus metrics of runs, which Ray exports on every machine as `ray_...`.
 
-Numbers are those of the process that counts them, coordinator or publisher of a call, and begin at zero with it.
-Ray hands them on every ten seconds, and tells a histogram's sum by the middle of its buckets.
+Values belong to the process that counts them, coordinator or publisher of an invocation, and start at zero with it. Ray
+exports them every ten seconds, and computes the sum of a histogram from the middle of its buckets.
 """
 
 from __future__ import annotations
@@ -12,124 +12,125 @@ from collections.abc import Iterable
 
 from ray.util import metrics
 
-from pipeline.jobs.events import JobEvent, SiteFinished, SitePhase, SiteWaits
-from pipeline.jobs.report.outcomes import Publication
-from waygraph.errors import WaygraphError
+from waygraph.core.errors import WaygraphError
+from waygraph.pipeline.jobs.events import JobEvent, SiteAttemptFailed, SiteFinished, SitePhase
+from waygraph.pipeline.jobs.report.outcomes import Publication
 
-#: From nothing to an hour.
-_WAITS_SECONDS = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_600.0]
+#: Histogram buckets, from 0.1 s to one hour.
+_WAIT_BUCKETS_SECONDS = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_600.0]
 _WAITING = "waiting"
 
 
 class RunMetrics:
-    """Metrics of the coordinator of a call; told what happens to sites by events, to states and tries by calls.
+    """Metrics of a coordinator. Events update the sites, methods the states and attempts.
 
     Parameters
     ----------
-    work : `index`, `refresh`, `reencode`, or the function that explores instead.
-    statuses : of each site what it became in earlier calls, or nothing.
-
+    work
+        `index`, `refresh`, `reencode`, or the function that explores instead.
+    statuses
+        Outcome of each site in earlier invocations, or None.
     """
 
     def __init__(self, work: str, statuses: Iterable[str | None]) -> None:
         self._explored = metrics.Counter(
-            "waygraph_explored_states", "States that exploring found, without those of earlier calls.", ("work",)
+            "waygraph_explored_states", "States that exploring found, without those of earlier invocations.", ("work",)
         )
         self._published = metrics.Counter("waygraph_published_maps", "Versions of maps that were published.", ("work",))
         self._failures = metrics.Counter(
             "waygraph_failed_tries",
-            "Tries of sites that failed, by kind of error (docs/runs.md), and whether the site is tried again.",
+            "Attempts of sites that failed, by kind of error (docs/runs.md), and whether the site is tried again.",
             ("work", "kind", "again"),
         )
         self._sites = metrics.Gauge(
             "waygraph_run_sites",
-            "Sites of the run, by where they are: waiting, exploring, encoding (and publishing), or their outcome.",
+            "Sites of the run by state: waiting, exploring, encoding (and publishing), or their outcome.",
             ("work", "state"),
         )
         self._wait = metrics.Histogram(
             "waygraph_publisher_wait_seconds",
-            "How long explored sites waited for the publisher, encoding and publishing aside.",
-            _WAITS_SECONDS,
+            "Time that explored sites waited for the publisher, without encoding and publishing.",
+            _WAIT_BUCKETS_SECONDS,
             ("work",),
         )
         self._work = {"work": work}
         self._states = 0
-        self._places = Counter(status or _WAITING for status in statuses)
-        self._of_site: dict[str, str] = {}
+        self._sites_by_state = Counter(status or _WAITING for status in statuses)
+        self._state_by_site: dict[str, str] = {}
         self._handed_over: dict[str, float] = {}
-        self._show(*self._places)
+        self._update_gauge(*self._sites_by_state)
 
     def __call__(self, event: JobEvent) -> None:
-        """Something happened to a site."""
+        """Update the metrics with an event."""
         if isinstance(event, SitePhase):
             self._move(event.site, event.phase)
             if event.phase == "encoding":
                 self._handed_over[event.site] = time.monotonic()
-        elif isinstance(event, SiteWaits):
+        elif isinstance(event, SiteAttemptFailed):
             self._move(event.site, _WAITING)
         elif isinstance(event, SiteFinished):
             outcome = event.outcome
             self._move(outcome.site, outcome.status)
-            del self._of_site[outcome.site]
+            del self._state_by_site[outcome.site]
             handed_over = self._handed_over.pop(outcome.site, None)
             if outcome.publication is not None:
-                self._publish(outcome.publication, handed_over)
+                self._count_publication(outcome.publication, handed_over)
             if outcome.error is not None:
-                self._fail(outcome.error.type, again=False)
+                self._count_failure(outcome.error.type, again=False)
 
-    def found(self, states: int) -> None:
-        """Exploring has found so many states by now, in this call."""
+    def set_explored_states(self, states: int) -> None:
+        """Set the number of states that explorations found in this invocation."""
         if states > self._states:
             self._explored.inc(states - self._states, self._work)
             self._states = states
 
-    def tried_again(self, error: WaygraphError) -> None:
-        """A try failed, and there will be another one."""
-        self._fail(error.slug, again=True)
+    def count_retry(self, error: WaygraphError) -> None:
+        """Count a failed attempt that will be retried."""
+        self._count_failure(error.slug, again=True)
 
-    def _publish(self, made: Publication, handed_over: float | None) -> None:
+    def _count_publication(self, publication: Publication, handed_over: float | None) -> None:
         self._published.inc(1, self._work)
         if handed_over is not None:
-            worked = made.encode_seconds + made.publish_seconds
+            worked = publication.encode_seconds + publication.publish_seconds
             self._wait.observe(max(0.0, time.monotonic() - handed_over - worked), self._work)
 
-    def _fail(self, kind: str, *, again: bool) -> None:
+    def _count_failure(self, kind: str, *, again: bool) -> None:
         self._failures.inc(1, {**self._work, "kind": kind, "again": "yes" if again else "no"})
 
-    def _move(self, site: str, place: str) -> None:
-        before = self._of_site.get(site, _WAITING)
-        self._of_site[site] = place
-        self._places[before] -= 1
-        self._places[place] += 1
-        self._show(before, place)
+    def _move(self, site: str, state: str) -> None:
+        before = self._state_by_site.get(site, _WAITING)
+        self._state_by_site[site] = state
+        self._sites_by_state[before] -= 1
+        self._sites_by_state[state] += 1
+        self._update_gauge(before, state)
 
-    def _show(self, *places: str) -> None:
-        for place in places:
-            self._sites.set(self._places[place], {**self._work, "state": place})
+    def _update_gauge(self, *states: str) -> None:
+        for state in states:
+            self._sites.set(self._sites_by_state[state], {**self._work, "state": state})
 
 
 class EncodingMetrics:
-    """Metrics of the line of encoders, in the process of the publisher."""
+    """Metrics of the encoder queue, in the process of the publisher."""
 
     def __init__(self) -> None:
         self._encoded = metrics.Counter("waygraph_encoded_states", "States that encoders encoded.")
         self._waiting = metrics.Gauge("waygraph_encoder_waiting_states", "States that wait for an encoder.")
-        self._encoders = metrics.Gauge("waygraph_encoders", "Encoders there are, those that load included.")
+        self._encoders = metrics.Gauge("waygraph_encoders", "Encoders, including those that load.")
         self._wait = metrics.Histogram(
             "waygraph_encoder_room_wait_seconds",
-            "How long exploring and publishing waited for room in the line of encoders.",
-            _WAITS_SECONDS,
+            "Time that exploring and publishing waited for room in the encoder queue.",
+            _WAIT_BUCKETS_SECONDS,
         )
 
-    def encoded(self, states: int) -> None:
-        """A batch came back."""
+    def count_states(self, states: int) -> None:
+        """Count encoded states."""
         self._encoded.inc(states)
 
-    def line(self, states: int, encoders: int) -> None:
-        """So many states wait now, for so many encoders."""
+    def set_queue(self, states: int, *, encoders: int) -> None:
+        """Set the number of waiting states and of encoders."""
         self._waiting.set(states)
         self._encoders.set(encoders)
 
-    def waited(self, seconds: float) -> None:
-        """Somebody got a batch into the line after so long."""
+    def observe_wait(self, seconds: float) -> None:
+        """Observe the time that a batch waited for room in the queue."""
         self._wait.observe(seconds)

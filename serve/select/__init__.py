@@ -1,6 +1,6 @@
-"""Which of the states that were found is the one that is meant? Selectors behind one protocol."""
+"""Selectors: choose which of the retrieved states is meant. All implement one protocol."""
 
-from serve.select.protocol import Candidate, Choice, Question, Selector
-from serve.select.registry import create_selector
+from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery, Selector
+from waygraph.serve.select.registry import create_selector
 
-__all__ = ["Candidate", "Choice", "Question", "Selector", "create_selector"]
+__all__ = ["Choice", "RetrievedState", "SelectionQuery", "Selector", "create_selector"]

@@ -1,8 +1,8 @@
-"""The selector that reads: any OpenAI-compatible language model looks at the candidates and chooses one, or none.
+"""Selector that calls a language model: any OpenAI-compatible model reads the candidates and chooses one, or none.
 
-What pages say is untrusted. It is never part of the system message; it stands in the user message as JSON between
-marks that are made anew for each request, and the answer's format is a schema with a number in it. So a page that gives
-orders can make the model choose wrongly at worst.
+Texts of pages are untrusted. They are never part of the system message: they are JSON in the user message, between
+marks that are random for each request, and the answer's format is a schema with one number. So a page that contains
+instructions can at worst make the model choose wrongly.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 from openai import OpenAI, OpenAIError
 from PIL import Image, UnidentifiedImageError
 
-from serve.select.protocol import Candidate, Choice, Question
-from waygraph.schemas import UsageModel
-from waygraph.settings import LlmSettings
+from waygraph.core.schemas import UsageModel
+from waygraph.core.settings import LlmSettings
+from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletion
 
 log = logging.getLogger("ray.serve.waygraph")
 
-#: The order of WebNavigator's reasoning step, in our words.
+#: The decision order of WebNavigator's reasoning step, in our own words.
 INSTRUCTIONS = """\
 You choose which page of a website an agent should be taken to. You get the agent's request, sometimes what it wants to
 do there, and numbered candidates: pages that a search found, best score first, each with address, title, visible texts
@@ -55,58 +55,64 @@ _ANSWER_FORMAT: dict[str, Any] = {
     },
 }
 
-#: Most of a model's reasoning that is handed on.
+#: Longest part of the model's reasoning that an answer contains, in characters.
 MAX_REASON = 1_000
-#: A picture higher than this many times its width is cut: what is below is rarely what a page is about.
+#: Largest height of an image, as a multiple of its width. The rest is cut off: it rarely shows what a page is about.
 MAX_ASPECT = 2
+#: Quality of the JPEG images that are sent.
+JPEG_QUALITY = 70
 
 
-class Llm:
-    """Asks a language model; when it gives no usable answer in time, the best-scored candidate is taken instead."""
+class LlmSelector:
+    """Lets a language model choose. If it gives no valid answer in time, the best-scored candidate is chosen.
+
+    Parameters
+    ----------
+    settings
+        The model, its limits and its prices.
+    """
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
         self._client = OpenAI(
             base_url=settings.base_url or None,
-            # Servers of one's own often want none, but the client wants one.
+            # The client requires a key, private servers often do not.
             api_key=settings.api_key.get_secret_value() or os.environ.get("OPENAI_API_KEY") or "none",
             timeout=settings.timeout_seconds,
-            max_retries=0,  # tries are counted here, against one deadline
+            max_retries=0,  # `choose` retries, within one deadline for all attempts
         )
 
-    def choose(self, question: Question, candidates: Sequence[Candidate]) -> Choice:
-        """See `Selector.choose`."""
+    def choose(self, query: SelectionQuery, candidates: Sequence[RetrievedState]) -> Choice:
+        """Choose one of the first candidates (as many as configured), or none of them."""
         shown = candidates[: self._settings.candidates]
-        messages = _messages(question, shown, self._settings)
-        began, calls, tokens_in, tokens_out = time.monotonic(), 0, 0, 0
+        messages = _messages(query, shown, self._settings)
+        started, calls, input_tokens, output_tokens = time.monotonic(), 0, 0, 0
         problem, choice = "", None
         while choice is None and calls <= self._settings.retries:
-            left = self._settings.timeout_seconds - (time.monotonic() - began)
-            if left <= 0:
+            seconds_left = self._settings.timeout_seconds - (time.monotonic() - started)
+            if seconds_left <= 0:
                 problem = problem or "it took too long"
                 break
             calls += 1
             try:
-                answer = self._ask(messages, left)
+                completion = self._complete(messages, seconds_left)
             except OpenAIError as error:
                 problem = f"{type(error).__name__}: {error}"
                 continue
-            if answer.usage is not None:
-                tokens_in, tokens_out = (
-                    tokens_in + answer.usage.prompt_tokens,
-                    tokens_out + answer.usage.completion_tokens,
-                )
-            said = (answer.choices[0].message.content or "") if answer.choices else ""
-            choice, problem = _read(said, len(shown))
+            if completion.usage is not None:
+                input_tokens += completion.usage.prompt_tokens
+                output_tokens += completion.usage.completion_tokens
+            text = (completion.choices[0].message.content or "") if completion.choices else ""
+            choice, problem = _parse_choice(text, len(shown))
             if choice is None:
                 messages += [
-                    {"role": "assistant", "content": said},
+                    {"role": "assistant", "content": text},
                     {
                         "role": "user",
                         "content": f"That is no valid answer: {problem}. Answer again, in the given format.",
                     },
                 ]
-        usage = self._usage(calls, tokens_in, tokens_out, time.monotonic() - began)
+        usage = self._usage(calls, input_tokens, output_tokens, time.monotonic() - started)
         if choice is None:
             log.warning("the language model did not choose: %s", problem)
             first = candidates[0].hit
@@ -120,83 +126,83 @@ class Llm:
         index, reason = choice
         return Choice(index, "llm", reason, usage=usage)
 
-    def _ask(self, messages: list[Any], seconds: float) -> ChatCompletion:
+    def _complete(self, messages: list[Any], timeout_seconds: float) -> ChatCompletion:
         request: dict[str, Any] = {
             "model": self._settings.model,
             "messages": messages,
             "response_format": _ANSWER_FORMAT,
             "temperature": 0,
         }
-        answer: ChatCompletion = self._client.chat.completions.create(**request, timeout=seconds)
-        return answer
+        completion: ChatCompletion = self._client.chat.completions.create(**request, timeout=timeout_seconds)
+        return completion
 
-    def _usage(self, calls: int, tokens_in: int, tokens_out: int, seconds: float) -> UsageModel:
+    def _usage(self, calls: int, input_tokens: int, output_tokens: int, seconds: float) -> UsageModel:
         settings = self._settings
         has_prices = settings.input_price or settings.output_price
-        cost = (tokens_in * settings.input_price + tokens_out * settings.output_price) / 1e6 if has_prices else None
+        price = input_tokens * settings.input_price + output_tokens * settings.output_price  # per million tokens
         return UsageModel(
             model=settings.model,
             calls=calls,
-            input_tokens=tokens_in,
-            output_tokens=tokens_out,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
             seconds=round(seconds, 3),
-            cost=cost,
+            cost=price / 1e6 if has_prices else None,
         )
 
 
-def _messages(question: Question, candidates: Sequence[Candidate], settings: LlmSettings) -> list[Any]:
+def _messages(query: SelectionQuery, candidates: Sequence[RetrievedState], settings: LlmSettings) -> list[Any]:
     mark = secrets.token_hex(8)
-    asked = json.dumps({"request": question.query, "wants": question.intent}, ensure_ascii=False)
+    request = json.dumps({"request": query.query, "wants": query.intent}, ensure_ascii=False)
     parts: list[dict[str, Any]] = [
-        {"type": "text", "text": f"{asked}\nCandidates, their contents between <page {mark}> and </page {mark}>:"}
+        {"type": "text", "text": f"{request}\nCandidates, their contents between <page {mark}> and </page {mark}>:"}
     ]
     for number, candidate in enumerate(candidates, start=1):
-        parts.append({"type": "text", "text": _described(number, candidate, mark, settings.text_chars)})
-        if settings.image_px and (picture := _picture(candidate, settings.image_px)):
-            url = f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}"
+        parts.append({"type": "text", "text": _candidate_text(number, candidate, mark, settings.text_chars)})
+        if settings.image_px and (image := _small_image(candidate, settings.image_px)):
+            url = f"data:image/jpeg;base64,{base64.b64encode(image).decode()}"
             parts.append({"type": "image_url", "image_url": {"url": url}})
     return [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": parts}]
 
 
-def _described(number: int, candidate: Candidate, mark: str, most: int) -> str:
+def _candidate_text(number: int, candidate: RetrievedState, mark: str, max_chars: int) -> str:
     hit, texts, length = candidate.hit, [], 0
     for text in candidate.texts:
-        if length >= most:
+        if length >= max_chars:
             break
-        texts.append(text[: most - length])
+        texts.append(text[: max_chars - length])
         length += len(text)
     cost = candidate.cost_ms()
-    way = "no known way" if cost is None else f"way there takes {cost / 1000:.1f} s"
-    # JSON writes line breaks and quotes as escapes, so that a page cannot look like anything but one value.
+    path = "no known way" if cost is None else f"way there takes {cost / 1000:.1f} s"
+    # JSON escapes line breaks and quotes, so that a page's text cannot end the value that contains it.
     page = json.dumps({"url": hit.url, "title": hit.title, "texts": texts}, ensure_ascii=False)
-    return f"Candidate {number} (score {hit.score:.3f}, {way}):\n<page {mark}>{page}</page {mark}>"
+    return f"Candidate {number} (score {hit.score:.3f}, {path}):\n<page {mark}>{page}</page {mark}>"
 
 
-def _picture(candidate: Candidate, width: int) -> bytes | None:
-    """The screenshot as a small JPEG; nothing when there is none that can be read."""
+def _small_image(candidate: RetrievedState, width: int) -> bytes | None:
+    """Return the screenshot as a small JPEG; None if there is none that can be read."""
     content = candidate.screenshot()
     if content is None:
         return None
     try:
         with Image.open(io.BytesIO(content)) as image:
             image.draft("RGB", (width, width * MAX_ASPECT))
-            whole = image.convert("RGB").crop((0, 0, image.width, min(image.height, image.width * MAX_ASPECT)))
+            cropped = image.convert("RGB").crop((0, 0, image.width, min(image.height, image.width * MAX_ASPECT)))
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError) as error:
         log.warning("the screenshot of %s cannot be read: %s", candidate.hit.node_id, error)
         return None
-    whole.thumbnail((width, width * MAX_ASPECT))
-    written = io.BytesIO()
-    whole.save(written, "JPEG", quality=70)
-    return written.getvalue()
+    cropped.thumbnail((width, width * MAX_ASPECT))
+    buffer = io.BytesIO()
+    cropped.save(buffer, "JPEG", quality=JPEG_QUALITY)
+    return buffer.getvalue()
 
 
-def _read(said: str, candidates: int) -> tuple[tuple[int | None, str] | None, str]:
-    """The index and the reason that an answer gives, or nothing and what is wrong with it."""
+def _parse_choice(text: str, candidates: int) -> tuple[tuple[int | None, str] | None, str]:
+    """Return the index and the reason that an answer gives, or None and what is wrong with the answer."""
     try:
-        answer = json.loads(said)
+        answer = json.loads(text)
         number, reason = answer["choice"], str(answer["reasoning"])[:MAX_REASON]
     except (ValueError, TypeError, KeyError) as error:
-        return None, f"it is not the JSON object that was asked for ({type(error).__name__})"
+        return None, f"it is not the requested JSON object ({type(error).__name__})"
     if number is None:
         return (None, reason), ""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= candidates:

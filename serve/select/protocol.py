@@ -1,4 +1,4 @@
-"""What is a selector? The seam between retrieving candidates and teleporting to one (WebNavigator's "reason")."""
+"""The selector protocol: the step between retrieving candidates and walking to one (WebNavigator's "reason")."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from waygraph.schemas import Hit, SelectorName, UsageModel
+from waygraph.core.schemas import Hit, SelectorName, UsageModel
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What an agent looks for (`query`), and what it wants there (`intent`, may be empty)."""
+class SelectionQuery:
+    """A search for one state.
+
+    Attributes
+    ----------
+    query
+        The page to find.
+    intent
+        What the agent wants to do there; may be empty.
+    """
 
     query: str
     intent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A state that retrieval found, with what a selector may look at.
+class RetrievedState:
+    """A state that retrieval found, with everything a selector may use.
 
     Attributes
     ----------
-    texts : what the state says, in the order of the page. Untrusted: any website may write anything.
-    screenshot : reads the image of the state; nothing when it was recorded without one.
-    cost_ms : finds what the way there costs from where the agent is; nothing when no way is known.
+    hit
+        The hit of the search.
+    texts
+        Visible texts of the state, in page order. Untrusted: a website may write anything.
+    screenshot
+        Reads the image of the state; None if it was recorded without one.
+    cost_ms
+        Computes the cost of the path from the agent's page; None if no path is known.
     """
 
     hit: Hit
@@ -36,11 +49,20 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which candidate it is (an index; nothing: none of them), who decided that, and why.
+    """The candidate that a selector chose.
 
     Attributes
     ----------
-    notes : what a caller should know about how it was decided, such as that the language model did not answer.
+    index
+        Index of the candidate; None if none of them is meant.
+    selector
+        The selector that decided.
+    reason
+        Why, in words.
+    notes
+        What a caller should know about the decision, for example that the language model did not answer.
+    usage
+        Tokens, time and cost of a language model.
     """
 
     index: int | None
@@ -53,6 +75,6 @@ class Choice:
 class Selector(Protocol):
     """Chooses among candidates. Thread-safe."""
 
-    def choose(self, question: Question, candidates: Sequence[Candidate]) -> Choice:
-        """Choose one of the candidates (at least one), which come best first as retrieval ranked them."""
+    def choose(self, query: SelectionQuery, candidates: Sequence[RetrievedState]) -> Choice:
+        """Choose one of the candidates: at least one, best first as retrieval ranked them."""
         ...

@@ -1,38 +1,50 @@
-"""Which selectors are there?"""
+"""Selectors by name."""
 
 from __future__ import annotations
 
-from serve.select.protocol import Selector
-from serve.select.rule import Rule
-from serve.select.top1 import Top1
-from waygraph.errors import EnvironmentMissing, InvalidInput
-from waygraph.schemas import SelectorName
-from waygraph.settings import LlmSettings
+from waygraph.core.errors import EnvironmentMissing, InvalidInput
+from waygraph.core.schemas import SelectorName
+from waygraph.core.settings import LlmSettings
+from waygraph.serve.select.protocol import Selector
+from waygraph.serve.select.rule import RuleSelector
+from waygraph.serve.select.top1 import Top1Selector
 
 
 def create_selector(name: SelectorName, settings: LlmSettings) -> Selector:
-    """Make a selector.
+    """Create a selector.
+
+    Parameters
+    ----------
+    name
+        Name of the selector.
+    settings
+        The language model, for `llm`.
+
+    Returns
+    -------
+    Selector
+        The selector.
 
     Raises
     ------
     InvalidInput
-        When a language model is to choose, and none is configured.
+        If `llm` is requested and no language model is configured.
     EnvironmentMissing
-        When the client library for it is not installed.
+        If the client library for language models is not installed.
     """
     if name == "top1":
-        return Top1()
+        return Top1Selector()
     if name == "rule":
-        return Rule()
+        return RuleSelector()
     if not settings.model:
         raise InvalidInput(
             "This service has no language model to choose with.",
             hint="Select 'top1' or 'rule', or configure WAYGRAPH_SERVE__LLM__MODEL and __BASE_URL.",
         )
     try:
-        from serve.select.llm import Llm  # noqa: PLC0415 - an extra
+        from waygraph.serve.select.llm import LlmSelector  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise EnvironmentMissing(
             "The client for language models is not installed.", hint="pip install 'waygraph[llm]'"
         ) from error
-    return Llm(settings)
+    return LlmSelector(settings)

@@ -1,16 +1,16 @@
-"""The selector that needs nothing: what retrieval ranked first."""
+"""Selector that takes the state that retrieval ranked first."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from serve.select.protocol import Candidate, Choice, Question
+from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery
 
 
-class Top1:
-    """Takes the first candidate."""
+class Top1Selector:
+    """Chooses the first candidate."""
 
-    def choose(self, question: Question, candidates: Sequence[Candidate]) -> Choice:  # noqa: ARG002
-        """See `Selector.choose`."""
+    def choose(self, query: SelectionQuery, candidates: Sequence[RetrievedState]) -> Choice:  # noqa: ARG002
+        """Choose the first candidate."""
         first = candidates[0].hit
         return Choice(0, "top1", f"It scores best ({first.score:.3f}) of {len(candidates)}.")

@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
 from tests.small_map import SmallMap
-from waygraph.cli.demo import QUESTIONS
-from waygraph.settings import EncodeSettings
+from waygraph.cli.commands.demo import QUERIES
+from waygraph.core.settings import EncodeSettings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
 
 pytestmark = pytest.mark.timeout(600)
 
 
 def run_demo(output, **environment):
-    """Run the demo in a session of its own; gives the finished process and whatever of that session still runs."""
+    """Run the demo in a session of its own; return the finished process and those of that session still running."""
     process = subprocess.Popen(
         [sys.executable, "-m", "waygraph", "demo", "--output", str(output)],
         stdout=subprocess.PIPE,
@@ -34,7 +34,7 @@ def run_demo(output, **environment):
 
 
 def left_running(output):
-    """Processes that inherited the mark of this run."""
+    """Return the processes that inherited the environment mark of this run."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -59,28 +59,28 @@ def demo(tmp_path_factory):
     return output, *run_demo(output)
 
 
-def test_the_demo_ends_well_and_says_so_in_its_last_line(demo):
+def test_demo_succeeds_and_reports_it_in_the_last_line(demo):
     _, code, out, err = demo
     assert code == 0, err
     assert out.splitlines()[-1].startswith("Demo finished: ")
 
 
-def test_every_question_was_answered_with_a_path(demo):
+def test_every_query_is_answered_with_a_path(demo):
     _, _, out, _ = demo
-    for question in QUESTIONS:
-        assert question.text in out
-    assert out.count("by clicking alone") == len(QUESTIONS)
+    for query in QUERIES:
+        assert query.text in out
+    assert out.count("by actions only") == len(QUERIES)
 
 
-def test_one_of_the_questions_leads_to_a_state_that_has_no_url_of_its_own():
-    assert [question.addressable for question in QUESTIONS].count(False) == 1
+def test_one_query_finds_a_state_that_is_not_addressable():
+    assert [query.addressable for query in QUERIES].count(False) == 1
 
 
-def test_the_shop_was_not_changed(demo):
-    assert "requests that could change something in the shop: 0" in demo[2]
+def test_demo_does_not_change_the_shop(demo):
+    assert "state-changing requests sent to the shop: 0" in demo[2]
 
 
-def test_the_screenshot_is_where_the_last_line_says(demo):
+def test_screenshot_exists_at_the_printed_path(demo):
     output, _, out, _ = demo
     picture = Path(out.splitlines()[-1].rpartition(" ")[2])
     assert picture.parent == output
@@ -89,11 +89,11 @@ def test_the_screenshot_is_where_the_last_line_says(demo):
     assert len(content) > 10_000
 
 
-def test_the_demo_says_what_to_try_next(demo):
+def test_demo_prints_next_commands(demo):
     assert "waygraph index https://" in demo[2]
 
 
-def test_nothing_is_left_running_and_no_port_open(demo):
+def test_demo_leaves_no_process_and_no_open_port(demo):
     output, _, out, _ = demo
     assert left_running(output) == []
     urls = [word for line in out.splitlines() for word in line.split() if word.startswith("http://127.0.0.1:")]
@@ -101,13 +101,13 @@ def test_nothing_is_left_running_and_no_port_open(demo):
     assert not any(answers(url) for url in {f"http://{urlsplit(url).netloc}" for url in urls})
 
 
-def test_maps_of_earlier_demos_are_replaced(demo):
+def test_demo_replaces_the_map_of_an_earlier_demo(demo):
     output, *_ = demo
     (site,) = Store.open(str(output / "maps")).sites()
     assert site != SmallMap().site
 
 
-def test_without_a_browser_the_demo_fails_with_what_to_do(tmp_path):
+def test_demo_without_a_browser_fails_with_a_hint(tmp_path):
     code, out, err = run_demo(tmp_path, WAYGRAPH_BROWSER__EXECUTABLE="/nonexistent/chromium")
     assert code == 6
     assert "Demo finished" not in out
@@ -115,7 +115,7 @@ def test_without_a_browser_the_demo_fails_with_what_to_do(tmp_path):
     assert left_running(tmp_path) == []
 
 
-def test_an_output_folder_that_cannot_be_made_is_one_clear_message(tmp_path):
+def test_output_folder_that_cannot_be_created_gives_one_clear_message(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     code, _, err = run_demo(tmp_path / "file" / "output")
     assert code == 2

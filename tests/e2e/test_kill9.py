@@ -1,4 +1,4 @@
-"""What is left when `waygraph index` is killed or told to stop? A store that is whole, and no process.
+"""A killed or interrupted `waygraph index` leaves an intact store and no process.
 
 `WAYGRAPH_KILLS=20` kills more often (`make soak-crash`); the moments are random, their seed is printed.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from index.store import Store
 from tests.sites.mutable import MutableSite
 from tests.sites.server import FixtureServer
 from waygraph.demo_site import DemoSite
+from waygraph.index.store import Store
 
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "2"))
 #: Two kills need no long run to come in the middle of.
@@ -30,7 +30,7 @@ PATIENCE = 240.0
 
 
 class Indexing:
-    """A `waygraph index` in a session of its own, and everything it starts."""
+    """A `waygraph index` in a session of its own, and all processes that it starts."""
 
     def __init__(self, url: str, store: Path, *options: str) -> None:
         self.process = subprocess.Popen(
@@ -44,14 +44,14 @@ class Indexing:
         self._seen: dict[int, psutil.Process] = {}
 
     def watch(self, seconds: float) -> None:
-        """Let it work for so long, taking note of every process it starts."""
+        """Let it run for a time and record every process that it starts."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and self.process.poll() is None:
             self._look()
             time.sleep(0.02)  # a poll: nothing tells us of a grandchild
 
     def watch_until_publishing(self, folder: Path) -> None:
-        """Let it work until the first file of its new version appears, or until it ends."""
+        """Let it run until the first file of its new version appears, or until it exits."""
         before = _paths(folder)
         while self.process.poll() is None and _paths(folder) == before:
             self.watch(0.02)
@@ -64,19 +64,19 @@ class Indexing:
             pass  # it ended between two looks
 
     def kill(self) -> None:
-        """SIGKILL the driver alone, as the kernel would."""
+        """Kill the main process alone (SIGKILL), as the kernel would."""
         self._look()
         self.process.kill()  # nothing, when the run was faster
         self.process.communicate()
 
     def left_over(self) -> list[str]:
-        """Processes that still run after everything had time to end."""
+        """Return the processes that still run after a grace period."""
         _, alive = psutil.wait_procs([p for p in self._seen.values() if not _is_zombie(p)], timeout=20)
         return [_name(p) for p in alive if not _is_zombie(p)]
 
     @property
     def started_a_browser(self) -> bool:
-        """Whether exploring had begun."""
+        """Return whether a browser was started."""
         return any("chrom" in _name(p) for p in self._seen.values())
 
 
@@ -99,7 +99,7 @@ def _name(process: psutil.Process) -> str:
 
 
 def check_whole(store: Path) -> list[int]:
-    """Every published version must be readable completely; returns the versions."""
+    """Check that every published version is readable completely; return the versions."""
     if not (store / "store.json").exists():
         return []  # killed before the store was made
     opened = Store.open(str(store))
@@ -132,7 +132,7 @@ def shop():
 
 
 @pytest.mark.timeout(PATIENCE * (KILLS + 2))
-def test_kill_9_leaves_a_whole_store_and_no_process(tmp_path):
+def test_kill_9_leaves_an_intact_store_and_no_process(tmp_path):
     with MutableSite() as running:
         kill_often(running.url, tmp_path / "maps")
 
@@ -177,7 +177,7 @@ def kill_often(url, store):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_exploring_ends_the_run_within_seconds_and_says_so(shop, tmp_path, number):
+def test_signal_while_exploring_ends_the_run_within_seconds_with_a_message(shop, tmp_path, number):
     store = tmp_path / "maps"
     run = Indexing(shop.url, store, "--depth", "3", "--json")
     deadline = time.monotonic() + PATIENCE
@@ -196,7 +196,7 @@ def test_a_signal_while_exploring_ends_the_run_within_seconds_and_says_so(shop, 
     assert Store.open(str(store)).sites() == []
 
 
-def test_a_signal_while_ray_starts_ends_the_run_too(tmp_path):
+def test_signal_while_ray_starts_ends_the_run(tmp_path):
     run = Indexing("http://127.0.0.1:9/", tmp_path / "maps", "--json")
     deadline = time.monotonic() + PATIENCE
     while not (tmp_path / "maps" / "store.json").exists() and time.monotonic() < deadline:
@@ -209,7 +209,7 @@ def test_a_signal_while_ray_starts_ends_the_run_too(tmp_path):
     assert run.left_over() == []
 
 
-def test_a_site_that_does_not_answer_is_one_message_and_exit_code_4(tmp_path):
+def test_site_without_response_gives_one_message_and_exit_code_4(tmp_path):
     with FixtureServer({}) as site:
         url = site.url
     run = Indexing(url, tmp_path / "maps")

@@ -1,4 +1,4 @@
-"""What is left when `waygraph refresh` is killed? The old version, and what the next refresh goes on with.
+"""A killed `waygraph refresh` leaves the old version, and checkpoints from which the next refresh resumes.
 
 Longer than a minute for each kill: `make soak-refresh-kills` does 20 (`WAYGRAPH_KILLS`); the moments are random, their
 seed is printed.
@@ -12,12 +12,12 @@ import time
 
 import pytest
 
-from index.graph.export import to_json
-from index.store import Store
 from tests.sites.mutable import MutableSite, Mutation
+from waygraph.index.graph.export import to_json
+from waygraph.index.store import Store
 
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "0"))
-#: A refresh that nobody kills takes less.
+#: An undisturbed refresh takes less time.
 PATIENCE_S = 240.0
 
 
@@ -39,7 +39,7 @@ def export(store, version):
 
 @pytest.mark.skipif(not KILLS, reason="longer than a minute: make soak-refresh-kills")
 @pytest.mark.timeout(120 + 120 * KILLS)
-def test_a_refresh_that_is_killed_leaves_the_old_version_and_is_gone_on_with(tmp_path):
+def test_killed_refresh_leaves_the_old_version_and_is_resumed(tmp_path):
     seed = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
     chance = random.Random(seed)
     print(f"seed {seed}")  # noqa: T201 - shown when it fails

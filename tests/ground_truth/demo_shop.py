@@ -1,4 +1,4 @@
-"""Which states does the demo shop have up to three actions from its start page, and which action leads where?
+"""Ground truth of the demo shop: its states up to three actions from the start page, and the edges between them.
 
 Written by hand from the site's own definition (`waygraph/demo_site`), never from an explorer's output: where the
 two disagree, the site and the rules below decide. Product, order and customer names come from the site's catalogue,
@@ -58,7 +58,7 @@ EXTERNAL = "https://example.com/makers"
 
 @dataclass(frozen=True, slots=True)
 class TrueState:
-    """A state: how deep it is, and how a person would know it when seeing it."""
+    """A state: its depth, and the URL, title and texts that identify it."""
 
     key: str
     path: str
@@ -84,7 +84,7 @@ class TrueEdge:
 
 @dataclass(frozen=True, slots=True)
 class TrueSkip:
-    """An element that is seen and not activated, for any of `reasons`."""
+    """An element that is reported as skipped, for any of `reasons`."""
 
     state: str
     role: str
@@ -94,7 +94,7 @@ class TrueSkip:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The whole answer; `parents` maps every state but the first to its first discoverer."""
+    """The complete ground truth; `parents` maps every state but the first to its first discoverer."""
 
     states: Mapping[str, TrueState]
     edges: tuple[TrueEdge, ...]
@@ -104,7 +104,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An actionable element: where it is, what it is, and either where a click leads or why there is none."""
+    """An actionable element: its place and role, and either the target of a click or the reason to skip it."""
 
     place: str
     role: str
@@ -118,7 +118,7 @@ class Element:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What differencing compares (rule 4)."""
+        """Return what differencing compares (rule 4)."""
         return (self.place, self.role, self.name, self.href)
 
 
@@ -131,7 +131,7 @@ class View:
 
 
 def _page(path: str) -> str:
-    """Key of the state that loading `path` gives."""
+    """Return the key of the state of a loaded `path`."""
     return "home" if path == "/" else path.removeprefix("/")
 
 

@@ -1,9 +1,9 @@
-"""Which explored state is which state of the hand-written truth? By URL, title and the texts that it shows."""
+"""Match explored states to states of the hand-written truth, by URL, title and visible texts."""
 
 from collections import Counter
 
-from index.graph import InteractionGraph, Observation
 from tests.ground_truth.demo_shop import TrueState, Truth
+from waygraph.index.graph import InteractionGraph, Observation
 
 
 def _looks_like(state: TrueState, url: str, observation: Observation, base: str) -> bool:
@@ -19,7 +19,7 @@ def _looks_like(state: TrueState, url: str, observation: Observation, base: str)
 def match_states(
     truth: Truth, graph: InteractionGraph, observations: dict[str, Observation], base: str
 ) -> dict[str, list[str]]:
-    """For every explored node id the keys of the true states that it looks like: one each, when all is well."""
+    """Return the keys of the matching true states for every explored node id: one each for a correct map."""
     return {
         node.id: [
             key for key, state in truth.states.items() if _looks_like(state, node.url, observations[node.id], base)

@@ -1,4 +1,4 @@
-"""How is a run started on a cluster of tests? From a test, or as a process of its own, which says what happens.
+"""Start a run on a test cluster: from a test, or as a separate process that prints the run's events.
 
 python -m tests.integration.cluster_run FOLDER URL...
 """
@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from pipeline.jobs import run_index
-from pipeline.jobs.events import JobEvent, Notice, SiteFinished, SiteProgress
-from pipeline.jobs.report.outcomes import RunReport
-from waygraph.settings import BrowserSettings, Settings
+from waygraph.core.settings import BrowserSettings, Settings
+from waygraph.pipeline.jobs import run_index
+from waygraph.pipeline.jobs.events import JobEvent, Notice, SiteFinished, SiteProgress
+from waygraph.pipeline.jobs.report.run_report import RunReport
 
 EXPLORE = "tests.integration.cluster_site:explore_site"
 

@@ -1,7 +1,7 @@
-"""What explores a site when only the cluster is under test? A stand-in that finds as many states as its address says.
+"""Stand-in for exploring in tests of the cluster: finds the number of states that the URL asks for.
 
-`http://a.example/?states=3&kilobytes=500&ms=100&hold=/folder/file`: so many states, each with so much text, so long
-after the one before; after the first one it waits until the file is there. One process at a time explores a site.
+`http://a.example/?states=3&kilobytes=500&ms=100&hold=/folder/file`: 3 states, each with 500 kB of text, 100 ms apart;
+after the first one it waits until the file exists. Only one process at a time explores a site.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import ray
 
-from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id, site_key
-from pipeline.browser.supervise import BrowserPool
-from pipeline.encode.protocol import Screenshots
-from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, SiteCapture
-from pipeline.explore.journal_file import Lease
-from pipeline.explore.pacing import Pacer, Slots
 from tests.patch_encoder import PatchEncoder, create
-from waygraph.settings import EncodeSettings, Settings
+from waygraph.core.settings import EncodeSettings, Settings
+from waygraph.core.urls import site_key
+from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.encode.protocol import Screenshots
+from waygraph.pipeline.explore.checkpoint.journal_file import FileLease
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import Slots
+from waygraph.pipeline.explore.records.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, SiteCapture
 
 
 def address(name: str, *, states: int = 3, kilobytes: int = 1, ms: int = 0, hold: Path | None = None) -> str:
@@ -48,7 +50,7 @@ async def explore_site(
     site, states, held = site_key(start_url), int(how["states"]), how.get("hold")
     observations: dict[str, Observation] = {}
     journal.parent.mkdir(parents=True, exist_ok=True)
-    lease = Lease.take(journal.with_name(f"{journal.name}.lock"))  # as the journal of a real exploration does
+    lease = FileLease.take(journal.with_name(f"{journal.name}.lock"))  # as the journal of a real exploration does
     for number in range(states):
         await asyncio.sleep(int(how["ms"]) / 1000)
         url = f"http://{site}/{number}"
@@ -87,7 +89,7 @@ async def explore_site(
 
 
 def create_encoder(settings: EncodeSettings, screenshots: Screenshots | None) -> PatchEncoder:
-    """An encoder whose weights come late: it loads when the file is there that `WAYGRAPH_TEST_WEIGHTS` names."""
+    """Return an encoder that loads only when the file named by `WAYGRAPH_TEST_WEIGHTS` exists."""
     while not Path(os.environ["WAYGRAPH_TEST_WEIGHTS"]).exists():
         time.sleep(0.02)
     return create(settings, screenshots)

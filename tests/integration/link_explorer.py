@@ -1,9 +1,8 @@
-"""What explores a site when only the jobs around exploring are under test? A real one that follows links, no browser.
+"""Explorer without a browser for tests of the jobs around exploring: requests pages over HTTP and follows links.
 
-Pages tell it how to misbehave: `<!-- die -->` kills its process, `<!-- bug -->` raises what nobody expects,
-`<!-- hang -->` waits to be told to stop, `<!-- browser -->` raises the failure of a browser, `<!-- busy -->` asks to
-come again later. `<!-- shows 10 20 30 -->`
-says which colour (red, green, blue) its screenshot has.
+Comments in pages inject faults: `<!-- die -->` kills its process, `<!-- bug -->` raises an unexpected exception,
+`<!-- hang -->` waits for a stop signal, `<!-- browser -->` raises a browser failure, `<!-- busy -->` asks for a later
+attempt. `<!-- shows 10 20 30 -->` sets the colour (red, green, blue) of the screenshot.
 """
 
 from __future__ import annotations
@@ -19,13 +18,23 @@ from urllib.parse import urljoin
 
 import httpx
 
-from index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id, site_key
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore.capture import BlobSink, DepthRow, ExploreProgress, ExploreReport, Failure, SiteCapture, Skip
-from pipeline.explore.pacing import Pacer, Slots
 from tests.patch_encoder import picture
-from waygraph.errors import BrowserFailure, SiteUnreachable
-from waygraph.settings import Settings
+from waygraph.core.errors import BrowserFailure, SiteUnreachable
+from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
+from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import Slots
+from waygraph.pipeline.explore.records.capture import (
+    BlobSink,
+    DepthRow,
+    ExploreProgress,
+    ExploreReport,
+    Failure,
+    SiteCapture,
+    Skip,
+)
 
 
 async def explore_links(
@@ -108,7 +117,7 @@ async def _fetch(client: httpx.AsyncClient, url: str, stop: asyncio.Event) -> st
     if "<!-- browser -->" in html:
         raise BrowserFailure("The browser went away.")
     if "<!-- busy -->" in html:
-        raise SiteUnreachable(f"{url} is busy.", after_s=0.01)
+        raise SiteUnreachable(f"{url} is busy.", retry_after_s=0.01)
     if "<!-- hang -->" in html:
         await stop.wait()
     return html

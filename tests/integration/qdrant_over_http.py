@@ -20,7 +20,7 @@ Fault = Callable[[int], int | str | None]
 
 
 class FakeServer:
-    """State of the server: its engine, and what it saw."""
+    """State of the server: its engine, and the requests that it received."""
 
     def __init__(self, api_key: str) -> None:
         self.engine = QdrantClient(":memory:")
@@ -36,7 +36,7 @@ class FakeServer:
 
 @contextmanager
 def qdrant_over_http(api_key: str = "") -> Iterator[FakeServer]:
-    """A server on a free port of this machine."""
+    """Start a server on a free port of this machine."""
     fake = FakeServer(api_key)
 
     class Handler(_Handler):

@@ -1,4 +1,4 @@
-"""`waygraph show` lists what became of every element of a site that was really explored."""
+"""`waygraph show` lists the outcome of every element of an explored site."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ def show(shop, shop_store, capsys):
     return run
 
 
-def test_everything_that_was_skipped_is_listed_not_only_what_fits_into_the_report(shop, show):
+def test_all_skipped_elements_are_listed_not_only_those_in_the_report(shop, show):
     code, answer = show("--skipped", "--limit", "100000")
     assert code == 0
     skipped = {name.removeprefix("skip/"): n for name, n in shop.capture.report.counters.items() if name[:5] == "skip/"}
@@ -27,7 +27,7 @@ def test_everything_that_was_skipped_is_listed_not_only_what_fits_into_the_repor
     assert {row["url"] for row in answer["outcomes"]} <= urls
 
 
-def test_what_was_acted_on_is_listed_when_asked_for(shop, show):
+def test_elements_that_were_acted_on_are_listed_on_request(shop, show):
     _, answer = show("--done", "--limit", "100000")
     acted = {(edge.source, str(edge.action)) for edge in shop.capture.graph.edges if not edge.inherited}
     assert {(row["node_id"], row["element"]) for row in answer["outcomes"]} >= acted
@@ -35,14 +35,14 @@ def test_what_was_acted_on_is_listed_when_asked_for(shop, show):
     assert show("--failed")[1]["total"] == show("--pending")[1]["total"] == 0
 
 
-def test_the_table_and_not_the_report_is_read(shop, shop_store, show):
+def test_outcomes_are_read_from_the_table_not_from_the_report(shop, shop_store, show):
     """The report of a version lists the first 2,000; without the table nothing else would be known."""
-    from index.store import Store
-    from index.store.fates import read_fates
+    from waygraph.index.store import Store
+    from waygraph.index.store.element_outcomes import read_element_outcomes
 
     store = Store.open(str(shop_store))
     report = store.manifest(shop.capture.site).report
-    rows = list(read_fates(store.blobs.get(report["fates"])))
+    rows = list(read_element_outcomes(store.blobs.get(report["fates"])))
     assert Counter(row["status"] for row in rows)["done"] > 0
     _, answer = show("--skipped", "--limit", "1", "--offset", "1")
     wanted = [row for row in rows if row["status"] == "skipped"][1]

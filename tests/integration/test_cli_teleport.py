@@ -1,4 +1,4 @@
-"""`waygraph teleport` walks a real browser to a state of a small site, and its exit code tells the truth."""
+"""`waygraph teleport` walks a real browser to a state of a small site; the exit code says whether it arrived."""
 
 import asyncio
 import json
@@ -6,14 +6,14 @@ import os
 
 import pytest
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
-from pipeline.explore import explore_site
-from pipeline.jobs.publishing.draft import encoded_draft
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.cli import main
-from waygraph.settings import EncodeSettings, Settings
+from waygraph.core.settings import EncodeSettings, Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 HOME = '<title>Home</title><h1>Home</h1><a href="/prices">Prices</a>'
 PRICES = """<title>Prices</title><h1>Prices</h1>
@@ -33,7 +33,7 @@ def mapped(site, tmp_path_factory):
     store = Store.open(location, create=True)
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2})
     capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
-    store.publish(encoded_draft(capture, settings, create_encoder(EncodeSettings())))
+    store.publish(encode_draft(capture, settings, create_encoder(EncodeSettings())))
     (discounts,) = [
         o.node_id for o in capture.observations.values() if any("Ten percent" in s.text for s in o.segments)
     ]
@@ -51,7 +51,7 @@ def teleport(mapped, capsys):
     return run
 
 
-def test_it_arrives_and_leaves_a_picture(teleport, mapped, tmp_path):
+def test_teleport_arrives_and_saves_a_screenshot(teleport, mapped, tmp_path):
     picture = tmp_path / "there.png"
     code, out, err = teleport(mapped[2], "--screenshot", str(picture))
     assert (code, err) == (0, "")
@@ -59,7 +59,7 @@ def test_it_arrives_and_leaves_a_picture(teleport, mapped, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_goto_it_walks_from_the_start_page_by_clicks_alone(teleport, mapped):
+def test_without_goto_teleport_clicks_from_the_start_page(teleport, mapped):
     code, out, _ = teleport(mapped[2], "--no-goto", "--json")
     answer = json.loads(out)
     assert code == 0
@@ -68,13 +68,13 @@ def test_without_goto_it_walks_from_the_start_page_by_clicks_alone(teleport, map
 
 
 @pytest.mark.parametrize("start", ["/prices", "STATE"])
-def test_it_starts_where_it_is_told_to(teleport, mapped, site, start):
+def test_teleport_starts_at_the_given_state_or_url(teleport, mapped, site, start):
     code, out, _ = teleport(site.at("/"), "--from", mapped[2] if start == "STATE" else start, "--json")
     assert code == 0
     assert json.loads(out)["url"] == site.url
 
 
-def test_a_page_that_changed_is_exit_code_10_never_success(teleport, mapped, site):
+def test_a_changed_page_is_exit_code_10(teleport, mapped, site):
     site.pages["/prices"] = PRICES.replace("Discounts", "Vouchers").replace("Ten percent off", "Nothing here")
     try:
         code, out, err = teleport(mapped[2], "--no-goto")
@@ -94,14 +94,14 @@ def test_a_site_that_is_down_is_exit_code_4(teleport, mapped):
     assert "hint: " in err
 
 
-def test_without_a_browser_it_says_what_to_install(teleport, mapped, monkeypatch):
+def test_teleport_without_a_browser_names_what_to_install(teleport, mapped, monkeypatch):
     monkeypatch.setenv("WAYGRAPH_BROWSER__EXECUTABLE", "/nonexistent/chromium")
     code, _, err = teleport(mapped[2])
     assert code == 6
     assert "install" in err
 
 
-def test_a_picture_that_cannot_be_written_is_one_clear_message(teleport, mapped):
+def test_a_screenshot_that_cannot_be_written_gives_one_message(teleport, mapped):
     code, _, err = teleport(mapped[2], "--screenshot", os.devnull + "/there.png")
     assert code == 2
     assert "--screenshot" in err

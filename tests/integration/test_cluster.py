@@ -18,14 +18,14 @@ import ray
 from ray._private import ray_constants
 from ray.cluster_utils import Cluster as Nodes
 
-from index.graph.export import to_json
-from index.store import Store
-from index.store.checks import verify
-from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.integration.cluster_run import index
 from tests.integration.cluster_site import address
 from tests.sites.server import FixtureServer, Page
+from waygraph.index.graph.export import to_json
+from waygraph.index.store import Store
+from waygraph.index.store.upkeep.checks import verify
+from waygraph.pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
 
 LOSSES = int(os.environ.get("WAYGRAPH_LOSSES", "0"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", "1"))
@@ -40,7 +40,7 @@ SOONER_DEAD = {
 
 
 class Machines:
-    """A head without CPUs, where the driver is, and machines that are added and lost."""
+    """A cluster: a head without CPUs, which runs the driver, and machines that are added and killed."""
 
     def __init__(self) -> None:
         self._nodes = Nodes(
@@ -61,13 +61,13 @@ class Machines:
         return node.node_id
 
     def lose(self, node_id: str) -> None:
-        """SIGKILL its raylet: Ray takes the machine for dead, and its workers end."""
+        """Kill its raylet (SIGKILL): Ray treats the machine as dead, and its workers exit."""
         node, _ = self.there.pop(node_id)
         (raylet,) = node.all_processes[ray_constants.PROCESS_TYPE_RAYLET]
         raylet.process.kill()
 
     def only(self, *wanted: dict) -> list[str]:
-        """Have these machines and no others; returns their ids."""
+        """Add and remove machines until exactly these exist; return their ids."""
         left, ids = {node_id: resources for node_id, (_, resources) in self.there.items()}, []
         for resources in wanted:
             ids.append(next((i for i, has in left.items() if has == resources), "") or self.add(**resources))
@@ -94,7 +94,7 @@ def wait_until(holds, what="") -> None:
 
 def running(process: psutil.Process) -> bool:
     try:
-        return process.status() != psutil.STATUS_ZOMBIE  # nobody may be there to reap it
+        return process.status() != psutil.STATUS_ZOMBIE  # its parent may not reap it
     except psutil.NoSuchProcess:
         return False
 
@@ -115,7 +115,7 @@ def machines():
 
 
 class Events(list):
-    """What a run tells. `after` are conditions, and what is to be done, once, when one holds: in the run's own loop."""
+    """Events of a run. `after` are pairs of condition and action, which runs once, in the event loop of the run."""
 
     def __init__(self, *after):
         super().__init__()
@@ -140,7 +140,7 @@ def started_sites(events) -> set[str]:
 
 
 def check_whole(folder, report, events, states=3):
-    """Every site is published once, with all its states and vectors, and every file is what its checksum says."""
+    """Check that every site is published once, with all states and vectors, and that all checksums match."""
     assert {site.site: (site.status, site.error) for site in report.sites} == {
         site.site: ("published", None) for site in report.sites
     }
@@ -156,7 +156,7 @@ def check_whole(folder, report, events, states=3):
 
 
 def actors(kind: str) -> list[dict]:
-    """What Ray knows of all actors of a class, dead ones included."""
+    """Return the state of all actors of a class from Ray, dead ones included."""
     return [actor for actor in ray._private.state.actors().values() if kind in actor["ActorClassName"]]
 
 
@@ -168,7 +168,7 @@ def known() -> frozenset[str]:
     return frozenset(actor["ActorID"] for actor in actors(""))
 
 
-def test_browsers_run_where_no_gpu_is_and_encoders_where_there_is_one(machines, tmp_path):
+def test_browsers_run_on_machines_without_gpu_and_encoders_on_machines_with_gpu(machines, tmp_path):
     plain, other, with_gpu = machines.only({"num_cpus": 2}, {"num_cpus": 2}, {"num_cpus": 2, "num_gpus": 1})
     before, events = known(), Events()
     report = index([address(f"s{i}") for i in range(8)], tmp_path, events)
@@ -179,8 +179,8 @@ def test_browsers_run_where_no_gpu_is_and_encoders_where_there_is_one(machines, 
     assert explored_on == {int(node[:12], 16) for node in (plain, other)}
 
 
-def test_a_machine_that_goes_away_in_the_middle_loses_nothing(machines, tmp_path):
-    """Two of its sites are under way, others are published or wait; what is under way is done again elsewhere."""
+def test_machine_lost_during_a_run_loses_no_site(machines, tmp_path):
+    """Two of its sites are in work, others are published or waiting; those in work are repeated on other machines."""
     hold = tmp_path / "go on"
     machines.only({"num_cpus": 2}, {"num_cpus": 2})
     before = known()
@@ -204,8 +204,8 @@ def test_a_machine_that_goes_away_in_the_middle_loses_nothing(machines, tmp_path
     assert all(any(text.startswith(f"{site}: ") for text in events.notices) for site in tried_again)
 
 
-def test_all_machines_but_the_coordinators_go_away_with_what_was_explored_and_not_published(machines, tmp_path):
-    """Captures that were lost are explored again. The encoder loads when they are gone."""
+def test_captures_lost_with_their_machines_are_explored_again(machines, tmp_path):
+    """The encoder loads only after the machines with the captures are lost."""
     machines.only({"num_cpus": 2}, {"num_cpus": 2})
     weights = tmp_path / "weights"
 
@@ -221,11 +221,11 @@ def test_all_machines_but_the_coordinators_go_away_with_what_was_explored_and_no
     os.environ["WAYGRAPH_TEST_WEIGHTS"] = str(weights)
     report = index(urls, tmp_path, events, encoder="tests.integration.cluster_site:create_encoder")
     check_whole(tmp_path, report, events)
-    assert any("what was explored is lost" in text for text in events.notices)
+    assert any("the exploration is lost" in text for text in events.notices)
 
 
-def test_captures_that_are_larger_than_the_object_store_wait_their_turn(machines, tmp_path):
-    """200 MiB of captures on a machine whose object store has 100: no more than four are there at a time."""
+def test_captures_larger_than_the_object_store_are_published_one_after_another(machines, tmp_path):
+    """200 MiB of captures on a machine with an object store of 100 MiB: at most four exist at a time."""
     machines.only({"num_cpus": 2})
     waiting, most = set(), 0
 
@@ -247,7 +247,7 @@ def test_captures_that_are_larger_than_the_object_store_wait_their_turn(machines
 
 
 def coordinator(machines, folder, urls) -> subprocess.Popen:
-    """A run in a process of its own, that says which site is being explored, and which one is finished."""
+    """Start a run in a process of its own that prints which sites are being explored and finished."""
     return subprocess.Popen(
         [sys.executable, "-m", "tests.integration.cluster_run", str(folder), *urls],
         env={**os.environ, "RAY_ADDRESS": machines.address},
@@ -258,7 +258,7 @@ def coordinator(machines, folder, urls) -> subprocess.Popen:
 
 
 def heard(command: subprocess.Popen, *wanted: str) -> None:
-    """Read what it says until it has said all of this."""
+    """Read the output until all of these lines have appeared."""
     left = set(wanted)
     while left:
         line = command.stdout.readline()
@@ -266,7 +266,7 @@ def heard(command: subprocess.Popen, *wanted: str) -> None:
         left.discard(line.strip())
 
 
-def test_of_two_jobs_on_one_site_the_second_is_refused_and_the_first_publishes(machines, tmp_path):
+def test_second_job_on_a_site_is_refused_and_the_first_publishes(machines, tmp_path):
     machines.only({"num_cpus": 2}, {"num_cpus": 2})
     hold = tmp_path / "go on"
     urls = [address("a"), address("held", hold=hold)]
@@ -277,11 +277,11 @@ def test_of_two_jobs_on_one_site_the_second_is_refused_and_the_first_publishes(m
         heard(first, "held.example published")
     (refused,) = second.sites
     assert (refused.status, refused.error.type, second.exit_code) == ("failed", "in-use", 7)
-    assert "under way already, in process" in refused.error.message
+    assert "in progress already, in process" in refused.error.message
     assert Store.open(str(tmp_path / "maps")).versions("held.example") == [1]
 
 
-def test_a_coordinator_that_is_killed_leaves_no_actor_and_the_next_one_finishes(machines, tmp_path):
+def test_killed_coordinator_leaves_no_actor_and_the_next_one_finishes(machines, tmp_path):
     machines.only({"num_cpus": 2}, {"num_cpus": 2})
     before, hold = known(), tmp_path / "go on"
     urls = [address("a"), address("b"), *(address(f"held{i}", hold=hold) for i in range(4))]
@@ -301,7 +301,7 @@ def test_a_coordinator_that_is_killed_leaves_no_actor_and_the_next_one_finishes(
     assert verify(store).problems == []
 
 
-def test_real_browsers_explore_the_same_map_when_their_machine_goes_away(machines, tmp_path):
+def test_browsers_explore_the_same_map_after_their_machine_is_lost(machines, tmp_path):
     machines.only({"num_cpus": 2}, {"num_cpus": 2})
     links = "".join(f"<a href=/{n}>Page {n}</a><button>More {n}</button>" for n in range(3))
     pages = {f"/{n}": f"<title>{n}</title><h1>Page {n}</h1>{'<p>own</p>' * (n + 1)}" for n in range(3)}
@@ -316,7 +316,7 @@ def test_real_browsers_explore_the_same_map_when_their_machine_goes_away(machine
         wait_for_end([worker])
         gone.set()
 
-    real = {"explore": "pipeline.explore:explore_site", "browser": LOOPBACK_ONLY, "sites_at_once": 1}
+    real = {"explore": "waygraph.pipeline.explore:explore_site", "browser": LOOPBACK_ONLY, "sites_at_once": 1}
     real["encoder"] = "bench.scale_site:create_encoder"
     with FixtureServer({"/": f"<title>Start</title><h1>Start</h1>{links}", **pages}) as site:
         index([site.url], tmp_path / "whole", **real)
@@ -336,8 +336,8 @@ def test_real_browsers_explore_the_same_map_when_their_machine_goes_away(machine
 @pytest.mark.slow
 @pytest.mark.skipif(not LOSSES, reason="make soak-cluster")
 @pytest.mark.timeout(3600)
-def test_machines_go_away_again_and_again(machines, tmp_path):
-    """`WAYGRAPH_LOSSES` machines in all, at random moments, each replaced; every site is whole in the end."""
+def test_machines_lost_repeatedly_lose_no_site(machines, tmp_path):
+    """`WAYGRAPH_LOSSES` machines are killed at random moments and replaced; every site is complete at the end."""
     chance, losses, rounds, back = random.Random(SEED), 0, 0, []
     while losses < LOSSES:
         machines.only({"num_cpus": 2}, {"num_cpus": 2}, {"num_cpus": 2})

@@ -1,6 +1,6 @@
-"""Several machines with a network, processes and power of their own: what goes away goes unheard, as machines do.
+"""A cluster of simulated machines whose network or power fails without any message to the others.
 
-Exploring is a stand-in. `make soak-cluster` runs this; machines are made of namespaces, which takes root.
+Exploring is a stand-in. `make soak-cluster` runs this; machines are namespaces, which require root.
 """
 
 import os
@@ -13,10 +13,10 @@ import time
 
 import pytest
 
-from index.store import Store
-from index.store.checks import verify
 from tests.integration.cluster_site import address
 from tests.separate_machines import PYTHON, Network, can_be_made
+from waygraph.index.store import Store
+from waygraph.index.store.upkeep.checks import verify
 
 LOSSES = int(os.environ.get("WAYGRAPH_LOSSES", "0"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", "1"))
@@ -40,7 +40,7 @@ pytestmark = [
 
 
 class Running:
-    """A run on the head of a cluster, and what it says."""
+    """A run on the head of a cluster, and its output."""
 
     def __init__(self, head, folder, urls):
         command = head.command(
@@ -60,7 +60,7 @@ class Running:
         self._lines.put(None)
 
     def follow(self, seconds):
-        """Hear what it says for so long, or until it has ended."""
+        """Read its output for a time, or until it exits."""
         until = time.monotonic() + seconds
         while not self.ended and (left := until - time.monotonic()) > 0:
             try:
@@ -83,7 +83,7 @@ class Running:
 
 
 def go_on(head, folder, urls):
-    """Give the same command until nothing is left; returns what each call came out as."""
+    """Repeat the same command until no site is left; return the exit code of each invocation."""
     calls = []
     while not calls or calls[-1].code:
         assert len(calls) < 10, [call.code for call in calls]
@@ -104,7 +104,7 @@ def check_whole(folder, urls, states):
 
 
 def seconds_until_gone(machines, since):
-    """Until no machine explores any more. Publisher and encoders wait for Ray to notice, which takes minutes."""
+    """Wait until no machine explores. Publisher and encoders wait minutes for Ray to detect the loss."""
     gone = {}
     while len(gone) < len(machines):
         assert time.monotonic() < since + PATIENCE_S, [m.number for m in machines]
@@ -119,8 +119,8 @@ def told(name, seconds):
     return f"{name}: {', '.join(f'{each:.1f}' for each in sorted(seconds))} s"
 
 
-def test_the_power_of_the_head_is_cut_again_and_again(tmp_path):
-    """The coordinator is on it. Another cluster is made at once, while the machines of the first one live on."""
+def test_head_power_cut_repeatedly_loses_no_site(tmp_path):
+    """The coordinator runs on it. A new cluster is created at once, while the machines of the first one still run."""
     chance, times = random.Random(SEED), max(1, LOSSES // 4)
     back, gone, calls, repeated = [], [], [], 0
     for number in range(times):
@@ -160,7 +160,7 @@ def test_the_power_of_the_head_is_cut_again_and_again(tmp_path):
 
 
 class Cable:
-    """One that was pulled, of a machine with explorers; what it costs, and how long they live on."""
+    """A pulled cable of a machine with explorers: its cost, and how long the explorers keep running."""
 
     def __init__(self, machine, *, back_after):
         machine.pull()
@@ -168,7 +168,7 @@ class Cable:
         self._back_at = self.pulled + back_after
 
     def look(self):
-        """Plug it in when it is time; note when the machine has ended what ran on it."""
+        """Plug it in when due; record when the processes of the machine have ended."""
         if self._back_at is not None and time.monotonic() > self._back_at:
             self.machine.plug_in()
             self._back_at = None
@@ -176,8 +176,8 @@ class Cable:
             self.gone = time.monotonic() - self.pulled
 
 
-def test_cables_are_pulled_again_and_again(tmp_path):
-    """For good, for longer than Ray waits, or for less; each machine that Ray takes for dead is replaced."""
+def test_cables_pulled_repeatedly_lose_no_site(tmp_path):
+    """Permanently, or for longer or shorter than the timeout of Ray; each machine treated as dead is replaced."""
     chance, losses, rounds = random.Random(SEED), 0, 0
     back, gone, codes, kinds = [], [], [], {2: 0, 20: 0, 10_000: 0}
     while losses < LOSSES:

@@ -1,7 +1,7 @@
-"""Is the demo shop the site that its hand-written ground truth describes, in a real browser and over plain HTTP?
+"""The demo shop matches its hand-written ground truth, in a real browser and over plain HTTP.
 
-The browser part is an oracle of its own: it looks at pages without `pipeline`, walks every edge of the truth, and
-compares what it sees (XPaths of exposed elements, actionable elements that the parent does not have) with the truth.
+The browser part is independent of `pipeline`: it walks every edge of the truth with code of its own, and compares the
+XPaths of exposed elements, and the actionable elements that the parent does not have, with the truth.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import httpx
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from pipeline.browser.find import find_browser
 from tests.ground_truth.demo_shop import Element, Truth, new_elements, truth, views
 from waygraph.demo_site import DemoSite
 from waygraph.demo_site.catalogue import ITEMS, PRODUCTS
 from waygraph.demo_site.site import PAGES
+from waygraph.pipeline.browser.process.find import find_browser
 
 FLAGS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
@@ -78,7 +78,7 @@ def page(site: DemoSite) -> Iterator[Page]:
 
 
 class Walker:
-    """Reaches states of the truth in a real page, by hand-written means only."""
+    """Reaches states of the truth in a real page, with code independent of `pipeline`."""
 
     def __init__(self, site: DemoSite, page: Page, answer: Truth) -> None:
         self.site, self.page, self.answer = site, page, answer
@@ -129,7 +129,7 @@ class Walker:
         return self.page
 
 
-def test_the_site_is_what_the_ground_truth_says(site: DemoSite, page: Page):
+def test_site_matches_its_ground_truth(site: DemoSite, page: Page):
     answer = truth()
     walker = Walker(site, page, answer)
     ids: dict[str, object] = {}
@@ -173,8 +173,8 @@ def test_the_site_is_what_the_ground_truth_says(site: DemoSite, page: Page):
     assert not any(target.startswith("/internal/") for _, target in site.requests)
 
 
-def test_what_the_explorer_must_not_touch_would_change_the_shop(page: Page):
-    """The buttons that are never activated do what they say: so a request that slips through is seen."""
+def test_skipped_buttons_would_change_the_shop(page: Page):
+    """The buttons that are never activated do change data, so that a request that passes the guard is detected."""
     for path, button, change in (
         ("/p/tide-vase", "Add to cart", lambda s: s.state.cart["tide-vase"] == 2),
         ("/p/tide-vase", "Buy now", lambda s: s.state.purchases == 1),
@@ -201,7 +201,7 @@ def test_what_the_explorer_must_not_touch_would_change_the_shop(page: Page):
 # --- Over plain HTTP --------------------------------------------------------------------------------------------------
 
 
-def test_every_page_answers_without_cookies_and_the_same_each_time(site: DemoSite):
+def test_every_page_is_served_without_cookies_and_identically_each_time(site: DemoSite):
     paths = [*PAGES, *(f"/p/{p.slug}" for p in PRODUCTS), *(f"/admin/products/{i.number}" for i in ITEMS)]
     paths += [
         "/search?q=lamp",
@@ -234,7 +234,7 @@ def test_head_answers_like_get_without_a_body(site: DemoSite):
         "/static/nothing.css", "/static/../site.py", "/static/%2e%2e/site.py",
     ],
 )  # fmt: skip
-def test_what_does_not_exist_is_a_404(site: DemoSite, path: str):
+def test_unknown_paths_are_a_404(site: DemoSite, path: str):
     assert httpx.get(site.url.rstrip("/") + path).status_code == 404
 
 
@@ -250,7 +250,7 @@ def test_unknown_methods_are_refused_and_counted(site: DemoSite):
     assert site.mutations == before + 2
 
 
-def test_changes_are_shown_afterwards():
+def test_changes_are_visible_afterwards():
     with DemoSite() as site, httpx.Client(base_url=site.url, follow_redirects=True) as client:
         assert "Heather cushion" in client.post("/cart", data={"slug": "heather-cushion", "quantity": "2"}).text
         assert "Heather cushion" not in client.post("/cart/remove", data={"slug": "heather-cushion"}).text
@@ -271,7 +271,7 @@ def test_changes_are_shown_afterwards():
         assert (site.state.letters, site.state.messages) == (["a@b.example"], ["Hello"])
 
 
-def test_what_visitors_send_is_escaped():
+def test_visitor_input_is_escaped():
     with DemoSite() as site, httpx.Client(base_url=site.url, follow_redirects=True) as client:
         attack = "<script>alert(1)</script>\"'"
         for text in (
@@ -283,7 +283,7 @@ def test_what_visitors_send_is_escaped():
             assert "&lt;script&gt;" in text
 
 
-def test_it_runs_as_a_program_and_says_when_the_port_is_taken(site: DemoSite):
+def test_demo_site_runs_as_a_program_and_reports_a_port_in_use(site: DemoSite):
     port = urlsplit(site.url).port
     command = [sys.executable, "-W", "error", "-m", "waygraph.demo_site", "--port"]
     taken = subprocess.run([*command, str(port)], capture_output=True, text=True, check=False, timeout=60)

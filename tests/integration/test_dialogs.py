@@ -1,18 +1,18 @@
-"""Are pages answered as the settings say when they ask with a JavaScript dialog, and do teleports answer the same?"""
+"""JavaScript dialogs are answered as the settings say, while exploring and while teleporting."""
 
 import asyncio
 
 import pytest
 
-from index.store import Store
-from pipeline.browser.launch import launch
-from pipeline.explore import explore_site
-from pipeline.jobs.publishing.draft import draft_of
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
-from waygraph.local import StoreMap
-from waygraph.settings import Settings
-from waygraph.teleport import teleport
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
 
 ASKING = """<!doctype html><title>Gate</title><h1>Gate</h1><div id=said></div>
 <button onclick="if (confirm('Are you 18?')) said.innerHTML = '<h2>Come in</h2>'">Enter</button>
@@ -23,7 +23,7 @@ ASKING = """<!doctype html><title>Gate</title><h1>Gate</h1><div id=said></div>
 @pytest.mark.parametrize(
     ("answer", "says"), [("dismiss", {"Hello null", "Noted"}), ("accept", {"Come in", "Hello stranger", "Noted"})]
 )
-def test_dialogs_are_answered_as_the_map_s_settings_say(tmp_path, answer, says):
+def test_dialogs_are_answered_as_configured_while_exploring_and_teleporting(tmp_path, answer, says):
     store = Store.open(str(tmp_path / "maps"), create=True)
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1, "dialogs": answer})
 
@@ -34,7 +34,7 @@ def test_dialogs_are_answered_as_the_map_s_settings_say(tmp_path, answer, says):
 
     with FixtureServer({"/": ASKING}) as site:
         capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
-        store.publish(draft_of(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings, pages={}))
         shown = {seen.node_id: {s.text for s in seen.segments} for seen in capture.observations.values()}
         with StoreMap(store.location) as maps:
             outcomes = asyncio.run(walk(maps, capture, shown))

@@ -1,4 +1,4 @@
-"""All traffic of a browser leaves through a proxy that resolves, checks, and connects to what it checked."""
+"""All traffic of a browser passes a proxy that resolves names, checks addresses and connects to the checked ones."""
 
 import asyncio
 import contextlib
@@ -7,12 +7,12 @@ import socket
 import httpx
 import pytest
 
-from pipeline.browser.egress import EgressProxy, HostRules, UpstreamProxy
-from pipeline.browser.guard import Judge
-from pipeline.browser.launch import launch
 from tests.sites.server import FixtureServer, Page
-from waygraph.errors import InvalidInput
-from waygraph.settings import BrowserSettings
+from waygraph.core.errors import InvalidInput
+from waygraph.core.settings import BrowserSettings
+from waygraph.pipeline.browser.egress import EgressCallbacks, EgressLimits, EgressProxy, HostRules, UpstreamProxy
+from waygraph.pipeline.browser.guard import RequestPolicy
+from waygraph.pipeline.browser.process.launch import launch
 
 
 def key(site):
@@ -20,7 +20,7 @@ def key(site):
 
 
 def names(**addresses):
-    """A resolver that knows these names; a list is worked off, its last entry stays."""
+    """Return a resolver of these names; entries of a list are used one after the other, the last one repeatedly."""
     left = {name.replace("_", "."): list(found) for name, found in addresses.items()}
 
     async def resolve(host, port):
@@ -46,7 +46,7 @@ async def is_refused(http, url):
 
 
 async def hangs_up(proxy, sent):
-    """Whether the proxy answers these bytes by closing the connection."""
+    """Return whether the proxy closes the connection after these bytes."""
     host, port = proxy.url.removeprefix("http://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(sent)
@@ -67,7 +67,7 @@ async def test_a_named_host_on_loopback_is_reached_and_its_bytes_are_counted():
         assert site.requests == [("GET", "/"), ("POST", "/b")]
 
 
-async def test_what_the_user_did_not_name_is_refused_at_every_address_that_is_not_public():
+async def test_unnamed_hosts_are_refused_at_every_address_that_is_not_public():
     refused = []
     with FixtureServer({}) as site, FixtureServer({}) as other:
         port = key(other).rpartition(":")[2]
@@ -86,21 +86,21 @@ async def test_what_the_user_did_not_name_is_refused_at_every_address_that_is_no
         async with client(
             allowed=frozenset({key(site)}),
             resolver=names(inside_test=["127.0.0.1"], localhost=["127.0.0.1"]),
-            on_refused=lambda url, _: refused.append(url),
+            callbacks=EgressCallbacks(on_refused=lambda url, _: refused.append(url)),
         ) as (proxy, http):
             assert [url for url in urls if "[" not in url and not await is_refused(http, url)] == []
             for url in (url for url in urls if "[" in url):  # httpx writes these wrongly
                 assert await hangs_up(proxy, f"GET {url} HTTP/1.1\r\n\r\n".encode())
-            assert "loopback" in proxy.problem(other.url)
+            assert "loopback" in str(proxy.problem(other.url))
         assert len(refused) == len(urls)
         assert other.requests == []
 
 
-async def test_a_name_that_was_public_and_then_points_inside_is_refused():
+async def test_name_that_later_resolves_to_a_private_address_is_refused():
     tried = []
 
     class Offline(EgressProxy):
-        """Only notes where it would connect to: the public address is somebody's."""
+        """Records the target of a connection instead of connecting: the address is public."""
 
         async def _connect_to(self, found, _factory):
             tried.append(found.addresses)
@@ -110,26 +110,30 @@ async def test_a_name_that_was_public_and_then_points_inside_is_refused():
         port = key(inside).rpartition(":")[2]
         resolver = names(rebinding_test=["9.9.9.9", "127.0.0.1"], named_test=["9.9.9.9", "127.0.0.1"])
         async with (
-            Offline(allowed=frozenset({f"named.test:{port}"}), resolver=resolver, cache_s=0) as proxy,
+            Offline(
+                allowed=frozenset({f"named.test:{port}"}), resolver=resolver, limits=EgressLimits(dns_cache_s=0)
+            ) as proxy,
             httpx.AsyncClient(proxy=proxy.url) as http,
         ):
             for name in ("rebinding.test", "named.test"):
                 url = f"http://{name}:{port}/"
                 assert await is_refused(http, url)
-                assert proxy.problem(url) == "it refuses the connection"
+                assert str(proxy.problem(url)) == "it refuses the connection"
                 assert await is_refused(http, url)
-                assert "127.0.0.1" in proxy.problem(url)
+                assert "127.0.0.1" in str(proxy.problem(url))
         assert tried == [("9.9.9.9",), ("9.9.9.9",)]
         assert inside.requests == []
 
 
-async def test_redirects_and_subresources_reach_only_what_was_named():
+async def test_redirects_and_subresources_reach_named_hosts_only():
     refused = []
     with FixtureServer({"/": "secret", "/x.png": b"x"}) as other, FixtureServer({}) as site:
         site.pages["/"] = f"<img src='{other.at('/x.png')}'><img src='http://169.254.169.254/x'><h1>Here</h1>"
         site.pages["/away"] = Page(redirect=other.url)
         async with (
-            EgressProxy(allowed=frozenset({key(site)}), on_refused=lambda url, _: refused.append(url)) as proxy,
+            EgressProxy(
+                allowed=frozenset({key(site)}), callbacks=EgressCallbacks(on_refused=lambda url, _: refused.append(url))
+            ) as proxy,
             launch(BrowserSettings(), guarded=True, proxy=proxy.url) as browser,
         ):
             page = await browser.new_page()
@@ -141,10 +145,14 @@ async def test_redirects_and_subresources_reach_only_what_was_named():
         assert {other.at("/x.png"), "http://169.254.169.254/x", other.url} <= set(refused)
 
 
-async def test_a_state_changing_request_that_nothing_else_stopped_is_stopped_here():
+async def test_state_changing_request_that_reaches_the_proxy_is_stopped():
     blocked = []
     with FixtureServer({"/": "x", "/graphql": "{}"}) as site:
-        async with client(allowed=frozenset({key(site)}), judge=Judge(), on_blocked=blocked.append) as (_, http):
+        async with client(
+            allowed=frozenset({key(site)}),
+            request_policy=RequestPolicy(),
+            callbacks=EgressCallbacks(on_blocked=blocked.append),
+        ) as (_, http):
             await http.get(site.url)
             with pytest.raises(httpx.RemoteProtocolError):
                 await http.post(site.url, content=b"x")
@@ -153,35 +161,38 @@ async def test_a_state_changing_request_that_nothing_else_stopped_is_stopped_her
         assert [(b.method, b.url, b.kind) for b in blocked] == [("POST", site.url, "egress")]
 
 
-async def test_a_host_that_accepts_and_never_answers_is_given_up():
+async def test_host_that_accepts_and_never_answers_times_out():
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     with contextlib.closing(listener):
-        async with client(allowed=frozenset({f"127.0.0.1:{port}"}), answer_timeout_s=0.2) as (proxy, http):
+        async with client(allowed=frozenset({f"127.0.0.1:{port}"}), limits=EgressLimits(response_timeout_s=0.2)) as (
+            proxy,
+            http,
+        ):
             with pytest.raises(httpx.RemoteProtocolError):
                 await http.get(f"http://127.0.0.1:{port}/")
-            assert proxy.problem(f"http://127.0.0.1:{port}/") == "it does not answer"
+            assert str(proxy.problem(f"http://127.0.0.1:{port}/")) == "it does not answer"
 
 
-async def test_what_fails_says_why():
+async def test_failures_name_their_reason():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     async with client(allowed=frozenset({f"127.0.0.1:{port}"}), resolver=names()) as (proxy, http):
         assert await is_refused(http, f"http://127.0.0.1:{port}/")
         assert await is_refused(http, "http://nowhere.test/")
         assert await is_refused(http, "https://nowhere.test/")
-        assert proxy.problem(f"http://127.0.0.1:{port}/") == "it refuses the connection"
-        assert "DNS" in proxy.problem("http://nowhere.test/")
-        assert "DNS" in proxy.problem("https://nowhere.test/")
+        assert str(proxy.problem(f"http://127.0.0.1:{port}/")) == "it refuses the connection"
+        assert "DNS" in str(proxy.problem("http://nowhere.test/"))
+        assert "DNS" in str(proxy.problem("https://nowhere.test/"))
 
 
-async def test_garbage_oversized_heads_and_requests_to_the_proxy_itself_are_hung_up_on():
+async def test_garbage_oversized_heads_and_requests_to_the_proxy_itself_close_the_connection():
     async with EgressProxy() as proxy:
         for sent in (b"\x00\x01\x02" * 50, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"GET http://x/" + b"a" * 400_000):
             assert await hangs_up(proxy, sent)
 
 
-async def test_an_upload_in_chunks_arrives_whole_and_a_slow_reader_gets_everything():
+async def test_chunked_upload_arrives_complete_and_a_slow_reader_receives_everything():
     large = "z" * 8_000_000
     with FixtureServer({"/large": large, "/up": lambda request: str(len(request.body))}) as site:
         async with client(allowed=frozenset({key(site)})) as (_, http):
@@ -199,16 +210,18 @@ async def test_an_upload_in_chunks_arrives_whole_and_a_slow_reader_gets_everythi
             assert got == len(large)
 
 
-async def test_names_are_mapped_as_the_browser_was_told_to():
+async def test_host_resolver_rules_of_the_browser_are_applied():
     with FixtureServer({"/": "mapped"}) as site:
-        rules = HostRules.of([f"--host-resolver-rules=MAP *.shop.test {key(site)}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"])
+        rules = HostRules.parse(
+            [f"--host-resolver-rules=MAP *.shop.test {key(site)}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+        )
         async with client(host_rules=rules) as (proxy, http):
             assert (await http.get("http://www.shop.test/")).text == "mapped"
             assert await is_refused(http, "http://other.test/")
-            assert "DNS" in proxy.problem("http://other.test/")
+            assert "DNS" in str(proxy.problem("http://other.test/"))
 
 
-async def test_a_proxy_of_the_user_gets_the_requests_with_its_password():
+async def test_user_proxy_receives_the_requests_with_its_password():
     heads = []
 
     async def upstream(reader, writer):
@@ -228,7 +241,7 @@ async def test_a_proxy_of_the_user_gets_the_requests_with_its_password():
     assert "s@cret" not in repr(chained)
 
 
-async def test_a_socks5_proxy_of_the_user_is_used():
+async def test_socks5_proxy_of_the_user_is_used():
     with FixtureServer({"/": "through socks"}) as site:
 
         async def handle(reader, writer):
@@ -260,6 +273,6 @@ async def test_a_socks5_proxy_of_the_user_is_used():
 
 
 @pytest.mark.parametrize("text", ["ftp://x:1", "https://proxy:3128", "http://", "http://x:99999", "socks4://x:1"])
-def test_proxy_addresses_that_cannot_be_used_are_refused_with_a_message(text):
+def test_unsupported_proxy_addresses_are_refused_with_a_message(text):
     with pytest.raises(InvalidInput):
         UpstreamProxy.parse(text)

@@ -1,4 +1,4 @@
-"""Encoders on a real Ray with two CPUs: they die, are started and let go; nothing that could be encoded is lost."""
+"""The encoder pool on a real Ray with two CPUs: encoders are killed, started and stopped without losing a state."""
 
 import asyncio
 import os
@@ -9,25 +9,25 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from index.graph import site_key
-from index.store import Store
-from pipeline.encode.registry import create_encoder
-from pipeline.jobs import run_index
-from pipeline.jobs.actors import start_actor
-from pipeline.jobs.encoding import encoder_pool as pools
-from pipeline.jobs.encoding import pool_size
-from pipeline.jobs.encoding.batches import Batch, planned
-from pipeline.jobs.encoding.encoder_actor import EncoderActor, Unencodable
-from pipeline.jobs.encoding.encoder_pool import EncoderPool, Job
-from pipeline.jobs.encoding.site_vectors import keep_vectors
-from pipeline.jobs.encoding.vector_spool import Spool, spool_folder
-from pipeline.jobs.failures import EncoderLost
 from tests.patch_encoder import KILLS, NOT_A_NUMBER, RAISES
-from tests.picture_map import colours, observations_of
+from tests.screenshot_map import colours, observations_of
 from tests.sites.server import FixtureServer
 from waygraph.cluster import ray_cluster
-from waygraph.errors import WaygraphError, WeightsMissing
-from waygraph.settings import Settings
+from waygraph.core.errors import WaygraphError, WeightsMissing
+from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
+from waygraph.index.store import EncoderInfo, Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.jobs import run_index
+from waygraph.pipeline.jobs.actors import start_actor
+from waygraph.pipeline.jobs.encoding import encoder_pool as pools
+from waygraph.pipeline.jobs.encoding import pool_size
+from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
+from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, Unencodable
+from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool, PoolLimits
+from waygraph.pipeline.jobs.encoding.site_vectors import spool_vectors
+from waygraph.pipeline.jobs.encoding.vector_spool import VectorSpool, spool_folder
+from waygraph.pipeline.jobs.failures import EncoderLost, max_losses_in_row
 
 SITE = "pictures.example"
 EXPLORE = "tests.integration.link_explorer:explore_links"
@@ -48,30 +48,30 @@ class Encoding:
         self.settings = Settings(store=str(folder / "maps"), encode={"encoder": encoder})
         self.store = Store.open(self.settings.store, create=True)
         self.observations = observations_of(self.store, SITE, shown)
-        self.spool = Spool(self.settings.store, SITE, "patch-1", {}, 4)
+        self.spool = VectorSpool(self.settings.store, SITE, EncoderInfo("patch", 4, "patch-1", {}))
         self.pool = EncoderPool(
             lambda: start_actor(EncoderActor, self.settings, cpus=0.1, concurrency=3),
-            keep_vectors,
-            **{"least": 1, "most": 1, "size": 4, "room": 1_000, **pool},
+            spool_vectors,
+            PoolLimits(**{"least": 1, "most": 1, "batch_states": 4, "waiting_states": 1_000, **pool}),
         )
 
     async def start(self):
-        """Put every state into the line; returns its jobs."""
-        jobs = [Job(o.node_id, o, self.spool) for o in self.observations.values()]
+        """Add every state to the queue; return the jobs."""
+        jobs = [EncodeJob(o.node_id, o, self.spool) for o in self.observations.values()]
         await self.pool.load()
-        for batch in planned(jobs, 4):
-            await self.pool.add(Batch(tuple(batch), {}))
+        for batch in plan_batches(jobs, 4):
+            await self.pool.add(StateBatch(tuple(batch), {}))
         return jobs
 
     async def pids(self):
-        return [await member.actor.process.remote() for member in self.pool._members if member.ready]
+        return [await member.actor.process.remote() for member in self.pool._members if member.is_ready]
 
     def close(self):
         for member in list(self.pool._members):
             self.pool._release(member)
 
     def check_all_encoded(self, but=()):
-        """Every state's vectors must be those that an undisturbed encoder in this process makes."""
+        """Check that the vectors of every state equal those of an undisturbed encoder in this process."""
         alone = create_encoder(self.settings.encode, self.store.blobs)
         pages = self.spool.read()
         assert pages.keys() == self.observations.keys() - set(but)
@@ -101,7 +101,7 @@ def run(work, encoding):
     return asyncio.run(all_of_it())
 
 
-def test_a_killed_encoder_loses_no_page(encoding):
+def test_killed_encoder_loses_no_state(encoding):
     pictures = encoding(colours(40), least=2, most=2)
 
     async def work():
@@ -120,7 +120,7 @@ def test_a_killed_encoder_loses_no_page(encoding):
 
 
 @pytest.mark.parametrize(("colour", "why"), [(KILLS, "died"), (RAISES, "ZeroDivisionError")])
-def test_a_state_that_ends_encoders_is_given_up_and_all_others_are_encoded(encoding, colour, why):
+def test_state_that_kills_encoders_is_dropped_and_all_others_are_encoded(encoding, colour, why):
     pictures = encoding([*colours(9), colour, *colours(14)[9:]])
 
     async def work():
@@ -135,7 +135,7 @@ def test_a_state_that_ends_encoders_is_given_up_and_all_others_are_encoded(encod
     assert pictures.pool.report().splits == 2  # four, two, one
 
 
-def test_vectors_that_are_no_numbers_cost_one_state_and_no_encoder(encoding):
+def test_non_finite_vectors_fail_one_state_and_no_encoder(encoding):
     pictures = encoding([*colours(5), NOT_A_NUMBER])
 
     async def work():
@@ -148,7 +148,7 @@ def test_vectors_that_are_no_numbers_cost_one_state_and_no_encoder(encoding):
     assert pictures.pool.report().actors_lost == 0
 
 
-def test_encoders_that_die_of_everything_end_the_pool_and_not_never(encoding):
+def test_pool_stops_when_encoders_die_of_every_batch(encoding):
     pictures = encoding([KILLS] * 40)
 
     async def work():
@@ -160,10 +160,10 @@ def test_encoders_that_die_of_everything_end_the_pool_and_not_never(encoding):
 
     results = run(work, pictures)
     assert isinstance(results[-1], EncoderLost)
-    assert pictures.pool.report().actors_lost <= pools.most_losses(4) + 1
+    assert pictures.pool.report().actors_lost <= max_losses_in_row(4) + 1
 
 
-def test_an_encoder_is_started_while_batches_wait_and_let_go_when_it_idles(encoding, monkeypatch):
+def test_encoder_is_started_while_batches_wait_and_stopped_when_idle(encoding, monkeypatch):
     monkeypatch.setattr(pools, "IDLE_SECONDS", 0.5)
     monkeypatch.setattr(pool_size, "IDLE_SECONDS", 0.5)
     pictures = encoding(colours(120), most=2)
@@ -185,8 +185,8 @@ def test_an_encoder_is_started_while_batches_wait_and_let_go_when_it_idles(encod
     assert report.busy_seconds >= 120 * 0.05
 
 
-def test_whoever_adds_to_a_full_line_waits(encoding):
-    pictures = encoding(colours(24), room=4)
+def test_add_blocks_when_queue_is_full(encoding):
+    pictures = encoding(colours(24), waiting_states=4)
 
     async def work():
         adding = asyncio.create_task(pictures.start())
@@ -201,7 +201,7 @@ def test_whoever_adds_to_a_full_line_waits(encoding):
     pictures.check_all_encoded()
 
 
-def test_an_encoder_that_cannot_be_loaded_is_said_to_all_who_wait(encoding, tmp_path):
+def test_encoder_that_cannot_be_loaded_fails_all_waiting_jobs(encoding, tmp_path):
     pictures = encoding(colours(1), encoder="text")
     pictures.settings = pictures.settings.model_copy(
         update={"encode": pictures.settings.encode.model_copy(update={"weights": tmp_path / "none"})}
@@ -211,12 +211,14 @@ def test_an_encoder_that_cannot_be_loaded_is_said_to_all_who_wait(encoding, tmp_
         with pytest.raises(WeightsMissing):
             await pictures.pool.load()
         with pytest.raises(WeightsMissing):
-            await pictures.pool.add(Batch((Job("a", next(iter(pictures.observations.values())), pictures.spool),)))
+            await pictures.pool.add(
+                StateBatch((EncodeJob("a", next(iter(pictures.observations.values())), pictures.spool),))
+            )
 
     run(work, pictures)
 
 
-def test_vectors_that_cannot_be_kept_fail_those_who_wait_for_them(encoding, tmp_path):
+def test_vectors_that_cannot_be_spooled_fail_their_jobs(encoding, tmp_path):
     pictures = encoding(colours(4))
     (tmp_path / "maps" / "runs").write_text("in the way")
 
@@ -237,7 +239,7 @@ def serve():
 
 
 def site_of(shown, last=None):
-    """Pages in a row, each with a link to the next one."""
+    """Return a chain of pages, each with a link to the next one."""
     pages = {}
     for place, (red, green, blue) in enumerate(shown):
         link = f'<a href="/{place + 1}">Next</a>' if place + 1 < len(shown) else ""
@@ -298,7 +300,7 @@ def test_one_state_that_cannot_be_encoded_is_published_without_vectors_and_repor
     assert report.encoding.actors_lost >= 2
 
 
-def test_a_site_of_which_no_state_can_be_encoded_fails_alone(serve, tmp_path):
+def test_site_without_encodable_states_fails_and_others_are_published(serve, tmp_path):
     good, bad = serve(site_of(colours(3))), serve(site_of([NOT_A_NUMBER]))
     report, store = index([good.url, bad.url], tmp_path)
     assert [site.status for site in report.sites] == ["published", "failed"]
@@ -306,7 +308,7 @@ def test_a_site_of_which_no_state_can_be_encoded_fails_alone(serve, tmp_path):
     assert store.sites() == [report.sites[0].site]
 
 
-def test_equal_screenshots_are_encoded_once_and_not_again_by_the_next_run(serve, tmp_path):
+def test_equal_screenshots_are_encoded_once_across_runs(serve, tmp_path):
     site = serve(site_of([*colours(3), colours(3)[0]]))
     outcomes = [index([site.url], tmp_path)[0] for _ in range(2)]
     assert [report.sites[0].error for report in outcomes] == [None, None]

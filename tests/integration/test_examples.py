@@ -17,13 +17,14 @@ import pytest
 import uvicorn
 from playwright.sync_api import sync_playwright
 
-from pipeline.browser.find import find_browser
-from serve.api import create_api
-from serve.maps import Maps
-from tests.conftest import LOOPBACK_ONLY, ExploredShop
+from tests.browsers import LOOPBACK_ONLY
+from tests.exploring import ExploredShop
 from waygraph import AsyncWaygraph, Waygraph
 from waygraph.cli import main
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.pipeline.browser.process.find import find_browser
+from waygraph.serve.http.api import create_api
+from waygraph.serve.query.maps import Maps
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUESTION = "How much tax do customers in Finland pay?"
@@ -57,7 +58,7 @@ def service(shop_store: Path) -> Iterator[str]:
         thread.join()
 
 
-def test_the_browsergym_action_walks_a_page_to_a_tab_that_has_no_address(service, shop: ExploredShop, monkeypatch):
+def test_the_browsergym_action_walks_a_page_to_a_tab_without_a_url(service, shop: ExploredShop, monkeypatch):
     monkeypatch.setenv("WAYGRAPH_URL", service)
     source = inspect.getsource(example("browsergym_navigate").navigate)
     with sync_playwright() as playwright:
@@ -76,7 +77,7 @@ def test_the_browsergym_action_walks_a_page_to_a_tab_that_has_no_address(service
         browser.close()
 
 
-def test_without_a_service_the_browsergym_action_says_so(monkeypatch):
+def test_without_a_service_the_browsergym_action_raises(monkeypatch):
     monkeypatch.setenv("WAYGRAPH_URL", "http://127.0.0.1:9")
     program: dict = {"page": type("Page", (), {"url": "http://shop.example/"})}
     exec(inspect.getsource(example("browsergym_navigate").navigate), program)  # noqa: S102
@@ -84,7 +85,7 @@ def test_without_a_service_the_browsergym_action_says_so(monkeypatch):
         program["navigate"](QUESTION)
 
 
-def test_openai_tools_are_answered_and_mistakes_are_answers(service, shop: ExploredShop):
+def test_openai_tools_return_results_and_errors_as_text(service, shop: ExploredShop):
     tools = example("openai_tools")
     site = shop.capture.site
     with Waygraph(service) as maps:
@@ -103,7 +104,7 @@ def test_openai_tools_are_answered_and_mistakes_are_answers(service, shop: Explo
 
 
 @pytest.mark.parametrize("kind", ["store", "service"])
-def test_the_mcp_client_finds_a_way(kind, service, shop_store, shop: ExploredShop, capsys):
+def test_the_mcp_client_finds_a_path(kind, service, shop_store, shop: ExploredShop, capsys):
     where = service if kind == "service" else str(shop_store)
     asyncio.run(example("mcp_client").main(where, shop.capture.site, QUESTION))
     said = capsys.readouterr().out
@@ -111,7 +112,7 @@ def test_the_mcp_client_finds_a_way(kind, service, shop_store, shop: ExploredSho
     assert "1. " in said
 
 
-def test_the_async_client_answers_as_the_sync_one_does(service, shop_store, shop: ExploredShop):
+def test_async_client_gives_the_answers_of_the_sync_client(service, shop_store, shop: ExploredShop):
     site = shop.capture.site
 
     async def ask(where) -> list[object]:
@@ -135,7 +136,7 @@ def test_the_async_client_answers_as_the_sync_one_does(service, shop_store, shop
         assert maps.navigate(site, QUESTION) == over_http[0]
 
 
-def test_the_command_prints_the_choice_and_the_way(service, shop: ExploredShop, capsys):
+def test_the_command_prints_the_choice_and_the_path(service, shop: ExploredShop, capsys):
     arguments = ["navigate", shop.capture.site, QUESTION, "--url", service]
     assert main([*arguments]) == 0
     said = capsys.readouterr().out

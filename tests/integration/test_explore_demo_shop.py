@@ -1,4 +1,4 @@
-"""Does the explorer find the demo shop's graph, all of it and nothing else, without leaving a trace?"""
+"""The explorer finds exactly the graph of the demo shop, and changes nothing at its server."""
 
 import json
 import os
@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from index.graph.export import to_json
-from tests.conftest import explore
+from tests.exploring import explore
 from tests.ground_truth.demo_shop import truth
 from tests.ground_truth.match import explored_edges, match_states, true_edges
+from waygraph.index.graph.export import to_json
 
 TRUTH = truth()
 
@@ -24,22 +24,22 @@ def keys(shop):
     return {node_id: found[0] for node_id, found in matches.items()}
 
 
-def test_the_explored_states_are_the_true_states(keys):
+def test_explored_states_equal_the_ground_truth(keys):
     assert sorted(keys.values()) == sorted(TRUTH.states)
 
 
-def test_depth_and_addressability_are_the_true_ones(shop, keys):
+def test_depth_and_addressability_equal_the_ground_truth(shop, keys):
     explored = {keys[node.id]: (node.depth, node.addressable) for node in shop.capture.graph.nodes.values()}
     assert explored == {key: (state.depth, state.addressable) for key, state in TRUTH.states.items()}
 
 
-def test_the_walked_edges_are_the_true_edges(shop, keys):
+def test_walked_edges_equal_the_ground_truth(shop, keys):
     explored = explored_edges(shop.capture.graph, keys, shop.site.url.rstrip("/"))
     assert explored - true_edges(TRUTH) == {}
     assert true_edges(TRUTH) - explored == {}
 
 
-def test_what_was_left_alone_is_what_must_not_be_touched(shop, keys):
+def test_skipped_elements_equal_the_ground_truth(shop, keys):
     reasons = {"form_post": "submit", "form_get": "submit"}
     explored = sorted((keys[s.node_id], reasons.get(s.reason, s.reason)) for s in shop.capture.report.skips)
     assert len(explored) == len(TRUTH.skips)
@@ -56,11 +56,11 @@ def test_nothing_failed_and_every_state_was_captured(shop):
         assert observation.aria in shop.blobs
 
 
-def test_no_request_changed_anything_at_the_server(shop):
+def test_exploring_changes_nothing_at_the_server(shop):
     assert {method for method, _ in shop.requests} <= {"GET", "HEAD"}
 
 
-def test_inherited_edges_lead_where_the_parents_edge_leads_or_back_where_it_led_from(shop):
+def test_inherited_edges_have_the_target_or_the_source_of_the_edge_of_the_parent(shop):
     graph = shop.capture.graph
     walked = {(e.source, e.action.role, e.action.name, e.target) for e in graph.edges if not e.inherited}
     led_to = {(role, name, target) for _, role, name, target in walked}
@@ -83,7 +83,7 @@ RUNS = int(os.environ.get("WAYGRAPH_RUNS", "0"))
 
 @pytest.fixture(scope="module")
 def shallow(shop):
-    """What one worker finds a click away from the start."""
+    """Capture of one worker to depth 1."""
     return explore(shop.site.url, depth=1, workers=1)
 
 
@@ -102,10 +102,10 @@ def test_the_whole_graph_does_not_depend_on_the_number_of_workers(shop, workers)
         assert canonical(explore(shop.site.url, workers=workers), base) == canonical(shop.capture, base)
 
 
-def test_contexts_are_left_after_so_many_loads_and_the_graph_is_the_same(shop, shallow, monkeypatch):
+def test_renewing_browser_contexts_gives_the_same_graph(shop, shallow, monkeypatch):
     base = shop.site.url
-    for module in ("loads", "worker"):
-        monkeypatch.setattr(f"pipeline.explore.{module}.LOADS_PER_CONTEXT", 2)
+    for module in ("loader", "worker"):
+        monkeypatch.setattr(f"waygraph.pipeline.explore.engine.{module}.LOADS_PER_CONTEXT", 2)
     often = explore(base, depth=1, workers=1)
     contexts = [capture.report.counters["browser/contexts"] for capture in (shallow, often)]
     loads, reached = (often.report.counters[name] for name in ("browser/loads", "reach/replays"))
@@ -116,9 +116,9 @@ def test_contexts_are_left_after_so_many_loads_and_the_graph_is_the_same(shop, s
 #: Another process, whose strings have other hashes than this one's.
 EXPLORE = """if True:
     import json, sys
-    from index.graph.export import to_json
+    from waygraph.index.graph.export import to_json
     from tests.browsers import BROWSERS
-    from tests.conftest import explore
+    from tests.exploring import explore
     print(json.dumps(to_json("shop", 1, explore(sys.argv[1], depth=1).graph)))
     BROWSERS.close()
 """
@@ -133,7 +133,7 @@ def test_the_graph_does_not_depend_on_the_hash_seed(shop, shallow):
     assert json.loads(done.stdout.replace(base, "http://shop")) == canonical(shallow, base)
 
 
-def test_a_cap_on_states_cuts_at_the_same_place_for_any_number_of_workers(shop):
+def test_state_limit_cuts_at_the_same_state_for_any_number_of_workers(shop):
     base = shop.site.url.rstrip("/")
     alone, together = (
         canonical(explore(shop.site.url, workers=workers, max_states=12, depth=2), base) for workers in (1, 3)

@@ -1,10 +1,10 @@
-"""What do pages that were not written for us do to an exploration? Each of these once broke one."""
+"""Regression tests: pages that made an exploration fail in the past."""
 
 import pytest
 
-from tests.conftest import explore
+from tests.exploring import explore
 from tests.sites.server import FixtureServer, Page
-from waygraph.errors import RobotsForbidden
+from waygraph.core.errors import RobotsForbidden
 
 
 def edges(capture, base):
@@ -35,12 +35,12 @@ def test_a_form_posted_into_a_new_tab_by_a_script_never_reaches_the_server(opene
     assert [(b.method, b.url.rpartition("/")[2]) for b in edge.blocked] == [("POST", "evil")]
 
 
-def test_a_link_that_no_browser_can_parse_is_passed_over():
+def test_unparsable_link_is_skipped():
     walked, _, _ = found({"/": "<a href='http://[oops/'>x</a><a href=/a>a</a>", "/a": "<h1>A</h1>"})
     assert {(name, target) for _, name, target, _ in walked} >= {("a", "a:3")}
 
 
-def test_forms_whose_fields_are_named_like_their_properties_are_read_all_the_same():
+def test_forms_whose_fields_shadow_their_properties_are_read_correctly():
     html = """<form name=title><input name=children><input type=radio name=method><input name=id><input name=attributes>
     <input name=matches><input name=getAttribute><p>In the form</p><a href=/a>Inside</a>
     <button type=button>Go</button></form>"""
@@ -50,7 +50,7 @@ def test_forms_whose_fields_are_named_like_their_properties_are_read_all_the_sam
     assert "In the form" in [segment.text for segment in start.segments]
 
 
-def test_a_text_that_is_cut_in_the_middle_of_a_character_can_be_stored():
+def test_text_with_a_lone_surrogate_can_be_stored():
     _, capture, _ = found({"/": f"<p>{'a' * 299}\U0001f600</p><script>document.title = '\\ud83d'</script>"})
     for observation in capture.observations.values():
         for segment in observation.segments:
@@ -58,7 +58,7 @@ def test_a_text_that_is_cut_in_the_middle_of_a_character_can_be_stored():
         observation.title.encode()
 
 
-def test_a_start_page_that_redirects_to_what_robots_forbid_is_forbidden():
+def test_start_page_that_redirects_to_a_disallowed_page_is_refused():
     pages = {
         "/": Page(redirect="/private/"),
         "/private/": "<h1>P</h1>",
@@ -71,7 +71,7 @@ def test_a_start_page_that_redirects_to_what_robots_forbid_is_forbidden():
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_only_a_script_remembers_does_not_reach_the_next_item(workers):
+def test_script_variables_do_not_leak_into_the_next_item(workers):
     html = "<script>n = 0</script><button onclick='n++'>A</button><button onclick=\"location = '/p' + n\">B</button>"
     walked, _, _ = found({"/": html, "/p0": "<h1>0</h1>", "/p1": "<h1>1</h1>"}, workers=workers)
     assert {(name, target) for _, name, target, _ in walked} == {("A", ":4"), ("B", "p0:3")}
@@ -87,12 +87,12 @@ def test_what_only_a_script_remembers_does_not_reach_the_next_item(workers):
         "<iframe srcdoc='<a target=_blank href=/a>To</a>' ></iframe>",
     ],
 )
-def test_links_into_new_tabs_lead_to_what_the_tab_shows_however_they_are_written(link):
+def test_links_into_new_tabs_lead_to_the_page_in_the_tab(link):
     walked, _, _ = found({"/": link, "/a": "<h1>A</h1>"})
     assert {(name, target, opens) for _, name, target, opens in walked} == {("To", "a:3", True)}
 
 
-def test_a_window_opened_in_place_and_a_named_frame_are_no_new_tabs():
+def test_window_opened_in_place_and_named_frame_are_not_new_tabs():
     walked, _, _ = found({"/": "<button onclick=\"window.open('/a', '_self')\">To</button>", "/a": "<h1>A</h1>"})
     assert {(name, target, opens) for _, name, target, opens in walked} == {("To", "a:3", False)}
     frames = "<iframe name=content srcdoc='<p>empty</p>'></iframe><a href=/a target=content>Fill</a>"
@@ -101,20 +101,20 @@ def test_a_window_opened_in_place_and_a_named_frame_are_no_new_tabs():
     assert len(capture.graph) == 2
 
 
-def test_a_second_tab_of_one_click_is_said_to_have_been_left_out():
+def test_a_second_tab_of_one_click_is_recorded_as_skipped():
     _, capture, _ = found(
         {"/": "<button onclick=\"window.open('/a'); window.open('/b')\">Both</button>", "/a": "<p>a", "/b": "<p>b"}
     )
     assert [(s.reason, s.detail.rpartition("/")[2]) for s in capture.report.skips] == [("second_tab", "b")]
 
 
-def test_a_button_without_effect_is_not_inherited_as_a_way_back():
+def test_button_without_effect_is_not_inherited_as_a_route_back():
     html = "<button>Noop</button><button onclick=\"o.innerHTML = '<p>open</p>'\">Open</button><div id=o></div>"
     _, capture, _ = found({"/": html}, depth=2)
     assert [e.action.name for e in capture.graph.edges if e.inherited and e.source != e.target] == []
 
 
-def test_a_beacon_is_stopped_and_does_not_cut_off_what_lies_behind_its_edge():
+def test_a_beacon_is_blocked_and_the_pages_behind_its_edge_are_reached():
     html = """<button onclick="navigator.sendBeacon('/track', 'x'); o.innerHTML = '<a href=/a>Deep</a>'">Menu</button>
     <div id=o></div>"""
     walked, capture, site = found({"/": html, "/a": "<h1>A</h1>"}, depth=2)
@@ -122,11 +122,11 @@ def test_a_beacon_is_stopped_and_does_not_cut_off_what_lies_behind_its_edge():
     assert "Deep" in {name for _, name, _, _ in walked}
     menu = next(e for e in capture.graph.edges if e.action.name == "Menu")
     assert [b.kind for b in menu.blocked] == ["ping"]
-    assert not menu.changes_something
+    assert not menu.is_state_changing
 
 
 @pytest.mark.timeout(120)
-def test_pages_that_hang_hide_or_have_no_body_cost_their_own_items_alone():
+def test_pages_that_hang_or_have_no_body_fail_their_own_items_only():
     pages = {
         "/": """<a href=/busy>Busy</a><a href=/hidden>Hidden</a><a href=/frames>Frames</a><a href=/bye>Bye</a>
         <a href=/fine>Fine</a>""",
@@ -143,6 +143,6 @@ def test_pages_that_hang_hide_or_have_no_body_cost_their_own_items_alone():
     assert "Busy" in {failure.action.split('"')[1] for failure in capture.report.failures}
 
 
-def test_every_state_of_a_run_has_its_pictures():
+def test_every_state_of_a_run_has_its_captures():
     _, capture, _ = found({"/": "<a href=/a>a</a>", "/a": "<h1>A</h1>"})
     assert all(o.screenshot and o.dom and o.aria for o in capture.observations.values())

@@ -1,17 +1,17 @@
-"""Does the explorer see everything that a person could click, whatever a page is made of?"""
+"""The explorer finds every element that a user could operate, for each page phenomenon of `tests/sites/phenomena`."""
 
 from dataclasses import replace
 
 import pytest
 
-from index.graph import site_key
-from tests.conftest import explore
+from tests.exploring import explore
 from tests.sites.answers import Result, edge, judge, shows, site_pages, states, table
 from tests.sites.phenomena import AREAS
 from tests.sites.phenomena.documents import FOREIGN_FRAME_IN_SCOPE
 from tests.sites.server import FixtureServer
+from waygraph.core.urls import site_key
 
-#: What the explorer does not find yet, and why. Strict: whoever makes one of these work takes it out.
+#: What the explorer does not find yet, and why. Strict: an entry that starts to work must be removed.
 GAPS: dict[str, str] = {}
 
 EXPECTED = [str(expect) for area in AREAS for expect in area.expected]
@@ -29,7 +29,7 @@ def results() -> dict[str, Result]:
     return {str(result.expect): result for result in judged}
 
 
-def test_every_gap_that_is_listed_is_one_of_the_answers():
+def test_every_known_gap_is_one_of_the_answers():
     assert set(GAPS) <= set(EXPECTED)
 
 
@@ -40,12 +40,12 @@ def test_every_gap_that_is_listed_is_one_of_the_answers():
         for key in EXPECTED
     ],
 )
-def test_exploring_finds_what_the_answer_says(results, expect):
+def test_exploring_finds_the_answer(results, expect):
     assert results[expect].seen, results[expect].instead
 
 
 def alone(name, *answers, **settings):
-    """What is missing of other answers when one area is explored under other settings."""
+    """Return the missing answers when one area is explored under other settings."""
     (area,) = (replace(area, answers=answers) for area in AREAS if area.name == name)
     with FixtureServer({}) as other, FixtureServer({}) as site:
         site.pages.update(site_pages([area], name, other))
@@ -55,14 +55,14 @@ def alone(name, *answers, **settings):
     return {str(result.expect): result.instead for result in judged if not result.seen}
 
 
-def test_search_forms_are_submitted_when_that_is_asked_for():
+def test_search_forms_are_submitted_when_enabled():
     assert alone("search-form", shows("search-results", by="Words"), submit_search=True) == {}
 
 
-def test_cookie_banners_are_part_of_the_page_when_they_are_to_stay():
+def test_cookie_banners_are_part_of_the_page_when_dismissal_is_disabled():
     kept = (edge("Tout accepter"), edge("Continuer sans accepter"), states("/banner/french", 2))
     assert alone("banner-french", *kept, cookie_banners=False) == {}
 
 
-def test_frames_of_another_origin_are_looked_into_when_it_is_in_scope():
+def test_cross_origin_frames_are_captured_when_their_host_is_in_scope():
     assert alone("foreign-frame", *FOREIGN_FRAME_IN_SCOPE, both_hosts=True) == {}

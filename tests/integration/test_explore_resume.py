@@ -1,15 +1,16 @@
-"""Does an exploration that ended in the middle go on where it was, and become the same map?"""
+"""A stopped exploration resumes from its checkpoint and gives the same map."""
 
 import asyncio
 import json
 
 import pytest
 
-from index.graph.export import to_json
-from pipeline.explore import explore_site
-from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from tests.blobs import MemoryBlobs
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.graph.export import to_json
+from waygraph.pipeline.explore import explore_site
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
 
@@ -18,7 +19,7 @@ NAVIGATION = f"<nav>{''.join(f'<a href={url}>{name}</a>' for url, name in LINKS.
 
 
 def page(name, below=""):
-    """A page with the navigation, something to click and a form that nobody submits; links to pages below it."""
+    """A page with navigation, a button, a form that is never submitted, and links to its child pages."""
     return f"""<title>{name}</title>{NAVIGATION}<h1>Page {name}</h1><div id=more></div>
     <button onclick="more.innerHTML = '<p>More of {name}</p><button>Less</button>'">More of {name}</button>
     <form method=post action=/buy><button>Buy {name}</button></form>{below}"""
@@ -50,7 +51,7 @@ BLOBS = MemoryBlobs()
 
 
 @pytest.mark.timeout(180)
-def test_a_run_that_was_stopped_twice_becomes_the_map_of_one_that_was_not(tmp_path):
+def test_run_stopped_twice_gives_the_map_of_an_uninterrupted_run(tmp_path):
     journal = tmp_path / "journal.sqlite"
     with FixtureServer(PAGES) as site:
         whole = asyncio.run(run(site.url, None))
@@ -71,7 +72,7 @@ def test_a_run_that_was_stopped_twice_becomes_the_map_of_one_that_was_not(tmp_pa
     assert all(o.screenshot and o.dom for o in last.observations.values())
 
 
-def test_other_settings_begin_anew(tmp_path):
+def test_changed_settings_start_a_new_run(tmp_path):
     journal = tmp_path / "journal.sqlite"
     with FixtureServer(PAGES) as site:
         asyncio.run(run(site.url, journal, stop_after=3))

@@ -1,22 +1,22 @@
-"""Nothing that lets somebody in is in a store, a report or a log after a site was mapped that repeats all of it."""
+"""Secrets of a session are in no store, report or log, although the pages of the site contain all of them."""
 
 import asyncio
 import base64
 import json
 import logging
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
-from pipeline.explore import explore_site
-from pipeline.jobs.publishing.draft import encoded_draft
 from tests.sites.server import FixtureServer, Page
-from waygraph.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
+from waygraph.core.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 PASSWORD, HEADER, COOKIE, TOKEN = "pw-5f1c2ab9", "key-91b2c3d4", "sid-77aa88bb", "tok-c0ffee42"
 
 
 def guarded(body):
-    """A page for those who bring password, header and cookie; it repeats everything that it was sent."""
+    """A page for visitors with password, header and cookie; it repeats everything that it was sent."""
 
     def answer(request):
         sent = {name.lower(): value for name, value in request.headers.items()}
@@ -71,12 +71,12 @@ async def publish(url, settings):
     """Explore as an actor does, and publish as the publisher does."""
     store = Store.open(settings.store, create=True)
     capture = await explore_site(url, settings=settings, blobs=store.blobs)
-    store.publish(encoded_draft(capture, settings, create_encoder(EncodeSettings())))
+    store.publish(encode_draft(capture, settings, create_encoder(EncodeSettings())))
     return capture
 
 
 def contents(path):
-    """The bytes of a file; of tables, what their columns say as well, which are compressed."""
+    """Return the bytes of a file; for tables also the texts of their columns, which are compressed in the file."""
     raw = path.read_bytes()
     if path.suffix == ".parquet" or raw[:4] == b"PAR1":
         import pyarrow.parquet

@@ -1,19 +1,10 @@
-"""What happens when the start page cannot be mapped? One clear error, and nothing else."""
-
-import socket
+"""Start pages that cannot be mapped give one clear error; limits, scope and session state of an exploration."""
 
 import pytest
 
-from tests.conftest import explore
-from tests.sites.server import FixtureServer, Page
-from waygraph.errors import InvalidInput, RobotsForbidden, SiteUnreachable
-
-
-def free_port():
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from tests.exploring import explore
+from tests.sites.server import FixtureServer, Page, free_port
+from waygraph.core.errors import InvalidInput, RobotsForbidden, SiteUnreachable
 
 
 @pytest.mark.parametrize(
@@ -27,12 +18,12 @@ def free_port():
         (Page(drop=True), "without an answer"),
     ],
 )
-def test_a_start_page_that_is_no_page_says_why(page, words):
+def test_start_page_that_is_not_html_gives_the_reason(page, words):
     with FixtureServer({"/": page}) as site, pytest.raises(SiteUnreachable, match=words):
         explore(site.url, depth=1)
 
 
-def test_a_host_that_is_not_there_says_so():
+def test_unreachable_host_gives_a_clear_error():
     with pytest.raises(SiteUnreachable, match="refuses the connection"):
         explore(f"http://127.0.0.1:{free_port()}/", depth=1)
     with pytest.raises(SiteUnreachable, match="DNS"):
@@ -40,12 +31,12 @@ def test_a_host_that_is_not_there_says_so():
 
 
 @pytest.mark.parametrize("url", ["ftp://x/", "http://", "javascript:alert(1)", "http://[::1", ""])
-def test_a_malformed_url_is_refused_before_a_browser_looks(url):
+def test_malformed_url_is_refused_before_a_browser_starts(url):
     with pytest.raises(InvalidInput):
         explore(url, depth=1)
 
 
-def test_robots_that_forbid_the_start_page_are_obeyed_and_can_be_overridden():
+def test_robots_txt_that_disallows_the_start_page_is_obeyed_unless_overridden():
     pages = {"/": "<h1>Hi</h1>", "/robots.txt": Page("User-agent: *\nDisallow: /", content_type="text/plain")}
     with FixtureServer(pages) as site:
         with pytest.raises(RobotsForbidden):
@@ -54,7 +45,7 @@ def test_robots_that_forbid_the_start_page_are_obeyed_and_can_be_overridden():
         assert len(explore(site.url, depth=1, robots=False).graph) == 1
 
 
-def test_robots_that_cannot_be_read_forbid_everything():
+def test_robots_txt_with_a_server_error_disallows_everything():
     with (
         FixtureServer({"/": "<h1>Hi</h1>", "/robots.txt": Page("", status=503)}) as site,
         pytest.raises(RobotsForbidden),
@@ -62,7 +53,7 @@ def test_robots_that_cannot_be_read_forbid_everything():
         explore(site.url, depth=1)
 
 
-def test_pages_that_fail_are_failures_and_no_states():
+def test_failing_pages_are_failures_and_not_states():
     with FixtureServer(
         {"/": "<a href=/gone>Gone</a><a href=/data>Data</a>", "/data": Page("{}", content_type="application/json")}
     ) as site:
@@ -71,8 +62,8 @@ def test_pages_that_fail_are_failures_and_no_states():
     assert sorted(failure.reason.split()[0] for failure in capture.report.failures) == ["http_404", "not_html"]
 
 
-def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
-    """The button stores something that makes every later load another page; only its own state may show that."""
+def test_storage_left_by_an_item_is_cleared_before_the_next_one():
+    """The button writes to storage, which changes every later load; only its own state may show that."""
     html = """<div id=out></div><button onclick="localStorage.seen = 1; show()">Mark</button><a href=/other>Other</a>
     <script>function show() { if (localStorage.seen) out.innerHTML = '<h2>Seen</h2>' } show()</script>"""
     with FixtureServer({"/": html, "/other": "<h1>Other</h1><a href=/>Home</a>"}) as site:
@@ -83,8 +74,8 @@ def test_state_that_an_item_leaves_in_the_browser_is_gone_before_the_next_one():
 
 
 @pytest.mark.parametrize("mark", ["localStorage.closed = 1", "document.cookie = 'closed=1'"])
-def test_what_taking_an_action_back_leaves_in_the_browser_is_gone_too(mark):
-    """Closing the panel stores something, which the other button would tell of."""
+def test_storage_left_by_reverting_an_action_is_cleared(mark):
+    """Closing the panel writes to storage, which the other button would show."""
     html = """<button onclick="if (!panel.hidden) MARK; panel.hidden = !panel.hidden">Panel</button>
     <p id=panel hidden>A panel</p>
     <button onclick="const was = localStorage.closed || document.cookie;
@@ -97,8 +88,8 @@ def test_what_taking_an_action_back_leaves_in_the_browser_is_gone_too(mark):
     assert "Was closed" not in shown
 
 
-def test_what_pages_store_when_they_are_loaded_is_no_change_of_an_action():
-    """Each page writes its name down, and once more when it is left: no reason to do anything twice, or anew."""
+def test_storage_written_on_load_is_not_attributed_to_an_action():
+    """Each page writes its name to storage on load and on unload: no action is repeated because of it."""
     html = """<h1>{0}</h1><a href=/>Home</a><a href=/one>One</a><a href=/two>Two</a>
     <button onclick="more.hidden = false">More</button><p id=more hidden>More of {0}</p>
     <script>document.title = localStorage.left || 'new'; localStorage.setItem('page', '{0}');
@@ -113,7 +104,7 @@ def test_what_pages_store_when_they_are_loaded_is_no_change_of_an_action():
     assert counters["browser/contexts"] == 2
 
 
-def test_a_run_that_is_out_of_time_keeps_what_it_found_and_says_so():
+def test_run_that_exceeds_its_time_limit_keeps_its_states_and_reports_the_limit():
     links = "".join(f"<a href=/{i}>Page {i}</a>" for i in range(200))
     with FixtureServer({"/": links, **{f"/{i}": f"<h1>Page {i}</h1>{'<p>x</p>' * i}" for i in range(200)}}) as site:
         capture = explore(site.url, depth=1, max_seconds=4)
@@ -131,7 +122,7 @@ def test_activations_are_capped_in_canonical_order():
     assert capture.report.counters["skip/max_activations"] == 5
 
 
-def test_another_host_is_never_visited_however_it_is_linked():
+def test_other_hosts_are_never_visited():
     with FixtureServer({}) as other:
         pages = {
             "/": f"""<a href="{other.url}">Plain</a><a href="{other.url}" target=_blank>Tab</a><a href=/out>Redirect</a>

@@ -1,13 +1,14 @@
-"""Exploring tells of every state of the map while it is still at work, in a real browser."""
+"""Exploring passes each state of the map to a callback while it runs, in a real browser."""
 
 import asyncio
 
 import pytest
 
-from pipeline.explore import explore_site
-from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from tests.blobs import MemoryBlobs
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.pipeline.explore import explore_site
 
 PAGES = {
     "/": '<title>Home</title><h1>Home</h1><a href="/a">First</a><a href="/b?token=abcdefgh">Second</a>',
@@ -22,7 +23,7 @@ def site():
         yield server
 
 
-def test_each_state_is_told_of_once_as_it_will_be_published(site, tmp_path):
+def test_each_state_is_passed_to_the_callback_once_as_it_will_be_published(site, tmp_path):
     told, states_then = [], []
 
     async def tell(observation):

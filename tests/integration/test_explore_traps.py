@@ -1,11 +1,11 @@
-"""Does a real exploration get out of every trap, and find the rest of the site?"""
+"""Exploring leaves every crawler trap after a few states and finds the rest of the site."""
 
 import os
 from collections import Counter
 
 import pytest
 
-from tests.conftest import explore
+from tests.exploring import explore
 from tests.sites.server import FixtureServer
 from tests.sites.traps import ENDLESS, ENDLESS_SCRIPTS, HEAVY, LEGITIMATE, Area, trap_pages, trap_truth
 from tests.sites.truth import measure
@@ -36,26 +36,26 @@ def test_a_trap_costs_at_most_ten_states(trapped, area: Area):
     assert len(inside) + bool(area.real) <= 10, inside
 
 
-def test_the_rest_of_the_site_is_found_completely(trapped):
+def test_ordinary_pages_beside_traps_are_found_completely(trapped):
     _, found = trapped
     assert found.missing == (), str(found)
     assert found.missing_edges == (), str(found)
 
 
-def test_pages_that_never_rest_are_single_states(trapped):
+def test_pages_that_never_settle_are_single_states(trapped):
     _, found = trapped
     assert not [extra for extra in found.extra if extra.startswith(("/restless", "/alerts"))]
 
 
-def test_what_was_left_alone_says_which_group_brought_nothing(trapped):
+def test_skipped_elements_name_the_exhausted_group(trapped):
     capture, _ = trapped
     skips = [skip for skip in capture.report.skips if skip.reason == "trap"]
     assert capture.report.counters["skip/trap"] >= len(skips) > 0
-    reasons = ("nothing but more of themselves", "times in a row")
+    reasons = ("led only to more of the same group", "times in a row")
     assert all(any(reason in skip.detail for reason in reasons) for skip in skips)
 
 
-def test_points_of_a_chart_are_left_alone_when_some_brought_nothing(trapped):
+def test_points_of_a_chart_are_skipped_after_some_gave_nothing_new(trapped):
     capture, _ = trapped
     skips = [skip for skip in capture.report.skips if skip.reason == "alike"]
     assert len(skips) == capture.report.counters["skip/alike"]
@@ -63,13 +63,13 @@ def test_points_of_a_chart_are_left_alone_when_some_brought_nothing(trapped):
     assert kinds == {"hover": 60 - 6, "click": 60 - 5}  # under the pointer, the first point shows a number
 
 
-def test_a_redirect_loop_is_a_failure_that_the_browser_names(trapped):
+def test_redirect_loop_is_a_failure_with_the_error_of_the_browser(trapped):
     capture, _ = trapped
     (loop,) = (failure for failure in capture.report.failures if "redirect loop" in failure.action)
     assert "ERR_TOO_MANY_REDIRECTS" in loop.reason
 
 
-def test_sixty_products_are_one_in_skeleton_mode():
+def test_sixty_products_are_one_state_in_skeleton_mode():
     capture, found = explored(PRODUCTS, depth=12, mode="skeleton")
     urls = [node.url.partition("/products")[2] for node in capture.graph.nodes.values() if "/products" in node.url]
     assert [url for url in urls if url.startswith("/")] == ["/0"]
@@ -79,6 +79,6 @@ def test_sixty_products_are_one_in_skeleton_mode():
 
 @pytest.mark.skipif(not os.environ.get("WAYGRAPH_HEAVY"), reason="longer than a minute: make soak-heavy")
 @pytest.mark.parametrize("area", [area for area in HEAVY if area not in RESTLESS], ids=lambda area: area.name)
-def test_a_page_of_great_weight_is_one_state_and_the_rest_is_found(area: Area):
+def test_page_of_great_weight_is_one_state_and_the_rest_is_found(area: Area):
     _, found = explored((area,), depth=3)
     assert found.missing == found.extra == found.missing_edges == (), str(found)

@@ -1,18 +1,19 @@
-"""The script for callers without the SDK says the same of a page as a look through the SDK."""
+"""The fingerprint script, for callers without the SDK, computes the same structure as a snapshot of the SDK."""
 
 import asyncio
 
 import pytest
 
-from index.graph import node_id, normalize_url
-from pipeline.browser.fingerprint import fingerprint_script
-from pipeline.browser.launch import launch
-from pipeline.browser.snapshot import Lens
-from pipeline.browser.view import PageView
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
+from waygraph.core.settings import ExploreSettings
+from waygraph.core.urls import normalize_url
 from waygraph.demo_site import DemoSite
-from waygraph.settings import ExploreSettings
+from waygraph.index.graph import node_id
+from waygraph.pipeline.browser.page.fingerprint import fingerprint_script
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.process.launch import launch
 
 PLAIN = "<h1>Tea</h1><p hidden>unseen</p><ul>" + "<li><a href='/x'>one</a></li>" * 40 + "</ul>"
 SHADOW = """<div id=host></div><article-ü>unicode names</article-ü><script>
@@ -26,7 +27,7 @@ LATE = "<p>early</p><script>setTimeout(() => document.body.append(document.creat
 
 
 def both(url):
-    """What a foreign page says by the script, and what a look through the SDK says."""
+    """Return the result of the script on a page, and the snapshot of the SDK."""
 
     async def run():
         async with launch(LOOPBACK_ONLY) as browser:
@@ -37,7 +38,9 @@ def both(url):
             assert answer == again
             seen = await browser.new_page()
             await seen.goto(url)
-            view = PageView(seen, Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY, own=False)
+            view = PageView(
+                seen, SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY, owned=False
+            )
             return answer, await view.observe()
 
     return asyncio.run(run())
@@ -46,7 +49,7 @@ def both(url):
 @pytest.mark.parametrize(
     "html", [PLAIN, SHADOW, FRAMES, DIALOG, LATE], ids=["plain", "shadow", "frames", "dialog", "late"]
 )
-def test_structure_and_url_are_those_of_a_look(html):
+def test_structure_and_url_equal_those_of_a_snapshot(html):
     with FixtureServer({"/": f"<!doctype html>{html}", "/inner": "<!doctype html><button>inner</button>"}) as site:
         answer, seen = both(site.url)
     assert answer["url"] == seen.raw_url

@@ -1,4 +1,4 @@
-"""Nothing that a page sends may change anything: in strict and guard mode no server sees a mutation."""
+"""In the modes strict and guard no server receives a state-changing request from a page."""
 
 import asyncio
 import datetime as dt
@@ -13,16 +13,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from pipeline.browser.egress import EgressProxy
-from pipeline.browser.guard import GuardRules, Judge, advice
-from pipeline.browser.launch import launch
-from pipeline.browser.session import GuardedPage
-from pipeline.browser.snapshot import Lens
 from tests.browsers import LOOPBACK_ONLY
-from tests.conftest import explore
+from tests.exploring import explore
 from tests.sites.hostile import ACTING_GETS, LEAVING, SENDERS, WITHOUT_EFFECT, HostileSite
 from tests.sites.server import FixtureServer, Page
-from waygraph.settings import BrowserSettings, CaptureProfile, ExploreSettings
+from waygraph.core.settings import BrowserSettings, CaptureProfile, ExploreSettings
+from waygraph.pipeline.browser.egress import EgressCallbacks, EgressProxy
+from waygraph.pipeline.browser.guard import GuardRules, RequestPolicy, suggest_rule
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
 
 HOSTS = ("127.0.0.1", "localhost")
 
@@ -35,23 +35,19 @@ def port_of(site):
 async def guarded(*sites, mode="guard", rules=None, arguments=(), on_blocked=None, proxy=None):
     """A guarded page in a browser whose traffic goes through the egress proxy, which knows nothing but these sites."""
     settings = BrowserSettings(extra_args=arguments)
-    judge = Judge(mode, rules or GuardRules())
+    policy = RequestPolicy(mode, rules or GuardRules())
     allowed = frozenset(f"{host}:{port_of(site)}" for site in sites for host in HOSTS)
     async with (
-        EgressProxy(allowed=allowed, judge=judge, on_blocked=on_blocked) as own,
+        EgressProxy(allowed=allowed, request_policy=policy, callbacks=EgressCallbacks(on_blocked=on_blocked)) as own,
         launch(settings, guarded=True) as browser,
     ):
         page = await GuardedPage.open(
             browser,
-            lens=Lens.of(settings, ExploreSettings()),
+            ContextOptions(CaptureProfile(), user_agent="waygraph-test", proxy=(proxy or own).url),
             settings=settings,
-            profile=CaptureProfile(),
-            user_agent="waygraph-test",
-            storage_state=None,
-            policy=lambda _: None,
-            guard_mode=mode,
-            guard_rules=rules,
-            proxy=(proxy or own).url,
+            snapshot_options=SnapshotOptions.from_settings(settings, ExploreSettings()),
+            document_policy=lambda _: None,
+            request_policy=policy,
         )
         try:
             yield page
@@ -60,7 +56,7 @@ async def guarded(*sites, mode="guard", rules=None, arguments=(), on_blocked=Non
 
 
 async def send_everything(hostile, page):
-    """Use every sender; what the guard said."""
+    """Trigger every sender; return the reports of the guard."""
     await page.view.goto(hostile.url)
     together = [name for name in SENDERS if name not in LEAVING]
     await page.page.evaluate("names => { for (const name of names) try { run(name) } catch {} }", together)
@@ -80,7 +76,7 @@ def told(said, what):
 
 
 @pytest.mark.parametrize(("mode", "arguments"), [("guard", ()), ("strict", ("--site-per-process",))])
-def test_no_way_of_sending_something_changes_anything(mode, arguments):
+def test_no_sending_technique_changes_anything_in_strict_and_guard_mode(mode, arguments):
     walled = []
 
     async def run():
@@ -92,13 +88,13 @@ def test_no_way_of_sending_something_changes_anything(mode, arguments):
         said = asyncio.run(run())
         assert hostile.changes == []
     stopped = told(said, "blocked") | {request.url.rsplit("/", 1)[1] for request in walled}
-    # The beacon of a page that goes away is stopped, and by then nobody asks any more.
+    # The beacon of a closed page is stopped after the last query for reports.
     assert set(SENDERS) - stopped - WITHOUT_EFFECT <= {"form-new-tab", "unload-beacon"}
     kinds = {request.kind for stop in said for request in stop.blocked}
     assert {"xhr", "document", "ping", "worker", "websocket"} <= kinds
 
 
-def test_observing_lets_everything_pass_and_tells_what_it_would_have_stopped():
+def test_observe_mode_lets_requests_pass_and_reports_what_guard_mode_would_stop():
     async def run():
         async with guarded(hostile.site, hostile.other, hostile.sink, mode="observe") as page:
             return await send_everything(hostile, page)
@@ -112,7 +108,7 @@ def test_observing_lets_everything_pass_and_tells_what_it_would_have_stopped():
 
 @asynccontextmanager
 async def behind_tls(*ports):
-    """The same servers behind TLS, on the ports that are yielded."""
+    """Serve the same servers behind TLS; yield the ports."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = dt.datetime.now(dt.UTC)
@@ -146,7 +142,7 @@ async def behind_tls(*ports):
         yield served
 
 
-def test_inside_tls_where_the_proxy_sees_nothing_the_pages_own_walls_hold():
+def test_inside_tls_the_page_guard_stops_what_the_proxy_cannot_read():
     async def run():
         async with behind_tls(port_of(hostile.site), port_of(hostile.sink)) as (site, sink):
             hostile.socket_url = f"wss://127.0.0.1:{sink}/"
@@ -171,7 +167,7 @@ def test_inside_tls_where_the_proxy_sees_nothing_the_pages_own_walls_hold():
 
 
 @pytest.mark.parametrize("mode", ["guard", "strict", "observe"])
-def test_inside_tls_addresses_that_act_are_asked_for_by_nothing_that_a_page_loads(mode):
+def test_inside_tls_subresources_send_state_changing_gets_in_observe_mode_only(mode):
     async def run():
         async with behind_tls(port_of(hostile.site)) as (site,):
             trusting = {"extra_args": (*LOOPBACK_ONLY.extra_args, "--ignore-certificate-errors")}
@@ -189,7 +185,7 @@ def test_inside_tls_addresses_that_act_are_asked_for_by_nothing_that_a_page_load
     else:
         assert changes == set()
         blocked = {r.url.partition("get-")[2] for edge in capture.graph.edges for r in edge.blocked}
-        # A worker may come to it when nobody watches its edge any more.
+        # A worker may send its request after the edge was recorded.
         assert blocked >= vectors - {"worker"}
 
 
@@ -202,7 +198,7 @@ ITEMS = Page('{"data": ["Kettle", "Lamp"]}', content_type="application/json")
 
 
 @pytest.mark.parametrize(("mode", "shown"), [("guard", {"Shop", "Kettle", "Lamp"}), ("strict", {"Shop"})])
-def test_a_page_that_reads_by_post_shows_what_it_read_unless_the_guard_is_strict(mode, shown):
+def test_read_only_posts_pass_unless_the_guard_is_strict(mode, shown):
     async def run():
         async with guarded(site, mode=mode) as page:
             seen = (await page.view.goto(site.url)).snapshot
@@ -211,7 +207,7 @@ def test_a_page_that_reads_by_post_shows_what_it_read_unless_the_guard_is_strict
     with FixtureServer({"/": GRAPHQL, "/graphql": ITEMS}) as site:
         seen, stopped = asyncio.run(run())
     assert {segment.text for segment in seen.segments} == shown
-    told = advice(stopped.blocked, None, seen)
+    told = suggest_rule(stopped.blocked, None, seen)
     if mode == "strict":
         assert [b.method for b in stopped.blocked] == ["POST"]
         assert told is not None
@@ -222,7 +218,7 @@ def test_a_page_that_reads_by_post_shows_what_it_read_unless_the_guard_is_strict
         assert told is None
 
 
-def test_messages_over_websockets_that_subscribe_arrive_in_order_and_others_never():
+def test_websocket_subscriptions_arrive_in_order_and_other_messages_never():
     page_html = """<h1>Live</h1><script>
       const s = new WebSocket('SOCKET');
       s.onopen = () => {
@@ -249,7 +245,9 @@ def test_messages_over_websockets_that_subscribe_arrive_in_order_and_others_neve
     assert [(b.method, b.kind) for b in stopped.blocked] == [("SEND", "websocket")] * 2
 
 
-def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
+# On a loaded machine the page's WebSocket may open only after the worker has left the page; it is then not recorded.
+@pytest.mark.flaky(reruns=2)
+def test_exploring_the_hostile_site_changes_nothing_and_reports_stopped_requests():
     with HostileSite(other_host="127.0.0.1") as hostile:
         hostile.site.pages["/start"] = (
             "<a href='/elements'>Elements</a><a href='/some'>Some</a><a href='/gets'>Gets</a><a href='/lost'>Lost</a>"
@@ -269,7 +267,7 @@ def test_exploring_the_hostile_site_changes_nothing_and_says_what_was_stopped():
     assert "/left" in fetched
     assert "/picture.svg" in fetched
     blocked = {request.url.rsplit("/", 1)[1] for edge in capture.graph.edges for request in edge.blocked}
-    # A worker may come to it when nobody watches its edge any more, see the first test for those.
+    # A worker may send its request after the edge was recorded, see the first test for those.
     assert blocked >= {"pinged-link", "fetch", "form", "socket", "frame-form"}
     asked = {r.url.rsplit("/", 1)[1]: r.kind for e in capture.graph.edges for r in e.blocked if r.method == "GET"}
     assert asked.keys() >= {"logout?get-fetch", "delete?id=get-xhr", "logout?get-redirect", "logout?get-events",

@@ -1,6 +1,6 @@
 """Many sites at once on a real Ray with one CPU: real actors, encoder and store; exploring follows links.
 
-The browser's part is in tests/e2e; here sites die, hang and lie without one.
+Tests with a browser are in tests/e2e; here sites kill their process, hang or answer wrongly without one.
 """
 
 import json
@@ -19,17 +19,17 @@ import pytest
 import ray
 from prometheus_client.parser import text_string_to_metric_families
 
-from index.graph import site_key
-from index.store import Store
-from pipeline.jobs import failures, run_index
-from pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
-from pipeline.jobs.run.ledger import unfinished_runs
-from pipeline.jobs.run.manifest import ledgers
-from pipeline.jobs.unfinished_work import journal_path
 from tests.sites.server import FixtureServer, Page
 from waygraph.cluster import ray_cluster
-from waygraph.errors import InvalidInput, StoreError
-from waygraph.settings import EncodeSettings, JobSettings, Settings
+from waygraph.core.errors import InvalidInput, StoreError
+from waygraph.core.settings import EncodeSettings, JobSettings, Settings
+from waygraph.core.urls import site_key
+from waygraph.index.store import Store
+from waygraph.pipeline.jobs import failures, run_index
+from waygraph.pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
+from waygraph.pipeline.jobs.run.manifest import run_database_folder
+from waygraph.pipeline.jobs.run.run_database import unfinished_runs
+from waygraph.pipeline.jobs.work_files import journal_path
 
 #: Much longer than Ray takes to hand metrics on; nothing waits for it to pass.
 METRICS_PATIENCE_S = 60
@@ -45,7 +45,7 @@ SHOP = {
 
 @pytest.fixture(scope="module", autouse=True)
 def ray_with_one_cpu():
-    """A Ray that is connected already is used: here one that has a single CPU for everything."""
+    """Connect to a Ray with a single CPU; runs use a connected Ray."""
     often = {"RAY_metrics_report_interval_ms": "500"}
     with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20, environment=often):
         yield
@@ -53,7 +53,7 @@ def ray_with_one_cpu():
 
 @pytest.fixture
 def settings(tmp_path):
-    """With an encoder that loads at once: vectors are hardly ever the point here."""
+    """Settings with an encoder that loads at once, for tests that do not depend on vectors."""
     return Settings(
         store=str(tmp_path / "maps"),
         encode={"encoder": "tests.patch_encoder:create"},
@@ -63,7 +63,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def reading(settings):
-    """The same with the encoder of texts, which takes longer."""
+    """The same settings with the text encoder, which loads more slowly."""
     return settings.model_copy(update={"encode": EncodeSettings()})
 
 
@@ -77,10 +77,10 @@ def index(urls, settings, on_event=lambda _: None):
     return run_index(urls, settings=settings, on_event=on_event, explore=EXPLORE)
 
 
-def test_each_site_has_its_own_fate(serve, settings, capfd):
+def test_each_site_has_its_own_outcome(serve, settings, capfd):
     """One run: two good sites, one that answers nothing, one that kills its explorer, one that does so once, a bug.
 
-    One explorer explores two of them at once, so that a site can lose its explorer by another one's doing.
+    One explorer explores two of them at once, so that a site can lose its explorer because of another site.
     """
     good, other = serve(SHOP), serve({"/": "<title>Small</title><h1>One page</h1>"})
     gone = serve({"/": Page(drop=True)})
@@ -158,7 +158,7 @@ def test_each_site_has_its_own_fate(serve, settings, capfd):
 
 
 def wait_for_metrics(is_there):
-    """Scrape Ray as Prometheus does, until our metrics say what they should."""
+    """Scrape Ray as Prometheus does, until the metrics have the expected values."""
     (node,) = ray.nodes()
     url = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
     deadline = time.monotonic() + METRICS_PATIENCE_S
@@ -222,7 +222,7 @@ def test_missing_weights_end_the_run_for_every_site(serve, reading, tmp_path):
     assert {site.error.type for site in reports[0].sites} == {"weights-missing"}
 
 
-def test_sigint_ends_the_run_in_order_and_keeps_what_is_published(serve, settings):
+def test_sigint_stops_the_run_and_keeps_published_sites(serve, settings):
     """The signal comes when one site is published and the other one still explored."""
     shop, held = serve(SHOP), serve({"/": "<!-- hang -->"})
 
@@ -244,9 +244,9 @@ def test_sigint_ends_the_run_in_order_and_keeps_what_is_published(serve, setting
 #: A coordinator of its own, which says what it is at.
 COORDINATOR = """
 import sys
-from pipeline.jobs import failures, run_index
-from pipeline.jobs.events import SiteFinished, SitePhase
-from waygraph.settings import JobSettings, Settings
+from waygraph.pipeline.jobs import failures, run_index
+from waygraph.pipeline.jobs.events import SiteFinished, SitePhase
+from waygraph.core.settings import JobSettings, Settings
 
 def tell(event):
     if isinstance(event, SiteFinished):
@@ -259,7 +259,7 @@ run_index(sys.argv[3:], settings=settings, on_event=tell, explore=sys.argv[2])
 """
 
 
-def test_a_run_whose_coordinator_is_killed_is_gone_on_with_and_nobody_else_may_meanwhile(serve, settings):
+def test_run_with_killed_coordinator_is_resumed_and_locked_against_other_runs(serve, settings):
     """Two sites are published, two are in work, two wait, when SIGKILL comes."""
     published, waiting = [serve(dict(SHOP)) for _ in range(2)], [serve(dict(SHOP)) for _ in range(2)]
     in_work = [serve({"/": "<title>Slow</title><!-- hang -->"}) for _ in range(2)]
@@ -277,9 +277,9 @@ def test_a_run_whose_coordinator_is_killed_is_gone_on_with_and_nobody_else_may_m
             line = process.stdout.readline()
             assert line, "it ended before it could be killed"
             expected.discard(line.strip())
-        with pytest.raises(StoreError, match="under way already"):
+        with pytest.raises(StoreError, match="in progress already"):
             index(urls, settings)
-        ((seen, is_held),) = unfinished_runs(ledgers(settings.store))
+        ((seen, is_held),) = unfinished_runs(run_database_folder(settings.store))
         assert (seen.manifest.sites, is_held) == (6, True)
     finally:
         process.kill()
@@ -299,11 +299,11 @@ def test_a_run_whose_coordinator_is_killed_is_gone_on_with_and_nobody_else_may_m
     assert [site.publication.version for site in report.sites] == [1] * 6
     assert {event.site for event in events if isinstance(event, SitePhase)} == set(keys[2:])
     assert Store.open(settings.store).sites() == sorted(keys)
-    assert list(ledgers(settings.store).iterdir()) == []
+    assert list(run_database_folder(settings.store).iterdir()) == []
     assert (len(report.calls), report.unfinished, report.exit_code) == (2, 0, 0)
 
 
-def test_a_budget_ends_a_call_in_order_and_the_next_one_goes_on(serve, settings):
+def test_budget_ends_an_invocation_and_the_next_one_resumes(serve, settings):
     sites = [serve(dict(SHOP)) for _ in range(7)]  # of three states each
     one_by_one = settings.model_copy(update={"jobs": JobSettings(sites_at_once=1, max_total_states=4)})
     reports = [index([site.url for site in sites], one_by_one) for _ in range(2)]
@@ -318,7 +318,7 @@ def test_a_budget_ends_a_call_in_order_and_the_next_one_goes_on(serve, settings)
     assert len(last.calls) == 3
 
 
-def test_a_site_that_asks_to_come_again_later_comes_after_the_others(serve, settings, monkeypatch):
+def test_site_that_asks_for_a_later_attempt_runs_after_the_others(serve, settings, monkeypatch):
     monkeypatch.setattr(failures, "FIRST_PAUSE_SECONDS", 0.01)
     answers = iter(["<!-- busy -->"])
     busy = serve({"/": lambda _: next(answers, "<title>Here now</title>")})
@@ -326,7 +326,7 @@ def test_a_site_that_asks_to_come_again_later_comes_after_the_others(serve, sett
     assert [(site.status, site.attempts) for site in report.sites] == [("published", 2), ("published", 1)]
 
 
-def test_bad_urls_and_foreign_folders_are_refused_before_anything_starts(settings, tmp_path):
+def test_malformed_urls_and_folders_that_are_no_store_are_refused_before_anything_starts(settings, tmp_path):
     with pytest.raises(InvalidInput):
         index(["ftp://a.example/"], settings)
     (tmp_path / "maps").mkdir()

@@ -1,4 +1,4 @@
-"""`waygraph login` in a real window, where there is a screen: what the user did there is what is saved."""
+"""`waygraph login` in a real window, on a virtual screen: the session of the window is saved."""
 
 import asyncio
 import json
@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from pipeline.browser.find import find_browser
 from tests.sites.server import FixtureServer, Page
-from waygraph.cli.login import log_in
-from waygraph.errors import BrowserMissing
-from waygraph.settings import ExploreSettings, Settings
+from waygraph.cli.commands.login import log_in
+from waygraph.core.errors import BrowserMissing
+from waygraph.core.settings import ExploreSettings, Settings
+from waygraph.pipeline.browser.process.find import find_browser
 
 FORM = """<!doctype html><title>Log in</title><script>localStorage.setItem("theme-of-ann", "dark-and-long")</script>
 <form method=post action=/session><input name=user><input name=password type=password><button>Log in</button></form>"""
@@ -20,7 +20,7 @@ FORM = """<!doctype html><title>Log in</title><script>localStorage.setItem("them
 
 @pytest.fixture(scope="module")
 def screen():
-    """A virtual screen of our own; its server picks a free display."""
+    """A virtual screen; its server picks a free display."""
     if sys.platform != "linux" or not shutil.which("Xvfb"):
         pytest.skip("no Xvfb")
     try:
@@ -33,7 +33,7 @@ def screen():
         server.terminate()
 
 
-def test_the_session_of_a_window_is_saved_when_the_user_is_done_or_closes_it(screen, monkeypatch):
+def test_the_session_is_saved_when_the_user_finishes_or_closes_the_window(screen, monkeypatch):
     monkeypatch.setenv("DISPLAY", screen)
     pages = {"/": FORM, "/session": Page("<h1>Hello Ann</h1>", headers={"Set-Cookie": "sid=of-ann; Path=/; HttpOnly"})}
 
@@ -49,8 +49,8 @@ def test_the_session_of_a_window_is_saved_when_the_user_is_done_or_closes_it(scr
 
     with FixtureServer(pages) as site:
         settings = Settings(explore=ExploreSettings(basic_auth="ann:pw"))
-        for done in (user_logs_in, and_closes_the_window):
-            state = asyncio.run(log_in(site.url, settings, initial=None, done=done))
+        for wait_for_user in (user_logs_in, and_closes_the_window):
+            state = asyncio.run(log_in(site.url, settings, initial=None, wait_for_user=wait_for_user))
             assert [(c["name"], c["value"]) for c in state["cookies"]] == [("sid", "of-ann")]
             assert "theme-of-ann" in json.dumps(state["origins"])
     assert ("POST", "/session") in site.requests

@@ -1,6 +1,6 @@
-"""The maps as MCP tools, asked with the SDK's client: `waygraph mcp` as a process, `/mcp` of the application.
+"""The maps as MCP tools, called with the SDK's client: `waygraph mcp` as a process, and `/mcp` of the application.
 
-`test_service_deployed` asks a running service.
+`test_service_deployed` calls a running service.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ResourceLink
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
-from serve.api import create_api
-from serve.maps import Maps
 from tests.small_map import IMAGE, SmallMap
-from waygraph.key_file import KeyFile
-from waygraph.settings import Settings
+from waygraph.core.key_file import KeyFile
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.serve.http.api import create_api
+from waygraph.serve.query.maps import Maps
 
 SITE = "tea.example"
 MAP = SmallMap(SITE)
@@ -52,7 +52,7 @@ async def over_stdio(store: Path) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def application(store: Path, **serve: object) -> AsyncIterator[httpx2.AsyncClient]:
-    """The service's application, and somebody who can send it requests."""
+    """The application of the service, and an HTTP client for it."""
     settings = Settings(store=str(store), serve=serve)
     with Maps(settings) as maps:
         maps.open()
@@ -74,7 +74,7 @@ TRANSPORTS = pytest.mark.parametrize("connect", [over_stdio, over_http])
 
 
 def read(result: CallToolResult) -> dict[str, object]:
-    """The structured answer, which the text says too."""
+    """Return the structured result; check that the text result is equal."""
     assert not result.is_error, result.content
     assert json.loads(result.content[0].text) == result.structured_content
     return result.structured_content
@@ -121,7 +121,7 @@ async def test_every_tool_answers_the_same_over_both_transports(connect, store) 
 
 
 @TRANSPORTS
-async def test_what_openai_calls_is_answered_as_it_expects(connect, store) -> None:
+async def test_openai_search_and_fetch_tools_return_the_expected_fields(connect, store) -> None:
     async with connect(store) as client:
         results = read(await client.call_tool("search", {"query": CARDS}))["results"]
         assert set(results[0]) == {"id", "title", "url"}
@@ -133,7 +133,7 @@ async def test_what_openai_calls_is_answered_as_it_expects(connect, store) -> No
 
 
 @TRANSPORTS
-async def test_what_goes_wrong_is_a_tool_error_that_says_what_to_do(connect, store) -> None:
+async def test_errors_are_tool_errors_with_a_hint(connect, store) -> None:
     async with connect(store) as client:
         unknown = refusal(await client.call_tool("search_screens", {"query": "cards", "site": "no.example"}))
         assert "no.example" in unknown
@@ -150,7 +150,7 @@ async def test_what_goes_wrong_is_a_tool_error_that_says_what_to_do(connect, sto
         assert refusal(await client.call_tool("no_such_tool", {}))
 
 
-async def test_tools_teach_how_to_use_them_and_cost_little(store) -> None:
+async def test_tools_describe_their_use_within_a_size_limit(store) -> None:
     async with over_http(store) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == TOOLS
@@ -166,7 +166,7 @@ async def test_tools_teach_how_to_use_them_and_cost_little(store) -> None:
         assert template.mime_type == "image/jpeg"
 
 
-async def test_the_page_that_the_agent_is_on_is_where_the_way_begins(store) -> None:
+async def test_a_path_starts_at_the_current_page(store) -> None:
     async with over_http(store) as client:
         here = {"site": SITE, "current_url": MAP.nodes["account"].url}
         way = read(await client.call_tool("path_to", {**here, "to": MAP.id("cards")}))
@@ -183,7 +183,7 @@ async def test_the_page_that_the_agent_is_on_is_where_the_way_begins(store) -> N
         assert "does not know the page" in lost["note"]
 
 
-async def test_a_screen_without_a_picture_has_no_link_and_its_address_is_not_found(store) -> None:
+async def test_a_screen_without_a_screenshot_has_no_link_and_no_resource(store) -> None:
     async with over_http(store) as client:
         result = await client.call_tool("get_screen", {"site": SITE, "id": MAP.id("cards")})
         assert "screenshot" not in read(result)
@@ -193,21 +193,21 @@ async def test_a_screen_without_a_picture_has_no_link_and_its_address_is_not_fou
 
 
 @pytest.mark.parametrize("sent", [{}, {"authorization": "Bearer wrong"}])
-async def test_without_a_known_key_mcp_is_closed_as_v1_is(store, sent) -> None:
+async def test_mcp_requires_a_key_like_v1(store, sent) -> None:
     async with application(store, api_keys=[KEY]) as http:
         answer = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=sent)
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert answer.json()["type"].endswith(":unauthorized")
 
 
-async def test_with_a_key_it_is_open_under_any_name_of_the_service(store) -> None:
+async def test_mcp_with_a_key_accepts_any_host_name(store) -> None:
     async with application(store, api_keys=[KEY]) as http:
         http.headers["authorization"] = f"Bearer {KEY}"
         async with Client(streamable_http_client("http://maps.example/mcp", http_client=http)) as client:
             assert read(await client.call_tool("list_sites"))["sites"]
 
 
-async def test_a_key_of_another_site_sees_no_sign_of_this_one(store, tmp_path) -> None:
+async def test_key_of_another_site_gets_no_information_about_this_one(store, tmp_path) -> None:
     kept, key = KeyFile().with_key("agent", ("other.example",), 0)
     kept.write(tmp_path / "keys.json")
     async with application(store, keys_file=tmp_path / "keys.json") as http:
@@ -220,7 +220,7 @@ async def test_a_key_of_another_site_sees_no_sign_of_this_one(store, tmp_path) -
                 assert "not mapped" in refusal(await client.call_tool(tool, asked))
 
 
-async def test_without_keys_a_web_page_cannot_ask(store) -> None:
+async def test_without_keys_requests_of_web_pages_are_rejected(store) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     accept = {"accept": "application/json, text/event-stream"}
     async with application(store) as http:
@@ -231,7 +231,7 @@ async def test_without_keys_a_web_page_cannot_ask(store) -> None:
         assert rebound.status_code == 421
 
 
-async def test_there_are_no_sessions_so_any_replica_can_answer(store) -> None:
+async def test_mcp_has_no_sessions_so_any_replica_can_answer(store) -> None:
     async with application(store) as http:
         assert (await http.get("/mcp")).status_code == 405
         assert (await http.delete("/mcp")).status_code == 405
@@ -243,7 +243,7 @@ async def test_there_are_no_sessions_so_any_replica_can_answer(store) -> None:
     ("body", "status"),
     [(b"{", 400), (b"[]", 400), (b'{"jsonrpc": "2.0", "id": 1, "method": "' + b"x" * 2_000_000 + b'"}', 413)],
 )
-async def test_what_is_no_message_is_refused(store, body, status) -> None:
+async def test_an_invalid_message_is_rejected(store, body, status) -> None:
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     async with application(store) as http:
         assert (await http.post("/mcp", content=body, headers=headers)).status_code == status

@@ -1,4 +1,4 @@
-"""What does waygraph see in a page? Each phenomenon is one small page with a known answer."""
+"""Snapshots of pages, each with one phenomenon and a known answer."""
 
 import json
 import threading
@@ -6,25 +6,24 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from index.graph import element_hash
-from pipeline.browser.session import GuardedPage
-from pipeline.browser.snapshot import Lens
-from pipeline.browser.view import NotActionable
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.sites.server import FixtureServer, Page
-from waygraph.settings import CaptureProfile, ExploreSettings
+from waygraph.core.settings import CaptureProfile, ExploreSettings
+from waygraph.index.graph import element_hash
+from waygraph.pipeline.browser.page.failures import NotActionable
+from waygraph.pipeline.browser.page.script import WAYGRAPH
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
 
 
 @asynccontextmanager
 async def guarded_page(policy=lambda _: None, settings=LOOPBACK_ONLY, **explore):
     page = await GuardedPage.open(
         await BROWSERS.browser(),
-        lens=Lens.of(settings, ExploreSettings(**explore)),
+        ContextOptions(CaptureProfile(), user_agent="waygraph-test"),
         settings=settings,
-        profile=CaptureProfile(),
-        user_agent="waygraph-test",
-        storage_state=None,
-        policy=policy,
+        snapshot_options=SnapshotOptions.from_settings(settings, ExploreSettings(**explore)),
+        document_policy=policy,
     )
     try:
         yield page
@@ -33,7 +32,7 @@ async def guarded_page(policy=lambda _: None, settings=LOOPBACK_ONLY, **explore)
 
 
 def look(html, **pages):
-    """Snapshot of a page with this HTML."""
+    """Return the snapshot of a page with this HTML."""
 
     async def run(site):
         async with guarded_page() as page:
@@ -44,7 +43,7 @@ def look(html, **pages):
 
 
 def act(html, *names, pages=None):
-    """The first look at a page, what clicking the named elements one after the other led to, and the page itself."""
+    """Return the first snapshot, those after clicking the named elements in turn, and the page itself."""
 
     async def run(site):
         async with guarded_page() as page:
@@ -105,12 +104,12 @@ def test_element_hashes_are_md5_of_full_xpaths_with_frames_and_shadow_hops():
         "style='height:0;width:0;overflow:hidden'",
     ],
 )
-def test_what_a_person_cannot_perceive_is_not_exposed(hiding):
+def test_invisible_elements_are_not_exposed(hiding):
     seen = look(f"<button>Seen</button><div {hiding}><button>Unseen</button></div>")
     assert names(seen) == ["Seen"]
 
 
-def test_closed_details_and_dialogs_are_not_exposed_and_open_ones_are():
+def test_open_details_and_dialogs_are_exposed_and_closed_ones_are_not():
     seen = look(
         """<details><summary>More</summary><a href=/a>In closed</a></details>
         <details open><summary>Less</summary><a href=/b>In open</a></details>
@@ -119,7 +118,7 @@ def test_closed_details_and_dialogs_are_not_exposed_and_open_ones_are():
     assert names(seen) == ["More", "Less", "In open"]
 
 
-def test_behind_a_modal_dialog_nothing_is_exposed():
+def test_elements_behind_a_modal_dialog_are_not_exposed():
     html = "<button onclick='d.showModal()'>Open</button><dialog id=d><button>Close</button></dialog>"
     _, (opened,), _, _ = act(html, "Open")
     assert names(opened.snapshot) == ["Close"]
@@ -128,7 +127,7 @@ def test_behind_a_modal_dialog_nothing_is_exposed():
 OVER = "position:fixed;inset:0;background:#0008"
 
 
-def test_behind_a_box_that_says_it_is_modal_and_covers_the_window_nothing_is_exposed():
+def test_elements_behind_an_aria_modal_box_that_covers_the_window_are_not_exposed():
     seen = look(
         f"""<a href=/behind>Behind</a><p>Text behind</p><div style="{OVER}"></div>
         <div role=dialog aria-modal=true style="position:fixed;inset:20% 40%;background:white">
@@ -151,7 +150,7 @@ def test_behind_a_box_that_says_it_is_modal_and_covers_the_window_nothing_is_exp
         ("it is no dialog", f"<div aria-modal=true style='{OVER};pointer-events:none'>In</div>"),
     ],
 )
-def test_a_box_that_only_says_it_is_modal_hides_nothing(why, box):
+def test_aria_modal_box_that_does_not_cover_the_window_hides_nothing(why, box):
     assert "Behind" in names(look(f"<a href=/behind>Behind</a>{box}")), why
 
 
@@ -176,7 +175,7 @@ def test_roles_and_names_follow_aria():
     assert not any(role == "textbox" for role, _ in found)
 
 
-def test_what_is_transparent_names_nothing_that_can_be_seen():
+def test_transparent_text_is_not_part_of_a_name():
     clear = "style='opacity:0'"
     seen = look(
         f"""<button>Save<i {clear}>Saved a minute ago</i></button>
@@ -223,14 +222,14 @@ HOVER_MENU = """<style>.sub{display:none} li:hover > .sub{display:block}</style>
 <ul><li><a href=/shop>Shop</a><ul class=sub><li><a href=/shoes>Shoes</a></li></ul></li></ul><p>below</p>"""
 
 
-def test_a_menu_that_opens_on_hover_is_opened_by_a_hover_and_stays_open_while_it_is_looked_at():
+def test_hover_menu_is_opened_by_a_hover_and_stays_open_during_the_snapshot():
     first, (hovered,), _, _ = act(HOVER_MENU, "hover:Shop")
     assert names(first, "hover") == ["Shop"]
     assert "Shoes" not in names(first)
     assert "Shoes" in names(hovered.snapshot)
 
 
-def test_the_pointer_does_not_stay_on_what_was_clicked():
+def test_pointer_leaves_the_clicked_element():
     html = "<style>b{display:none} button:hover + b{display:inline}</style><button>Go</button><b>tip</b>"
     first, (clicked,), _, _ = act(html, "Go")
     assert clicked.snapshot.id == first.id
@@ -256,12 +255,32 @@ def test_content_that_arrives_800_ms_after_the_click_is_waited_for():
     assert "fetched" in fetched
 
 
-def test_a_page_that_never_settles_is_looked_at_at_the_cap():
+def test_page_that_never_settles_is_captured_at_the_settle_cap():
     seen = look("<p id=p></p><script>setInterval(() => { p.textContent = performance.now() }, 5)</script>")
     assert seen.capped
 
 
-def test_a_page_that_is_still_being_loaded_at_the_cap_is_waited_for():
+def test_interval_that_is_overdue_when_settling_begins_is_waited_for():
+    html = "<p id=p></p><script>setInterval(() => { p.textContent = performance.now() }, 5)</script>"
+    blocked = """async options => {
+      await new Promise(done => setTimeout(done, 50));
+      for (const end = performance.now() + 500; performance.now() < end;);
+      return JSON.parse(await SCRIPT.settle(options)).settled;
+    }""".replace("SCRIPT", WAYGRAPH)
+
+    async def run(site):
+        async with guarded_page() as page:
+            await page.view.goto(site.url)
+            options = SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings()).to_js(hovering=False)
+            return await page.page.evaluate(blocked, options)
+
+    with FixtureServer({"/": html}) as site:
+        settled = BROWSERS.run(run(site))
+    assert settled["waited"]
+    assert settled["capped"]
+
+
+def test_page_still_loading_at_the_settle_cap_is_waited_for():
     html = """<script>(async () => {
       for (let i = 0; i < 6; i++) await fetch(`/part${i}`);
       document.body.innerHTML = "<button>Ready</button>";
@@ -278,7 +297,7 @@ def test_a_page_that_is_still_being_loaded_at_the_cap_is_waited_for():
     assert not seen.capped
 
 
-def test_a_request_that_a_page_without_anything_to_use_waits_for_is_no_long_poll():
+def test_request_of_a_page_without_actionable_elements_is_not_a_long_poll():
     html = "<p>Loading</p><script>fetch('/slow').then(() => { document.body.innerHTML = '<a href=/>In</a>' })</script>"
     with FixtureServer({"/": html, "/slow": Page("", hold=threading.Event(), hold_at_most_s=3.5)}) as site:
 
@@ -289,7 +308,7 @@ def test_a_request_that_a_page_without_anything_to_use_waits_for_is_no_long_poll
         assert names(BROWSERS.run(run())) == ["In"]
 
 
-def test_the_body_of_an_answer_is_waited_for_not_only_its_headers():
+def test_settling_waits_for_the_response_body_not_only_its_headers():
     html = """<div id=out></div><script>
     let steps = 12;  // timers that timers set are not waited for
     const body = new ReadableStream({ start(to) {
@@ -305,7 +324,7 @@ def test_the_body_of_an_answer_is_waited_for_not_only_its_headers():
     assert "whole" in [s.text for s in look(html).segments]
 
 
-def test_what_a_box_that_scrolls_holds_below_the_end_of_the_page_is_exposed():
+def test_content_of_a_scrolling_box_below_the_end_of_the_page_is_exposed():
     shell = "<body style='margin:0;height:100vh;overflow:hidden'><div style='height:100vh;overflow:{}'>{}</div>"
     items = "".join(f"<p style='height:200px'><a href=/{i}>Item {i}</a></p>" for i in range(12))
     assert names(look(shell.format("auto", items))) == [f"Item {i}" for i in range(12)]
@@ -320,7 +339,7 @@ FRONT = "<div style='position:fixed;{where};background:#fff'><button onclick='x(
     "where", ["left:200px;top:200px", "inset:0 0 0 60%", "inset:0 60% 0 0", "inset:70% 0 0 0", "inset:0 0 60% 60%"],
     ids=["tour", "drawer on the right", "drawer on the left", "sheet at the bottom", "in a corner"],
 )  # fmt: skip
-def test_what_lies_behind_a_layer_over_the_window_is_covered(where):
+def test_elements_behind_an_overlay_are_covered(where):
     app = "<div><a href=/a>Top</a><p style='height:3000px'></p><a href=/b>Bottom</a></div>"
     seen = look(f"{app}<div>{SHIELD}{FRONT.format(where=where)}</div>")
     assert {c.action.name: c.covered for c in seen.candidates} == {"Top": True, "Bottom": True, "Close": False}
@@ -336,11 +355,11 @@ def test_what_lies_behind_a_layer_over_the_window_is_covered(where):
     ],
     ids=["lets the pointer through", "below", "a page of its own", "half of it"],
 )
-def test_a_layer_that_takes_no_pointer_from_the_page_covers_nothing(html):
+def test_overlay_without_pointer_events_covers_nothing(html):
     assert not any(c.covered for c in look(f"<p style='height:2000px'></p>{html}").candidates)
 
 
-def test_a_web_component_is_clicked_where_its_shadow_root_is():
+def test_web_component_is_clicked_inside_its_shadow_root():
     html = """<style>x-button { cursor: pointer }</style><x-button>Save</x-button><script>
     customElements.define("x-button", class extends HTMLElement {
       connectedCallback() { this.attachShadow({mode: "open"}).innerHTML = "<button><slot></slot></button>"; }
@@ -350,7 +369,7 @@ def test_a_web_component_is_clicked_where_its_shadow_root_is():
 
 
 @pytest.mark.parametrize(("then", "later"), [("Just now", "1 minute ago"), ("README 27s ago", "README 1m ago")])
-def test_what_happened_just_now_is_found_when_it_happened_a_minute_ago(then, later):
+def test_element_with_a_relative_time_in_its_name_is_found_after_the_time_changed(then, later):
     html = f"""<button onclick="age.textContent = '{later}'">Wait</button>
     <button id=age onclick="out.textContent = 'opened'">{then}</button><p id=out></p>"""
 
@@ -365,14 +384,14 @@ def test_what_happened_just_now_is_found_when_it_happened_a_minute_ago(then, lat
         assert "opened" in [s.text for s in BROWSERS.run(run(site)).segments]
 
 
-def test_a_list_that_takes_double_clicks_takes_them_for_its_items():
+def test_list_with_a_double_click_handler_makes_its_items_candidates():
     html = """<div id=files><ul><li>notes.txt</li><li>data.csv</li></ul></div><script>
     files.addEventListener("dblclick", { handleEvent(event) { open(event.target.closest("li")) } });
     </script>"""
     assert names(look(html), "dblclick") == ["notes.txt", "data.csv"]
 
 
-def test_what_the_pointer_enters_is_not_left_as_well():
+def test_element_with_enter_and_leave_handlers_gets_one_hover_candidate():
     html = """<b id=both>Tip</b><b id=left>Leave</b><script>
     for (const type of ["mouseenter", "mouseleave"]) both.addEventListener(type, () => {});
     left.addEventListener("mouseleave", () => {});
@@ -381,7 +400,7 @@ def test_what_the_pointer_enters_is_not_left_as_well():
     assert hovers == [("Tip", ""), ("Leave", "away")]
 
 
-def test_finite_animations_are_at_their_end():
+def test_finite_animations_are_finished():
     html = """<style>@keyframes in { from { visibility: hidden } to { visibility: visible } }
     .in { animation: in 30s steps(1, end) both }</style><button onclick="x.className='in'">Go</button>
     <div id=x style="visibility:hidden"><a href=/x>Shown</a></div>"""
@@ -390,7 +409,7 @@ def test_finite_animations_are_at_their_end():
     assert not acted.snapshot.capped
 
 
-def test_requests_that_change_something_are_stopped_on_the_wire_and_reported():
+def test_state_changing_requests_are_blocked_and_reported():
     html = """<button onclick="fetch('/api', {method: 'POST', body: 'x'}).catch(() => 0)">Fetch</button>
     <button onclick="navigator.sendBeacon('/beacon', 'x')">Beacon</button>
     <button onclick="let x = new XMLHttpRequest(); x.open('DELETE', '/thing'); x.send()">Xhr</button>
@@ -409,7 +428,7 @@ def test_requests_that_change_something_are_stopped_on_the_wire_and_reported():
     assert not any(a.snapshot.capped for a in acted)
 
 
-def test_documents_that_policy_refuses_are_not_loaded_and_the_page_stays():
+def test_documents_refused_by_policy_are_not_loaded_and_the_page_stays():
     async def run(site):
         async with guarded_page(lambda url: "robots" if url.endswith("/secret") else None) as page:
             seen = (await page.view.goto(site.url)).snapshot
@@ -440,7 +459,7 @@ def test_dialogs_downloads_and_new_tabs_have_defined_outcomes():
 
 def test_a_covered_element_is_not_clicked_through():
     over = '<div style="position:fixed;inset:0">over'
-    # What is told of it ends within a character.
+    # The report is truncated inside a character.
     html = f"<meta charset='utf-8'><button>Under</button>{over.ljust(119, '.')}\N{SMILING FACE WITH OPEN MOUTH}</div>"
 
     async def run(site):
@@ -455,7 +474,7 @@ def test_a_covered_element_is_not_clicked_through():
 
 
 def count_round_trips(monkeypatch, elements):
-    """Messages to the browser driver that one look at a page of so many exposed elements needs."""
+    """Return the messages to the browser driver for one snapshot of a page with that many exposed elements."""
     sent = []
 
     async def run(site):
@@ -474,12 +493,12 @@ def count_round_trips(monkeypatch, elements):
     return sent
 
 
-def test_a_look_costs_one_round_trip_whatever_the_size_of_the_page(monkeypatch):
+def test_snapshot_costs_one_round_trip_for_any_page_size(monkeypatch):
     assert len(count_round_trips(monkeypatch, 20)) == 1
     assert len(count_round_trips(monkeypatch, 4_000)) == 1
 
 
-def test_pages_that_replace_what_the_script_uses_are_read_all_the_same():
+def test_pages_that_replace_builtins_are_captured():
     seen = look(
         """<button>Go</button><script>JSON.stringify = () => 'no'; window.setTimeout = () => 0;
         Array.prototype.toJSON = () => 'no';</script>"""

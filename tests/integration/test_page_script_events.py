@@ -1,24 +1,25 @@
-"""Which events are seen, and does each kind of action bring about what a person's would?"""
+"""Event listeners become candidates, and actions have the same effects as those of a user."""
 
 import pytest
 
-from pipeline.browser.snapshot import Lens
-from pipeline.browser.view import NotActionable, PageView
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.integration.test_page_script import act, guarded_page, look, names
 from tests.sites.server import FixtureServer
-from waygraph.settings import ExploreSettings
+from waygraph.core.settings import ExploreSettings
+from waygraph.pipeline.browser.page.failures import NotActionable
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
 
 SAY = "const say = what => { const p = document.createElement('p'); p.textContent = what; document.body.append(p); };"
 
 
 def kinds(snapshot):
-    """(kind, value, name) of all candidates."""
+    """Return (kind, value, name) of all candidates."""
     return [(c.action.kind, c.action.value, c.action.name) for c in snapshot.candidates]
 
 
-def outcome(html, *, lens=None):
-    """Each candidate of a page, with the texts that performing it in a fresh page adds."""
+def outcome(html):
+    """Return each candidate of a page with the texts that performing it in a fresh page adds."""
 
     async def run(site):
         async with guarded_page() as page:
@@ -65,7 +66,7 @@ def test_every_kind_of_event_that_a_script_listens_to_can_be_caused():
     assert led == wanted
 
 
-def test_keys_are_pressed_on_what_listens_to_them_and_is_no_field():
+def test_keys_are_pressed_on_elements_with_key_listeners_except_fields():
     led = outcome(
         f"""<div tabindex=0 id=d>Box</div><script>{SAY}
         d.addEventListener('keydown', e => say(e.key + ' came'))</script>"""
@@ -85,7 +86,7 @@ def test_every_other_option_of_a_select_that_is_listened_to_is_chosen():
     assert led == {("select", "Cheap", "Sort"): ["Cheap first"], ("select", "Good", "Sort"): ["Good first"]}
 
 
-def test_a_list_of_suggestions_that_goes_with_the_focus_is_looked_at_while_it_is_there():
+def test_suggestions_that_close_on_blur_are_captured_while_open():
     led = outcome(
         """<input role=combobox aria-label=City id=c><div id=l></div><script>
         c.addEventListener('input', () => { l.innerHTML = '<div role=option>Aachen</div>' });
@@ -94,7 +95,7 @@ def test_a_list_of_suggestions_that_goes_with_the_focus_is_looked_at_while_it_is
     assert led["input", "a", "City"] == ["Aachen"]
 
 
-def test_a_listener_further_up_gives_the_elements_that_it_names():
+def test_delegated_listener_makes_its_targets_candidates():
     seen = look(
         """<ul id=menu><li id=a>A<li id=b>B</ul><div id=named>Named</div><div class=card data-open=1>Card</div>
         <p>Text</p><div id=box><a href=/x>Link</a><p>Text</p></div><script>
@@ -106,7 +107,7 @@ def test_a_listener_further_up_gives_the_elements_that_it_names():
     assert names(seen) == ["A", "B", "Named", "Card", "Link"]
 
 
-def test_a_listener_that_is_gone_counts_no_more_and_an_ordinary_page_has_no_further_actions():
+def test_removed_listeners_and_plain_fields_make_no_candidates():
     seen = look(
         """<div id=d>Was</div><input><select><option>1<option>2</select><input type=checkbox>
         <button>Go</button><div tabindex=0>Focusable</div><script>
@@ -116,7 +117,7 @@ def test_a_listener_that_is_gone_counts_no_more_and_an_ordinary_page_has_no_furt
     assert kinds(seen) == [("click", "", "Go")]
 
 
-def test_closed_shadow_roots_are_seen_and_acted_in():
+def test_closed_shadow_roots_are_captured_and_operated():
     html = f"""<x-box></x-box><script>{SAY} customElements.define("x-box", class extends HTMLElement {{
       connectedCallback() {{
         const root = this.attachShadow({{mode: "closed"}});
@@ -129,12 +130,12 @@ def test_closed_shadow_roots_are_seen_and_acted_in():
     assert "Inside came" in [s.text for s in acted.snapshot.segments]
 
 
-def test_shadow_roots_that_are_written_into_the_page_are_seen():
+def test_declarative_shadow_roots_are_captured():
     seen = look("<div><template shadowrootmode=open><button>Inside</button></template></div>")
     assert names(seen) == ["Inside"]
 
 
-def test_a_state_is_the_same_whether_or_not_it_is_known_who_listens_in_a_drawing():
+def test_listeners_inside_an_svg_do_not_change_the_state():
     drawing = "<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar /></svg><button>B</button>"
     heard, plain = (
         look(drawing + script) for script in ("<script>bar.onclick = () => 1</script>", "<script></script>")
@@ -144,7 +145,7 @@ def test_a_state_is_the_same_whether_or_not_it_is_known_who_listens_in_a_drawing
     assert heard.structure == plain.structure
 
 
-def test_what_a_script_listens_to_in_a_drawing_is_clicked():
+def test_svg_elements_with_listeners_are_clicked():
     led = outcome(
         f"""<svg width=200 height=100><rect id=bar width=50 height=50 aria-label=Bar />
         <rect x=60 width=50 height=50 /></svg>
@@ -153,7 +154,7 @@ def test_what_a_script_listens_to_in_a_drawing_is_clicked():
     assert led == {("click", "", "Bar"): ["bar came"]}
 
 
-def test_react_handlers_are_read_from_what_react_keeps_on_elements():
+def test_react_handlers_are_read_from_react_props():
     seen = look(
         """<div id=root><div id=d>Item</div><p>Text</p></div><script>
         for (const type of ['click', 'dblclick', 'keydown', 'mouseover']) root.addEventListener(type, () => {});
@@ -173,20 +174,20 @@ def test_react_handlers_are_read_from_what_react_keeps_on_elements():
         "JSON = null; window.Promise = null; window.requestAnimationFrame = null; document.querySelectorAll = () => []",
     ],
 )
-def test_a_page_that_replaces_what_everyone_uses_is_looked_at_and_acted_on(break_it):
+def test_page_that_replaces_builtins_is_captured_and_operated(break_it):
     html = f"<button onclick='n = 1'>Go</button><p>Text</p><script>{break_it}</script>"
     first, (acted,), _, _ = act(html, "Go")
     assert names(first) == ["Go"]
     assert acted.rung == "exact"
 
 
-def test_a_page_of_a_hundred_thousand_elements_is_cut_and_says_so():
+def test_page_of_a_hundred_thousand_elements_is_truncated_with_a_note():
     seen = look("<main></main><script>document.querySelector('main').innerHTML = '<p>x</p>'.repeat(100000)</script>")
     assert seen.cut
     assert len(seen.structure) == 20_000
 
 
-def test_a_search_form_is_submitted_only_when_that_is_asked_for():
+def test_search_form_is_submitted_only_when_enabled():
     html = "<title>Tiny shop</title><form action=/find><input type=search name=q aria-label=Find></form>"
 
     async def run(site, **settings):
@@ -201,7 +202,7 @@ def test_a_search_form_is_submitted_only_when_that_is_asked_for():
     assert [url.rpartition("/")[2] for url in urls] == ["find?q=tiny"]
 
 
-def test_a_list_that_grows_when_its_end_is_seen_grows_twice_at_most():
+def test_infinite_list_grows_twice_at_most():
     seen = look(
         """<ul id=l></ul><script>const more = () => { for (let i = 0; i < 30; i++) {
           const li = document.createElement('li'); li.textContent = 'row'; li.style.height = '100px'; l.append(li); }
@@ -212,7 +213,7 @@ def test_a_list_that_grows_when_its_end_is_seen_grows_twice_at_most():
     assert 60 <= sum(s.text == "row" for s in seen.segments) <= 120
 
 
-def test_closed_roots_that_are_written_into_the_page_are_seen_and_acted_in():
+def test_closed_declarative_shadow_roots_are_captured_and_operated():
     html = f"""<div class=plain>Text</div><div class=empty></div><div class=filled style="height:9px"></div>
     <div class=deep><template shadowrootmode=open><section><template shadowrootmode=closed>
       <p>Closed in open</p></template></section></template></div>
@@ -233,21 +234,21 @@ def test_closed_roots_that_are_written_into_the_page_are_seen_and_acted_in():
     assert "Inside came" in [s.text for s in acted.snapshot.segments]
 
 
-def test_closed_roots_that_a_script_writes_later_are_seen():
+def test_closed_shadow_roots_written_later_by_a_script_are_captured():
     html = """<button onclick="box.setHTMLUnsafe('<p><template shadowrootmode=closed><b>Late</b></template></p>')">
     Write</button><div id=box></div>"""
     _, (acted,), _, _ = act(html, "Write")
     assert "Late" in [s.text for s in acted.snapshot.segments]
 
 
-def test_a_page_whose_boxes_have_their_size_from_styles_is_not_described(monkeypatch):
+def test_boxes_sized_by_styles_do_not_trigger_a_search_for_closed_shadow_roots(monkeypatch):
     asked = []
 
     async def count(devtools):
         asked.append(devtools)
         return 0
 
-    monkeypatch.setattr("pipeline.browser.asking.disclose", count)
+    monkeypatch.setattr("waygraph.pipeline.browser.page.evaluate.disclose", count)
     seen = look(
         """<style>.dot::before { content: "x" } .row { display: flex; height: 20px }</style>
         <div style="height:20px"></div><span style="display:inline-block;width:9px;height:9px"></span>
@@ -269,7 +270,7 @@ VIRTUAL = """<div id=view style="height:200px;overflow-y:auto">
 view.addEventListener('scroll', () => requestAnimationFrame(draw)); draw();"""
 
 
-def test_rows_of_a_virtual_list_are_acted_on_where_the_list_has_to_be_scrolled_to():
+def test_rows_of_a_virtual_list_are_operated_at_their_scroll_position():
     html = f"{VIRTUAL}{SAY}</script>"
     first, (acted,), *_ = act(html, "Row 12")
     assert names(first) == [f"Row {n}" for n in range(20)]
@@ -280,12 +281,14 @@ def test_rows_of_a_virtual_list_are_acted_on_where_the_list_has_to_be_scrolled_t
     assert [s.text for s in acted.snapshot.segments] == [*(f"Row {n}" for n in range(5)), "got 12"]
 
 
-def test_a_row_that_moved_is_scrolled_for_and_one_that_is_gone_is_not_taken_for_another():
+def test_moved_row_is_found_by_scrolling_and_missing_row_is_not_replaced_by_another():
     async def run(site):
         async with guarded_page() as page, guarded_page() as other:
             first = (await page.view.goto(site.url)).snapshot
             actions = {c.action.name: c.action for c in first.candidates}
-            stranger = PageView(other.page, Lens.of(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY, own=False)
+            stranger = PageView(
+                other.page, SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings()), LOOPBACK_ONLY, owned=False
+            )
             await stranger.goto(site.at("/shorter"))
             moved = await stranger.act(actions["Row 12"])
             with pytest.raises(NotActionable):
@@ -300,7 +303,7 @@ def test_a_row_that_moved_is_scrolled_for_and_one_that_is_gone_is_not_taken_for_
     assert "got 12" in [s.text for s in moved.snapshot.segments]
 
 
-def test_a_box_that_listens_to_scrolling_and_has_all_its_rows_is_not_scrolled_through():
+def test_box_with_scroll_listener_and_all_rows_is_not_scrolled():
     rows = "".join(f"<p><a href=/{n}>Row {n}</a>" for n in range(20))
     html = f"""<div id=view style="height:200px;overflow-y:auto">{rows}</div><p id=n>0 times</p><script>
       let times = 0; view.onscroll = () => {{ n.textContent = ++times + ' times'; }}</script>"""

@@ -1,4 +1,4 @@
-"""What hosts ask of robots is read and obeyed, over real sockets; block pages are recognised in a real browser."""
+"""Robots.txt is read and obeyed over real sockets; block pages are recognised in a real browser."""
 
 import asyncio
 import socket
@@ -9,21 +9,24 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.browser.launch import launch
-from pipeline.browser.snapshot import Lens
-from pipeline.browser.supervise import BrowserPool
-from pipeline.browser.view import PageView
-from pipeline.explore import explore_site
-from pipeline.explore.blockpage import detect
-from pipeline.explore.pacing import Pacer, Slots
-from pipeline.explore.robots import MAX_BYTES, Robots, RobotsByHost
-from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from tests.blobs import MemoryBlobs
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.blockpages import BLOCKED, PAGES
 from tests.sites.server import FixtureServer, Page
-from waygraph.errors import RobotsForbidden, SiteUnreachable
-from waygraph.settings import ExploreSettings, Settings
+from waygraph.core.errors import RobotsForbidden, SiteUnreachable
+from waygraph.core.settings import ExploreSettings, Settings
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.policies.block_page import detect_block_page
+from waygraph.pipeline.explore.policies.robots import RobotsPolicy
+from waygraph.pipeline.explore.policies.robots_file import MAX_BYTES, RobotsFile
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import Slots
 
-#: Pages whose marks a browser might write in another way than their authors; tests/unit looks at all of them.
+#: Pages whose marks a browser might serialise differently; tests/unit covers all pages.
 LOOKED_AT = ("/cloudflare/header", "/datadome", "/imperva", "/recaptcha/wall", "/login", "/login/badge", "/article")
 CLOSED = "User-agent: *\nDisallow: /private"
 
@@ -32,8 +35,8 @@ def text(body: str | bytes, **options) -> Page:
     return Page(body, content_type="text/plain", **options)
 
 
-async def fetch(url: str, **options) -> Robots:
-    return await Robots.fetch(url, user_agent="Browser/1 waygraph/1 (+mailto:crawl@shop.example)", **options)
+async def fetch(url: str, **options) -> RobotsFile:
+    return await RobotsFile.fetch(url, user_agent="Browser/1 waygraph/1 (+mailto:crawl@shop.example)", **options)
 
 
 @pytest.mark.parametrize(
@@ -49,14 +52,14 @@ async def fetch(url: str, **options) -> Robots:
     ],
     ids=["plain", "BOM", "UTF-16", "Latin-1", "CRLF", "our name", "12 MB"],
 )
-async def test_a_robots_txt_is_understood_however_it_is_written(page):
+async def test_all_encodings_of_a_robots_txt_are_read(page):
     with FixtureServer({"/robots.txt": page}) as site:
         robots = await fetch(site.at("/somewhere?x=1"))
     assert robots.refuse_url(site_url := "http://127.0.0.1:1/private/1") is not None, site_url
     assert robots.refuse_url("http://127.0.0.1:1/open") is None
 
 
-async def test_only_the_first_half_megabyte_is_read_and_no_rule_is_cut_in_two():
+async def test_robots_txt_is_truncated_at_half_a_megabyte_between_rules():
     read = "User-agent: *\nDisallow: /read\n"
     cut = "\nDisallow: /"  # what a reader who stops at the limit would see
     file = read + "#" * (MAX_BYTES - len(read) - len(cut)) + cut + "cut\nDisallow: /beyond\n"
@@ -67,7 +70,7 @@ async def test_only_the_first_half_megabyte_is_read_and_no_rule_is_cut_in_two():
     assert refused == [True, False, False, False]
 
 
-async def test_a_file_that_is_not_there_allows_everything_and_a_server_that_fails_nothing():
+async def test_missing_robots_txt_allows_everything_and_a_failing_server_nothing():
     with FixtureServer({}) as site:
         assert (await fetch(site.url)).refuse_url(site.at("/x")) is None
     for status in (500, 503):
@@ -75,7 +78,7 @@ async def test_a_file_that_is_not_there_allows_everything_and_a_server_that_fail
             await fetch(site.url)
 
 
-async def test_five_redirects_are_followed_also_to_another_host_and_more_mean_that_there_is_no_file():
+async def test_robots_txt_follows_five_redirects_and_more_count_as_missing():
     with FixtureServer({"/rules": text(CLOSED)}) as other:
         hops = {f"/{i}": Page(redirect=f"/{i + 1}") for i in range(1, 9)}
         with FixtureServer(
@@ -87,7 +90,7 @@ async def test_five_redirects_are_followed_also_to_another_host_and_more_mean_th
             assert len(site.requests) == 6
 
 
-async def test_a_host_that_accepts_and_never_answers_is_one_message():
+async def test_host_that_accepts_and_never_answers_gives_one_message():
     with FixtureServer({"/robots.txt": Page(hold=threading.Event())}) as site:
         with pytest.raises(SiteUnreachable, match=r"/robots\.txt gave no answer for 0\.2 s") as caught:
             await fetch(site.url.replace("//", "//user:secret@"), timeout_s=0.2)
@@ -98,7 +101,7 @@ async def test_a_host_that_accepts_and_never_answers_is_one_message():
             await fetch(f"http://127.0.0.1:{port}/", timeout_s=0.2)
 
 
-async def test_a_host_that_is_not_there_is_left_to_the_browser_to_report():
+async def test_an_unreachable_host_is_reported_by_the_browser():
     with FixtureServer({}) as site:
         url = site.url
     assert (await fetch(url)).refuse_url(url) is None
@@ -106,7 +109,7 @@ async def test_a_host_that_is_not_there_is_left_to_the_browser_to_report():
         assert (await fetch(site.url)).refuse_url(site.url) is None
 
 
-async def test_robots_txt_is_asked_for_through_the_proxy_and_with_our_name():
+async def test_robots_txt_is_requested_through_the_proxy_with_the_user_agent():
     agents = []
 
     def answer(request):
@@ -120,7 +123,7 @@ async def test_robots_txt_is_asked_for_through_the_proxy_and_with_our_name():
     assert agents == ["Browser/1 waygraph/1 (+mailto:crawl@shop.example)"]
 
 
-async def test_each_host_of_a_wider_scope_has_its_own_file_read_once_and_refused_until_then():
+async def test_each_host_in_scope_is_refused_until_its_robots_txt_was_read():
     asks = text(CLOSED + "\nCrawl-delay: 7\nRequest-rate: 1/9")
     with (
         FixtureServer({"/robots.txt": asks}) as first,
@@ -128,7 +131,7 @@ async def test_each_host_of_a_wider_scope_has_its_own_file_read_once_and_refused
         FixtureServer({"/robots.txt": Page(status=500)}) as broken,
     ):
         time, pacer = [0.0], Pacer(delay_seconds=0.0)
-        robots = RobotsByHost(user_agent="waygraph", pacer=pacer, clock=lambda: time[0])
+        robots = RobotsPolicy(user_agent="waygraph", pacer=pacer, clock=lambda: time[0])
         await robots.start(first.url)
         assert robots.refuse_url(first.at("/private")).reason == "robots"
         assert robots.refuse_url(first.at("/open")) is None
@@ -151,8 +154,8 @@ async def test_each_host_of_a_wider_scope_has_its_own_file_read_once_and_refused
         assert len(second.requests) == 2
 
 
-async def test_a_browser_sees_the_marks_of_block_pages_and_no_more():
-    lens = Lens.of(LOOPBACK_ONLY, ExploreSettings())
+async def test_block_pages_are_recognised_in_a_browser_and_content_is_not():
+    lens = SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings())
     with FixtureServer(PAGES) as site:
         async with launch(LOOPBACK_ONLY) as browser:
             page = await browser.new_page()
@@ -161,7 +164,7 @@ async def test_a_browser_sees_the_marks_of_block_pages_and_no_more():
             for path in LOOKED_AT:
                 response = await page.goto(site.at(path), wait_until="commit")
                 seen = await view.observe()
-                found[path] = detect(
+                found[path] = detect_block_page(
                     seen,
                     html=await page.content(),
                     frames=[frame.url for frame in page.frames],
@@ -171,7 +174,7 @@ async def test_a_browser_sees_the_marks_of_block_pages_and_no_more():
 
 
 class Clocked(FixtureServer):
-    """Knows when each document was asked for."""
+    """A server that records when each document was requested."""
 
     def __init__(self, pages):
         super().__init__(pages)
@@ -184,7 +187,7 @@ class Clocked(FixtureServer):
 
 
 def crowded(*, refusals):
-    """A site that wants 0.4 s between visits, is too busy at first, and keeps robots from one page."""
+    """A site with a crawl delay of 0.4 s, a first answer of 503 and a forbidden page."""
     busy = iter([Page("busy", status=429, headers={"Retry-After": "1"})] * refusals)
     links = "".join(f"<p><a href='/{name}'>{name}</a></p>" for name in ("one", "two", "busy", "wall", "private"))
     pages = {f"/{name}": f"<title>{name}</title><h1>{name}</h1><p>{'Words. ' * 20}</p>" for name in ("one", "two")}
@@ -198,8 +201,8 @@ def crowded(*, refusals):
     }
 
 
-async def test_explorations_that_share_a_browser_leave_each_host_in_peace(monkeypatch):
-    monkeypatch.setattr("pipeline.explore.pacing.FIRST_COOL_DOWN_S", 0.5)
+async def test_explorations_that_share_a_browser_obey_the_delays_of_each_host(monkeypatch):
+    monkeypatch.setattr("waygraph.pipeline.explore.politeness.pacer.FIRST_COOL_DOWN_S", 0.5)
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "delay_seconds": 0.1, "workers": 2})
     pacer, slots = Pacer(delay_seconds=0.1), Slots()
     with Clocked(crowded(refusals=1)) as first, Clocked(crowded(refusals=9)) as second:

@@ -1,6 +1,6 @@
-"""`waygraph reencode`: other vectors for the same maps, whatever happens in the middle of it.
+"""`waygraph reencode` publishes other vectors for the same maps, also after kills and interrupts.
 
-What is killed or interrupted is a process with a Ray of its own; all else runs in this one, on one Ray.
+Commands that are killed or interrupted run in a process with a Ray of its own; all others share the Ray of this one.
 """
 
 import json
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from index.store import Store
-from index.store.layout import VECTORS
-from pipeline.jobs import run_reencode
-from pipeline.jobs.encoding.vector_spool import spool_folder
-from pipeline.jobs.events import SiteEncoding
 from tests.patch_encoder import NOT_A_NUMBER
-from tests.picture_map import colours, publish
+from tests.screenshot_map import colours, publish
 from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
 from waygraph.cluster import ray_cluster
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.index.store.layout import VECTORS_FILE
+from waygraph.pipeline.jobs import run_reencode
+from waygraph.pipeline.jobs.encoding.vector_spool import spool_folder
+from waygraph.pipeline.jobs.events import SiteEncoding
 
 SITES = ("a.example", "b.example:8080")
 STATES = 60
@@ -41,7 +41,7 @@ def store_of(folder: Path) -> Store:
 
 @pytest.fixture(scope="module", autouse=True)
 def one_ray():
-    """A Ray that is connected already is used, see `waygraph.cluster`."""
+    """Connect to one Ray for all tests; commands use a connected Ray, see `waygraph.cluster`."""
     with pytest.MonkeyPatch.context() as patch, ray_cluster(num_cpus=2, object_store_bytes=256 * 2**20):
         patch.setenv("WAYGRAPH_JOBS__STATES_PER_BATCH", "8")
         yield
@@ -49,7 +49,7 @@ def one_ray():
 
 @pytest.fixture
 def reencode(capsys):
-    """Runs `waygraph reencode` in this process; gives its report."""
+    """Run `waygraph reencode` in this process; return its report."""
 
     def command(store: Store, *options: str, code: int = 0) -> dict:
         capsys.readouterr()
@@ -63,7 +63,7 @@ def reencode(capsys):
 
 @pytest.fixture
 def start():
-    """Starts `waygraph reencode` in a process of its own; what a failed test leaves is killed."""
+    """Start `waygraph reencode` in a process of its own, which is killed after the test."""
     started: list[subprocess.Popen] = []
 
     def begin(store: Store, *options: str) -> subprocess.Popen:
@@ -89,12 +89,12 @@ def start_reencode(store: Store, *options: str) -> subprocess.Popen:
 
 
 def spooled(store: Store) -> dict[str, int]:
-    """Batches that are encoded and not published, by site."""
+    """Return encoded and unpublished batches by site."""
     return {site: sum(1 for _ in spool_folder(store.location, site).rglob("*.parquet")) for site in SITES}
 
 
 def wait_until_spooled(store: Store, process: subprocess.Popen, batches: int) -> None:
-    """Let a run work until it has encoded so much; every site is readable throughout."""
+    """Wait until a run has encoded that many batches; check that every site stays readable."""
     deadline = time.monotonic() + PATIENCE
     while sum(spooled(store).values()) < batches and process.poll() is None:
         assert time.monotonic() < deadline
@@ -111,13 +111,13 @@ def finish(process: subprocess.Popen, code: int = 0) -> dict:
 
 
 def vectors_file(store: Store, site: str) -> str:
-    """SHA-256 of the published vectors, file and all."""
-    return store.manifest(site).files[VECTORS].sha256
+    """Return the SHA-256 of the file of published vectors."""
+    return store.manifest(site).files[VECTORS_FILE].sha256
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """What a command makes that nobody disturbs, with a Ray of its own, and its report."""
+    """Published vectors and report of an undisturbed command, with a Ray of its own."""
     store = store_of(tmp_path_factory.mktemp("undisturbed"))
     return store, finish(start_reencode(store, "--all", "--encoder", PATCH))
 
@@ -144,14 +144,14 @@ def test_each_site_gets_a_new_version_with_the_same_graph_and_other_vectors(undi
     assert (Path(store.location) / "runs" / report["run_id"] / "report.json").exists()
 
 
-def test_a_site_that_has_the_vectors_already_is_left_as_it_is(undisturbed, reencode):
+def test_site_with_current_vectors_is_unchanged(undisturbed, reencode):
     store, _ = undisturbed
     report = reencode(store, SITES[0], f"http://{SITES[1]}/7", "--encoder", PATCH)
     assert [(s["status"], s["publication"]) for s in report["sites"]] == [("unchanged", None)] * 2
     assert [store.head(site) for site in SITES] == [2, 2]
 
 
-def test_a_killed_run_is_gone_on_with_and_ends_with_the_same_bytes(undisturbed, start, reencode, tmp_path):
+def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reencode, tmp_path):
     store = store_of(tmp_path)
     first = start(store, "--all", "--encoder", SLOW)
     wait_until_spooled(store, first, 3)
@@ -170,7 +170,7 @@ def test_a_killed_run_is_gone_on_with_and_ends_with_the_same_bytes(undisturbed, 
         assert vectors_file(store, site) == vectors_file(undisturbed[0], site)
 
 
-def test_an_interrupt_ends_the_run_in_order_and_keeps_what_is_encoded(start, tmp_path):
+def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path):
     store = store_of(tmp_path)
     process = start(store, "--all", "--encoder", SLOW)
     wait_until_spooled(store, process, 1)
@@ -181,7 +181,7 @@ def test_an_interrupt_ends_the_run_in_order_and_keeps_what_is_encoded(start, tmp
     assert sum(spooled(store).values())
 
 
-def test_a_version_that_is_published_meanwhile_is_not_replaced_by_an_older_graph(tmp_path):
+def test_version_published_during_a_run_is_not_replaced_by_an_older_graph(tmp_path):
     store = store_of(tmp_path)
     published = []
 
@@ -198,7 +198,7 @@ def test_a_version_that_is_published_meanwhile_is_not_replaced_by_an_older_graph
     assert report.sites[0].publication.version == 4
 
 
-def test_a_damaged_screenshot_costs_its_state_the_vectors_and_nothing_else(reencode, tmp_path):
+def test_damaged_screenshot_leaves_only_its_state_without_vectors(reencode, tmp_path):
     store = store_of(tmp_path)
     victim = list(store.read(SITES[0]).observations.values())[3]
     (blob,) = (Path(store.location) / "blobs").rglob(victim.screenshot)
@@ -212,7 +212,7 @@ def test_a_damaged_screenshot_costs_its_state_the_vectors_and_nothing_else(reenc
     assert version.graph.nodes.keys() - version.pages.keys() == {victim.node_id}
 
 
-def test_a_site_of_which_nothing_can_be_encoded_fails_and_keeps_its_version(reencode, tmp_path):
+def test_site_without_encodable_states_fails_and_keeps_its_version(reencode, tmp_path):
     store = store_of(tmp_path)
     publish(store, "c.example", [NOT_A_NUMBER])
     report = reencode(store, "--all", "--encoder", PATCH, code=5)
@@ -230,19 +230,19 @@ def test_a_site_of_which_nothing_can_be_encoded_fails_and_keeps_its_version(reen
         (["nowhere.example"], 3, "Site 'nowhere.example' is not mapped"),
     ],
 )
-def test_what_cannot_be_done_is_said_before_anything_starts(tmp_path, capsys, words, code, message):
+def test_invalid_arguments_are_refused_before_anything_starts(tmp_path, capsys, words, code, message):
     store = store_of(tmp_path)
     assert waygraph(["reencode", *words, "--store", store.location]) == code
     assert message in capsys.readouterr().err
 
 
-def test_an_empty_store_and_no_store_are_different_messages(tmp_path, capsys):
+def test_empty_store_and_missing_store_give_different_messages(tmp_path, capsys):
     Store.open(str(tmp_path / "empty"), create=True)
     assert waygraph(["reencode", "--all", "--store", str(tmp_path / "empty")]) == 3
     assert waygraph(["reencode", "--all", "--store", str(tmp_path / "none")]) == 7
 
 
-def test_an_encoder_that_reads_texts_knows_the_whole_site(reencode, tmp_path):
+def test_text_encoder_gets_the_context_of_the_whole_site(reencode, tmp_path):
     store = store_of(tmp_path)
     report = reencode(store, SITES[0], "--encoder", "text")
     assert report["sites"][0]["publication"]["encoded"] == STATES
@@ -252,7 +252,7 @@ def test_an_encoder_that_reads_texts_knows_the_whole_site(reencode, tmp_path):
     assert version.pages.keys() == version.graph.nodes.keys()
 
 
-def test_jina_v4_encodes_what_is_stored(reencode, tmp_path):
+def test_jina_v4_encodes_stored_maps(reencode, tmp_path):
     store = Store.open(str(tmp_path / "maps"), create=True)
     publish(store, SITES[0], colours(8))
     weights = make_checkpoint(tmp_path / "weights")

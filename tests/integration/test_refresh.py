@@ -1,4 +1,4 @@
-"""Does a refreshed map say what a fresh one would, at less work, and does it say rightly what changed?"""
+"""Refreshes of real sites: the map equals that of a fresh crawl, at less work, and the diff is correct."""
 
 import asyncio
 import json
@@ -10,18 +10,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from index.graph.diff import Side, compare, standing
-from index.graph.export import to_json
-from pipeline.browser.features import text_features
-from pipeline.browser.launch import launch
-from pipeline.browser.supervise import BrowserPool
-from pipeline.explore import explore_site
-from pipeline.explore.refresh import Plan, Recall, Record, choose
-from tests.conftest import LOOPBACK_ONLY, MemoryBlobs
+from tests.blobs import MemoryBlobs
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.mutable import KINDS, PATHS, MutableSite, Mutation
 from tests.sites.noise import noise_pages
 from tests.sites.server import FixtureServer, Page
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.graph.diff import ComparedMap, diff_maps, element_location
+from waygraph.index.graph.export import to_json
+from waygraph.pipeline.browser.page.features import text_features
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.refresh import ExplorationRecord, PriorExploration, RefreshPlan, plan_refresh
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
 #: Random sets of mutations beside the one that is always tried; `make soak-refresh` tries 30.
@@ -29,7 +30,7 @@ SETS = int(os.environ.get("WAYGRAPH_MUTATIONS", "0"))
 
 
 class Explorations:
-    """Explores sites, one after the other, in one browser."""
+    """Explorations of several sites, one after the other, in one browser."""
 
     def __init__(self):
         self.blobs = MemoryBlobs()
@@ -43,27 +44,29 @@ class Explorations:
         self.loop.run_until_complete(self.pool.__aexit__(None, None, None))
         self.loop.close()
 
-    def __call__(self, site, recall=None):
+    def __call__(self, site, prior=None):
         return self.loop.run_until_complete(
-            explore_site(site.url, settings=SETTINGS, blobs=self.blobs, pool=self.pool, recall=recall)
+            explore_site(site.url, settings=SETTINGS, blobs=self.blobs, pool=self.pool, prior=prior)
         )
 
     def record(self, capture):
-        return Record.parse(self.blobs[capture.report.record])
+        return ExplorationRecord.parse(self.blobs[capture.report.record])
 
     def again(self, site, before, *, share=None, grace=0):
-        """Refresh: everything, or a share of it."""
+        """Refresh completely, or a share of the map."""
         record = self.record(before)
-        plan = Plan() if share is None else choose(record, share=share, budget_ms=1e9, seed="1")
-        return self(site, Recall(record, plan, url_policy=SETTINGS.explore.url_policy, grace=grace, name=f"{share}"))
+        plan = RefreshPlan() if share is None else plan_refresh(record, share=share, budget_ms=1e9, seed="1")
+        return self(
+            site, PriorExploration(record, plan, url_policy=SETTINGS.explore.url_policy, grace=grace, name=f"{share}")
+        )
 
     def diff(self, before, after):
         sides = (
-            Side(each.graph, each.observations, each.recognition, text_features, self.record(each).noise)
+            ComparedMap(each.graph, each.observations, each.recognition, text_features, self.record(each).noise)
             for each in (before, after)
         )
         unstable = {(state, action, place): verdict for state, action, verdict, place in after.refresh.unstable}
-        return compare(*sides, unstable)
+        return diff_maps(*sides, unstable)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +77,7 @@ def explorations():
 
 
 class Mapped(tuple):
-    """A site and its capture. Short in words: Hypothesis puts all arguments into what it says of a failure."""
+    """A site and its capture. The `repr` is short: Hypothesis prints all arguments of a failure."""
 
     __slots__ = ()
 
@@ -84,13 +87,13 @@ class Mapped(tuple):
 
 @pytest.fixture(scope="module")
 def mapped(explorations):
-    """A site as it was, and what exploring it found."""
+    """A site in its original form, and its capture."""
     with MutableSite() as site:
         yield Mapped((site, explorations(site)))
 
 
 def export(capture):
-    """Everything that is canonical, as text."""
+    """Return everything that is canonical, as text."""
     return json.dumps(to_json(capture.site, 1, capture.graph, recognition=capture.recognition), sort_keys=True)
 
 
@@ -109,20 +112,20 @@ ALWAYS_TRIED = [
 
 
 def as_soak(test):
-    """Of many random sets each counts: what went wrong once is not tried again."""
+    """Mark a test as slow when it draws many random sets. A failure is not retried."""
     return pytest.mark.slow(test) if SETS else test
 
 
 @as_soak
 @pytest.mark.timeout(120 + 120 * SETS)
-def test_a_full_refresh_of_a_changed_site_is_what_a_fresh_crawl_finds(explorations, mapped):
-    """Exactly, after each set of mutations; of the verdicts of all sets 95% are right."""
+def test_full_refresh_of_a_changed_site_equals_a_fresh_crawl(explorations, mapped):
+    """The maps are equal after each set of mutations; 95% of all verdicts of the diffs are correct."""
     site, before = mapped
     judged, wrong = Counter(), {"states": [], "links": []}
 
     @settings(
         max_examples=max(1, SETS),
-        # None looks for a smaller set that fails: each try takes as long as the set itself.
+        # No shrinking: each attempt takes as long as the set itself.
         phases=[Phase.explicit, *[Phase.generate] * bool(SETS)],
         suppress_health_check=[HealthCheck.too_slow],
     )
@@ -148,9 +151,9 @@ def test_a_full_refresh_of_a_changed_site_is_what_a_fresh_crawl_finds(exploratio
 
 
 class Truth:
-    """What a diff should say: the site's own texts and links are the truth, then and now.
+    """The correct diff, derived from the texts and links of the site before and after.
 
-    A page that is there and that nothing leads to any more is gone from the map, with its links.
+    An existing page without a link to it is gone from the map, with its links.
     """
 
     def __init__(self, site, before, fresh):
@@ -169,11 +172,11 @@ class Truth:
         return "/" + self._nodes[node_id].url.removeprefix(self._root)
 
     def of(self, diff):
-        """Of states and of links: how many verdicts there are, and those that are wrong."""
+        """Return the number of verdicts on states and links, and the wrong ones."""
         return {"states": self.of_states(diff.states), "links": self.of_links(diff.edges)}
 
     def of_states(self, changes):
-        """How many verdicts there are, and those that are wrong."""
+        """Return the number of verdicts on states, and the wrong ones."""
         told = [(change, *self._shown(change.before)) for change in changes if change.before]
         expected = [
             {"gone"} if now is None else {"match", "moved"} if now == was else {"changed"} for _, was, now in told
@@ -184,7 +187,7 @@ class Truth:
         return len(told), wrong
 
     def _shown(self, node_id):
-        """What a state showed, and what it shows now; nothing when it is not there any more."""
+        """Return the texts of a state before and now; None if it no longer exists."""
         path = self._path(node_id)
         was, now = self._was[path], self._now[path] if path in self._reached else Facts()
         if self._nodes[node_id].addressable:
@@ -193,7 +196,7 @@ class Truth:
         return was.opened[opened], now.opened.get(opened)
 
     def of_links(self, changes):
-        """The same of links on pages: how many verdicts, and those that are wrong."""
+        """Return the number of verdicts on links of pages, and the wrong ones."""
         wrong, judged = [], 0
         for change in changes:
             edge = change.before
@@ -212,7 +215,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is true of a page."""
+    """Facts about a page."""
 
     texts: frozenset[str] | None = None
     opened: dict[str, frozenset[str]] = field(default_factory=dict)
@@ -223,7 +226,7 @@ def facts(site):
     return {path: Facts(site.texts(path), site.opened(path), site.links(path)) for path in PATHS}
 
 
-def test_an_unchanged_site_is_recalled_and_the_same(explorations, mapped):
+def test_an_unchanged_site_is_reused_and_gives_the_same_map(explorations, mapped):
     site, before = mapped
     again = explorations.again(site, before, share=0.11)
     assert export(again) == export(before)
@@ -232,12 +235,12 @@ def test_an_unchanged_site_is_recalled_and_the_same(explorations, mapped):
     assert again.refresh.verdicts == {"same": again.refresh.actions["asked"]}
     assert again.refresh.stale == 0.0
     assert again.report.counters["explore/activations"] < 0.2 * before.report.counters["explore/activations"]
-    # What is asked of a site ages, or is young again.
+    # Reused answers age; the age of re-asked answers is reset.
     ages = Counter(kept.track.age for kept in explorations.record(again).outcomes)
     assert ages == {1: again.refresh.actions["recalled"], 0: again.refresh.actions["asked"]}
 
 
-def test_changes_of_a_page_that_is_looked_at_are_found_by_the_default_refresh(explorations, mapped):
+def test_changes_of_a_sampled_page_are_found_by_the_default_refresh(explorations, mapped):
     site, before = mapped
     site.done = [Mutation("add", "/team"), Mutation("edit", "/news/today"), Mutation("menu", "/guide")]
     try:
@@ -251,7 +254,7 @@ def test_changes_of_a_page_that_is_looked_at_are_found_by_the_default_refresh(ex
     assert {"team", "news/today"} <= urls <= {"team", "news/today", "guide"}
 
 
-def test_noise_is_no_change(explorations):
+def test_noise_is_not_a_change(explorations):
     with MutableSite(noisy=True) as site:
         site.mutate(*(Mutation("remove", section) for section in ("/products", "/team", "/news")))
         before = explorations(site)
@@ -262,13 +265,13 @@ def test_noise_is_no_change(explorations):
 
 @pytest.fixture(scope="module")
 def restless(explorations):
-    """A page for every kind of noise, no load of which looks like the one before, and what exploring it found."""
+    """A site with a page for every kind of noise, which differ on every load, and its capture."""
     with FixtureServer(noise_pages()) as site:
         yield Mapped((site, explorations(site)))
 
 
 @pytest.mark.parametrize("share", [0.11, None], ids=["default", "full"])
-def test_no_kind_of_noise_is_a_change(explorations, restless, share):
+def test_each_kind_of_noise_is_not_a_change(explorations, restless, share):
     site, before = restless
     diff = explorations.diff(before, explorations.again(site, before, share=share))
     assert {kind: set(counts) - {"match", "moved"} for kind, counts in diff.counts().items()} == {
@@ -279,7 +282,7 @@ def test_no_kind_of_noise_is_a_change(explorations, restless, share):
 @pytest.mark.parametrize(
     "answer", [Page("<h1>Out of order</h1>", status=500), Page(drop=True)], ids=["500", "hangs up"]
 )
-def test_a_page_that_fails_for_a_while_stays_with_what_is_behind_it_until_grace_is_used_up(explorations, answer):
+def test_failing_page_and_pages_behind_it_are_kept_during_the_grace_period(explorations, answer):
     menu = "<button onclick=m.hidden=!m.hidden>Menu</button><ul id=m hidden><li>one<li>two<li>three</ul>"
     pages = {
         "/": "<a href=/a>First</a> <a href=/b>Second</a>",
@@ -292,11 +295,11 @@ def test_a_page_that_fails_for_a_while_stays_with_what_is_behind_it_until_grace_
         site.pages["/b"] = answer
         for _ in range(2):
             versions.append(explorations.again(site, versions[-1], grace=1))
-        # When it is down while it is not in the sample, and what is done on it is.
+        # The page is down and not in the sample, but the actions on it are.
         record = explorations.record(versions[0])
-        plan = Plan(loads=frozenset(), outcomes=frozenset(range(len(record.outcomes))))
+        plan = RefreshPlan(loads=frozenset(), outcomes=frozenset(range(len(record.outcomes))))
         policy = SETTINGS.explore.url_policy
-        versions.append(explorations(site, Recall(record, plan, url_policy=policy, grace=1, name="actions")))
+        versions.append(explorations(site, PriorExploration(record, plan, url_policy=policy, grace=1, name="actions")))
         site.pages |= {"/a": Page("gone", status=404), "/b": pages["/b"]}
         versions.append(explorations.again(site, versions[0], grace=1))
         states = [sorted(node.url.removeprefix(site.url) for node in each.graph.nodes.values()) for each in versions]
@@ -305,12 +308,12 @@ def test_a_page_that_fails_for_a_while_stays_with_what_is_behind_it_until_grace_
     assert [each.refresh.outages for each in versions] == [0, 1, int(answer.drop), 0, 0]
 
 
-def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(explorations):
+def test_an_action_is_repeated_before_its_outcome_counts_as_changed(explorations):
     script = """<h1>Home</h1><button onclick="show('one')">One</button> <button onclick="show('two')">Two</button>
       <div id=o></div><script>function show(n) {{
         o.innerHTML = n === 'one' ? {one} : '<p>always</p><p>the same</p><p>three lines</p>'; }}</script>"""
     steady = "'<h2>steady</h2>'"
-    # Lists in lists, of either kind, of one word: it depends on nothing that a session keeps, and no two are alike.
+    # Nested lists of a random word: independent of the session, and different each time.
     draw = "crypto.getRandomValues(new Uint8Array(20))"
     word = f"String.fromCharCode(...{draw}.map(n => 97 + n % 26))"
     drawn = f"Array.from({draw}, n => n % 2 ? '<ul><li>' : '<ol><li>').join({word})"
@@ -324,11 +327,11 @@ def test_what_an_action_leads_to_is_tried_again_before_it_counts_as_changed(expl
     assert not changed.refresh.unstable
     ((*name, verdict, place),) = unstable.refresh.unstable
     assert verdict == "non_deterministic"
-    assert [*name, place] in [[e.source, str(e.action), standing(e.action)] for e in unstable.graph.edges]
+    assert [*name, place] in [[e.source, str(e.action), element_location(e.action)] for e in unstable.graph.edges]
 
 
-def test_what_a_page_in_use_alone_leads_to_is_told_from_a_change(explorations):
-    """A page that remembers: whoever has read an article gets no other, every fresh session what the map says."""
+def test_an_outcome_that_depends_on_the_session_is_no_change(explorations):
+    """A page with session state: a session gets one article only, and a fresh session gets the recorded one."""
     page = """<h1>Papers</h1><button onclick="read('bread')">Bread</button><button onclick="read('milk')">Milk</button>
       <div id=o></div><script>const articles = {{bread: '<h2>Flour</h2><p>Water</p><p>Salt</p>',
         milk: '<ul><li>Cows</li><li>Goats</li><li>Sheep</li><li>Oats</li></ul>'}};

@@ -1,18 +1,18 @@
-"""`waygraph refresh` as it is run: versions, vectors, differences, and back again."""
+"""The commands `refresh`, `diff` and `rollback`: versions, vectors and differences."""
 
 import json
 
 import pytest
 
-from index.store import Store
-from pipeline.explore.journal_file import Lease
-from pipeline.jobs import run_index, run_refresh
-from pipeline.jobs.unfinished_work import journal_path
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.mutable import MutableSite, Mutation
 from waygraph.cli.entry import run
 from waygraph.cluster import ray_cluster
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.explore.checkpoint.journal_file import FileLease
+from waygraph.pipeline.jobs import run_index, run_refresh
+from waygraph.pipeline.jobs.work_files import journal_path
 
 
 def command(capsys, *words):
@@ -37,12 +37,12 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
         (changed,) = run_refresh([key], settings=full, on_event=nothing).sites
         # Two jobs on one site: the second one refuses, and says who is at it.
         path = journal_path(settings.store, key)
-        lease = Lease.take(path.with_name(f"{path.name}.lock"))
+        lease = FileLease.take(path.with_name(f"{path.name}.lock"))
         (refused,) = run_refresh([key], settings=settings, on_event=nothing).sites
         lease.release()
 
     assert [each.status for each in (first, unchanged, changed, refused)] == [*["published"] * 3, "failed"], refused
-    assert "under way already" in refused.error.message
+    assert "in progress already" in refused.error.message
     assert (unchanged.publication.encoded, unchanged.publication.reused) == (0, first.publication.states)
     one, two, three = (store.read(key, number) for number in (1, 2, 3))
     assert two.graph.nodes.keys() == one.graph.nodes.keys()

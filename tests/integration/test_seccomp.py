@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.browser.find import find_browser
 from tests.seccomp_exec import NOBODY
+from waygraph.pipeline.browser.process.find import find_browser
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "k8s" / "seccomp" / "waygraph-browser.json"
@@ -20,7 +20,7 @@ PAGE = "data:text/html,<p id=x></p><script>x.textContent=6*7</script>"
 
 
 def why_not():
-    """What this machine lacks."""
+    """Return what this machine lacks for the test."""
     if ctypes.util.find_library("seccomp") is None:
         return "libseccomp is not installed"
     nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
@@ -37,8 +37,8 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 @pytest.fixture
 def browse():
-    """Starts the browser under a profile; gives what became of it."""
-    # Not below pytest's own folder, which only its owner may enter: root's browser runs as nobody.
+    """Start the browser under a profile; return the result."""
+    # Not below pytest's own folder, which only its owner may enter: a browser of root runs as the user `nobody`.
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         if os.geteuid() == 0:
@@ -65,8 +65,8 @@ def test_the_browser_runs_in_its_sandbox_under_the_profile(browse):
     assert '<p id="x">42</p>' in done.stdout, done.stderr[-2_000:]
 
 
-def test_without_what_the_profile_adds_for_it_the_sandbox_does_not_start(browse, tmp_path):
-    """So that the test above shows something: the filter is there, and the sandbox is, too."""
+def test_sandbox_does_not_start_without_the_additions_of_the_profile(browse, tmp_path):
+    """Control for the test above: both the filter and the sandbox are active."""
     profile = json.loads(PROFILE.read_text())
     (added,) = [rule for rule in profile["syscalls"] if "chroot" in rule["names"]]
     added["names"].remove("chroot")

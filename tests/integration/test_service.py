@@ -1,4 +1,4 @@
-"""The service as its callers see it: a real process with a real Ray Serve, a real store and the real encoder."""
+"""The service as its callers use it: a real process with Ray Serve, a real store and the real encoder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,11 @@ import psutil
 import pytest
 from openapi_spec_validator import validate
 
-from index.store import Store
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import create_encoder
-from serve.app import application, run
-from serve.bodies import PATIENCE_SECONDS
 from tests.service_process import RunningService, files_of_services, temporary_folder
 from tests.small_map import IMAGE, SmallMap
 from waygraph import Settings, Waygraph
-from waygraph.client import ServiceMap
-from waygraph.errors import (
+from waygraph.client.service import ServiceMap
+from waygraph.core.errors import (
     EncoderMismatch,
     InvalidInput,
     NoPath,
@@ -36,7 +31,12 @@ from waygraph.errors import (
     StoreError,
     WaygraphError,
 )
-from waygraph.schemas import AvoidedStep, NodeAnswer, Problem, problem_slug
+from waygraph.core.schemas import AvoidedStep, NodeAnswer, Problem, problem_slug
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.serve.http.request_bodies import WAIT_SECONDS
+from waygraph.serve.runtime.app import application, run
 
 MAP = SmallMap("tea.example")
 OTHER = SmallMap("127.0.0.1:8000")
@@ -50,13 +50,13 @@ def encoder() -> Encoder:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the maps will be: not there yet when the service starts."""
+    """Path of the store, which does not exist yet when the service starts."""
     return tmp_path_factory.mktemp("service") / "maps"
 
 
 @pytest.fixture(scope="module")
 def service(store: Path, encoder: Encoder) -> Iterator[RunningService]:
-    """It has to end without a trace by SIGTERM; `test_service_process` has the other ways."""
+    """A running service; SIGTERM must end it without leftovers (`test_service_process` tests other signals)."""
     with temporary_folder() as temporary:
         running = RunningService(store, temporary=str(temporary))
         try:
@@ -80,7 +80,7 @@ def service(store: Path, encoder: Encoder) -> Iterator[RunningService]:
 
 
 def wait_for(http: httpx.Client, path: str, good: Any) -> Any:
-    """Ask until the answer is as expected; pytest's timeout ends the waiting."""
+    """Repeat the request until the response is as expected; limited by the timeout of pytest."""
     while not good(answer := http.get(path).json()):
         pass
     return answer
@@ -93,7 +93,7 @@ def http(service: RunningService) -> Iterator[httpx.Client]:
 
 
 def problem(response: httpx.Response) -> tuple[int, str]:
-    """Status and kind of a problem, whose form is checked."""
+    """Check the form of a problem response; return its status and type."""
     assert response.headers["content-type"] == "application/problem+json"
     told = Problem.model_validate_json(response.content)
     assert told.status == response.status_code
@@ -101,7 +101,7 @@ def problem(response: httpx.Response) -> tuple[int, str]:
     return told.status, problem_slug(told.type)
 
 
-def test_it_is_alive_and_ready(http: httpx.Client) -> None:
+def test_health_and_readiness_are_reported(http: httpx.Client) -> None:
     assert http.get("/healthz").json() == {"status": "ok"}
     assert http.get("/readyz").json() == {"status": "ready", "sites": 2, "encoder": "text"}
 
@@ -115,20 +115,22 @@ def test_sites_are_listed_and_described(http: httpx.Client) -> None:
     assert site["capture"] == {"viewport_width": 1280, "login": ""}
 
 
-def test_a_state_says_what_it_shows_and_what_can_be_done(http: httpx.Client) -> None:
+def test_a_state_lists_its_texts_and_actions(http: httpx.Client) -> None:
     node = NodeAnswer.model_validate(http.get(f"/v1/sites/tea.example/nodes/{MAP.id('returns')}").json())
     assert (node.url, node.title, node.addressable) == ("http://tea.example/returns", "Returns and refunds", True)
     assert [segment.role for segment in node.segments] == ["heading", "text"]
     assert [(edge.expected_node_id, edge.inherited) for edge in node.edges] == [(MAP.id("account"), True)]
 
 
-def test_a_large_answer_is_sent_whole(http: httpx.Client) -> None:
+def test_large_response_is_sent_completely(http: httpx.Client) -> None:
     node = http.get(f"/v1/sites/{OTHER.site}/nodes/{OTHER.id('home')}").json()
     assert http.get(node["screenshot"]).content == LARGE_IMAGE
 
 
-def test_a_body_is_read_however_it_comes(http: httpx.Client, service: RunningService) -> None:
-    """With its request, in chunks, longer than what is carried, and after a while."""
+def test_request_body_is_read_in_one_piece_in_chunks_large_and_late(
+    http: httpx.Client, service: RunningService
+) -> None:
+    """With the request, in chunks, longer than the forwarded limit, and late."""
     body = json.dumps({"url": MAP.nodes["returns"].url}).encode()
     long = json.dumps({"url": MAP.nodes["returns"].url, "structure": ["0" * 32] * 3_000}).encode()
     headers = {"content-type": "application/json"}
@@ -146,7 +148,7 @@ def test_a_body_is_read_however_it_comes(http: httpx.Client, service: RunningSer
             b"POST /v1/sites/tea.example/locate HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"
             b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
         )
-        time.sleep(2 * PATIENCE_SECONDS)  # the proxy stops waiting for it
+        time.sleep(2 * WAIT_SECONDS)  # the proxy stops waiting for it
         late.sendall(body)
         answer = b"".join(iter(lambda: late.recv(65_536), b""))
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == located
@@ -172,7 +174,7 @@ def test_a_screenshot_is_sent_once(http: httpx.Client) -> None:
         ("change where my parcels are delivered to", "account"),
     ],
 )
-def test_a_question_finds_its_state_and_says_why(http: httpx.Client, query: str, name: str) -> None:
+def test_a_query_finds_its_state_and_the_matching_text(http: httpx.Client, query: str, name: str) -> None:
     hits = http.post("/v1/sites/tea.example/search", json={"query": query, "k": 3}).json()["hits"]
     assert [hit["rank"] for hit in hits] == [1, 2, 3]
     assert hits[0]["node_id"] == MAP.id(name)
@@ -181,7 +183,7 @@ def test_a_question_finds_its_state_and_says_why(http: httpx.Client, query: str,
     assert hits[0]["matched"]["segments"]
 
 
-def test_a_question_to_all_sites_gives_one_ranking(http: httpx.Client) -> None:
+def test_a_query_on_all_sites_gives_one_ranking(http: httpx.Client) -> None:
     answer = http.post("/v1/search", json={"query": "send an order back", "k": 4}).json()
     assert [(hit["rank"], hit["site"]) for hit in answer["hits"][:2]] == [(1, "127.0.0.1:8000"), (2, "tea.example")]
     assert {hit["node_id"] for hit in answer["hits"][:2]} == {MAP.id("returns"), OTHER.id("returns")}
@@ -189,7 +191,7 @@ def test_a_question_to_all_sites_gives_one_ranking(http: httpx.Client) -> None:
     assert answer["skipped"] == {}
 
 
-def test_it_knows_where_the_caller_is(http: httpx.Client) -> None:
+def test_a_page_is_located(http: httpx.Client) -> None:
     def locate(**seen: object) -> tuple[str, str]:
         answer = http.post("/v1/sites/tea.example/locate", json=seen).json()
         return answer["node_id"], answer["rule"]
@@ -200,7 +202,7 @@ def test_it_knows_where_the_caller_is(http: httpx.Client) -> None:
     assert locate(url="http://tea.example/nowhere") == (None, "none")
 
 
-def test_it_knows_the_way(http: httpx.Client) -> None:
+def test_a_path_is_found(http: httpx.Client) -> None:
     body = {"from": MAP.id("home"), "to": MAP.id("cards"), "allow_goto": False}
     way = http.post("/v1/sites/tea.example/path", json=body).json()
     assert [step["action"]["name"] for step in way["steps"]] == ["Account", "Cards"]
@@ -256,7 +258,7 @@ def test_a_step_that_failed_can_be_avoided(service: RunningService) -> None:
         ),
     ],
 )
-def test_what_cannot_be_answered_is_a_problem(
+def test_request_that_cannot_be_answered_is_a_problem_response(
     http: httpx.Client, method: str, path: str, body: object, expected: tuple[int, str]
 ) -> None:
     content = None if body is None else json.dumps(body)
@@ -265,7 +267,7 @@ def test_what_cannot_be_answered_is_a_problem(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'"text"', b"\xff", b"x" * 2_000_000], ids=len)
-def test_a_body_that_is_no_request_is_a_problem(http: httpx.Client, content: bytes) -> None:
+def test_invalid_body_is_a_problem_response(http: httpx.Client, content: bytes) -> None:
     response = http.post("/v1/search", content=content, headers={"content-type": "application/json"})
     assert problem(response)[0] in {400, 413, 422}
     assert http.get("/healthz").is_success
@@ -338,7 +340,7 @@ def test_service_and_store_raise_equal_errors(
     assert messages[0] == messages[1]
 
 
-def test_a_map_of_another_encoder_is_refused_and_does_not_keep_the_others_from_answering(
+def test_a_map_of_another_encoder_is_refused_and_others_still_answer(
     http: httpx.Client, store: Path, encoder: Encoder
 ) -> None:
     opened = Store.open(str(store))
@@ -360,7 +362,7 @@ def test_a_map_of_another_encoder_is_refused_and_does_not_keep_the_others_from_a
     assert problem(http.get("/v1/sites/strange.example")) == (404, "not-found")
 
 
-def test_a_new_version_is_served_without_a_restart_and_answers_never_mix(
+def test_new_version_is_served_without_a_restart_and_never_mixed_with_the_old_one(
     http: httpx.Client, store: Path, encoder: Encoder
 ) -> None:
     opened = Store.open(str(store))
@@ -393,14 +395,14 @@ def test_a_second_service_on_the_port_is_refused_before_anything_is_started(
     assert "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
 
 
-def test_beyond_loopback_it_needs_a_key(store: Path) -> None:
+def test_service_beyond_loopback_requires_a_key(store: Path) -> None:
     with pytest.raises(ServiceError, match="without an API key"):
         run(Settings(store=str(store), serve={"host": "0.0.0.0", "port": 0}))  # noqa: S104
     with pytest.raises(ServiceError, match="without an API key"):
         application({})
 
 
-def test_a_folder_that_is_no_store_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+def test_folder_that_is_not_a_store_is_refused_before_anything_is_started(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("not a map")
     with pytest.raises(StoreError):
         run(Settings(store=str(tmp_path), serve={"port": 0}))

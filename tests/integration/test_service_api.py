@@ -1,4 +1,4 @@
-"""The application behind the service, without Ray: who may ask, and what is missing before everything can be asked."""
+"""The application of the service, without Ray: which calls need a key, and what is missing until it is ready."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from index.store import Store
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import create_encoder
-from serve.api import create_api
-from serve.maps import Maps
 from tests.small_map import SmallMap
-from waygraph.errors import StoreError
-from waygraph.schemas import NotReady, problem_slug
-from waygraph.settings import Settings
+from waygraph.core.errors import StoreError
+from waygraph.core.schemas import NotReady, SearchRequest, problem_slug
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.serve.http.api import create_api
+from waygraph.serve.query.maps import Maps
 
 KEY = "a long secret"
 MAP = SmallMap("tea.example")
@@ -46,7 +46,7 @@ def client(settings: Settings, maps: Maps) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(create_api(settings, maps)), base_url="http://service")
 
 
-async def test_with_a_key_set_every_call_below_v1_needs_it(locked: httpx.AsyncClient) -> None:
+async def test_with_a_key_set_every_call_below_v1_requires_it(locked: httpx.AsyncClient) -> None:
     described = (await locked.get("/openapi.json")).json()
     asked = 0
     for path, operations in described["paths"].items():
@@ -61,7 +61,7 @@ async def test_with_a_key_set_every_call_below_v1_needs_it(locked: httpx.AsyncCl
     assert asked == 12
 
 
-async def test_missing_weights_keep_searches_from_being_answered_and_nothing_else(store: Path, tmp_path: Path) -> None:
+async def test_missing_weights_prevent_searches_and_nothing_else(store: Path, tmp_path: Path) -> None:
     settings = Settings(store=str(store), encode={"weights": tmp_path / "nowhere"})
     with Maps(settings) as maps:
         maps.open()
@@ -86,13 +86,11 @@ async def test_until_the_encoder_is_loaded_the_service_is_not_ready_but_will_be(
             assert (response.status_code, response.headers["content-type"]) == (503, "application/problem+json")
             told = NotReady.model_validate_json(response.content)
             assert [(part.part, part.final) for part in told.missing] == [("encoder", False)]
-            maps.search("tea.example", "cards")
+            maps.search("tea.example", SearchRequest(query="cards"))
             assert (await http.get("/readyz")).json() == {"status": "ready", "sites": 1, "encoder": "text"}
 
 
-async def test_a_damaged_map_is_left_out_and_does_not_keep_the_others_from_answering(
-    store: Path, encoder: Encoder
-) -> None:
+async def test_a_damaged_map_is_skipped_and_others_still_answer(store: Path, encoder: Encoder) -> None:
     opened = Store.open(str(store))
     opened.publish(SmallMap("bad.example").draft(encoder, opened.blobs))
     for table in (store / "sites" / "bad.example").rglob("*.parquet"):
@@ -108,7 +106,7 @@ async def test_a_damaged_map_is_left_out_and_does_not_keep_the_others_from_answe
             assert list(everywhere["skipped"]) == ["bad.example"]
 
 
-def test_a_store_that_is_not_there_yet_is_empty_until_it_is(tmp_path: Path, encoder: Encoder) -> None:
+def test_missing_store_is_served_as_empty_until_it_is_created(tmp_path: Path, encoder: Encoder) -> None:
     for place in (tmp_path / "later", tmp_path):
         with Maps(Settings(store=str(place))) as maps:
             maps.open()
@@ -121,21 +119,23 @@ def test_a_store_that_is_not_there_yet_is_empty_until_it_is(tmp_path: Path, enco
             found.rmdir() if found.is_dir() else found.unlink()
 
 
-def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("not a map")
     with Maps(Settings(store=str(tmp_path))) as maps, pytest.raises(StoreError):
         maps.open()
 
 
-def test_questions_asked_at_once_are_answered_as_if_asked_alone(store: Path) -> None:
+def test_concurrent_queries_get_the_same_answers_as_single_ones(store: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     questions = [f"where is number {number}, and may it be sent back?" for number in range(40)]
     with Maps(Settings(store=str(store))) as maps:
         maps.open()
         with ThreadPoolExecutor(16) as pool:
-            together = list(pool.map(lambda question: maps.search("tea.example", question, 4), questions))
+            together = list(
+                pool.map(lambda question: maps.search("tea.example", SearchRequest(query=question, k=4)), questions)
+            )
         for question, answer in zip(questions, together, strict=True):
-            alone = maps.search("tea.example", question, 4)
+            alone = maps.search("tea.example", SearchRequest(query=question, k=4))
             assert [hit.node_id for hit in answer.hits] == [hit.node_id for hit in alone.hits]
             assert [hit.score for hit in answer.hits] == pytest.approx([hit.score for hit in alone.hits], abs=1e-3)

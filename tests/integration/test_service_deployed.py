@@ -1,4 +1,4 @@
-"""Does a service as people deploy it, behind a key and with encoders of their own, answer like a plain one?"""
+"""A service with API keys and a separate encoder deployment answers like a plain one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
 from tests.integration.test_mcp import CARDS, KEY, MAP, SITE, read, refusal
 from tests.service_process import RunningService
 from waygraph import Settings, Waygraph
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
 
 HEADERS = {"authorization": f"Bearer {KEY}"}
 
@@ -37,9 +37,7 @@ def service(store: Path) -> Iterator[RunningService]:
     assert running.stop() == ("ended\n", "")
 
 
-def test_questions_are_encoded_together_by_another_process_and_found_as_ever(
-    service: RunningService, store: Path
-) -> None:
+def test_queries_are_encoded_in_batches_by_another_process(service: RunningService, store: Path) -> None:
     deployments = {name for each in service.family() for name in each.cmdline() if "ServeReplica" in name}
     assert {name.split(":")[-1] for name in deployments} == {"maps", "encoders"}
     questions = {"add a new credit card": "cards", "how long do I have to give an order back": "returns"}

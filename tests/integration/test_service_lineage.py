@@ -1,18 +1,18 @@
-"""What does the service answer when somebody asks for a state by the id that it had in an earlier version?"""
+"""Requests for a state by the id that it had in an earlier version."""
 
 from dataclasses import replace
 
 import httpx
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
-from serve.api import create_api
-from serve.maps import Maps
 from tests.small_map import SmallMap
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.serve.http.api import create_api
+from waygraph.serve.query.maps import Maps
 
 
-async def test_earlier_ids_lead_to_the_present_one_or_are_gone(tmp_path):
+async def test_ids_of_earlier_versions_redirect_to_the_current_id_or_are_gone(tmp_path):
     small, settings = SmallMap("tea.example"), Settings(store=str(tmp_path / "maps"))
     store = Store.open(settings.store, create=True)
     home = small.id("home")

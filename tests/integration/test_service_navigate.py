@@ -8,17 +8,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from index.store import Store
-from index.store.feedback import FeedbackLog
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import create_encoder
-from serve.api import create_api
-from serve.maps import Maps
 from tests.small_map import SmallMap
-from waygraph.errors import InvalidInput, NotFound
-from waygraph.local import StoreMap
-from waygraph.schemas import CurrentPage, Filter, NavigateRequest, WalkedStep, problem_slug
-from waygraph.settings import Settings
+from waygraph.core.errors import InvalidInput, NotFound
+from waygraph.core.schemas import CurrentPage, Filter, NavigateRequest, WalkedStep, problem_slug
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.index.store.feedback import FeedbackLog
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.sdk.local import StoreMap
+from waygraph.serve.http.api import create_api
+from waygraph.serve.query.maps import Maps
 
 SITE = "tea.example"
 MAP = SmallMap(SITE)
@@ -58,7 +58,7 @@ def wanted(**values) -> NavigateRequest:
     return NavigateRequest.model_validate({"site": SITE, "query": CARDS, **values})
 
 
-def test_one_call_finds_the_state_and_the_way_from_where_the_agent_is(maps):
+def test_one_call_finds_the_state_and_the_path_from_the_current_page(maps):
     home = MAP.nodes["home"]
     found = maps.navigate(wanted(current={"url": home.url, "structure": list(home.structure)}))
     assert found.node_id == MAP.id("cards")
@@ -69,43 +69,43 @@ def test_one_call_finds_the_state_and_the_way_from_where_the_agent_is(maps):
     assert found.path == maps.path(SITE, home.id, found.node_id)
 
 
-def test_without_a_page_the_way_begins_by_loading_a_url(maps):
+def test_without_a_current_page_the_path_starts_with_loading_a_url(maps):
     found = maps.navigate(wanted())
     assert [step.action.kind for step in found.path.steps] == ["goto", "click"]
     assert found.current is None
 
 
-def test_a_known_state_is_taken_as_said_and_an_unknown_one_is_refused(maps):
+def test_a_known_current_state_is_accepted_and_an_unknown_one_is_refused(maps):
     found = maps.navigate(wanted(current={"node_id": MAP.id("account")}, allow_goto=False))
     assert [step.action.name for step in found.path.steps] == ["Cards"]
     with pytest.raises(NotFound, match="no state"):
         maps.navigate(wanted(current={"node_id": "0" * 32}))
 
 
-def test_a_page_of_another_site_is_nowhere_and_gotos_lead_back(maps):
+def test_page_of_another_site_has_no_state_and_the_path_starts_with_a_goto(maps):
     found = maps.navigate(wanted(current={"url": "https://elsewhere.example/", "structure": []}))
     assert (found.current.rule, found.current.node_id) == ("none", None)
     assert found.path.steps[0].action.kind == "goto"
 
 
-def test_when_there_is_no_way_the_choice_stays_and_a_note_says_why(maps):
+def test_without_a_path_the_choice_stays_and_a_note_gives_the_reason(maps):
     found = maps.navigate(wanted(current={"node_id": MAP.id("returns")}, allow_goto=False, query="welcome to the shop"))
     assert found.node_id == MAP.id("home")
     assert found.path is None
     assert "no path" in found.notes[0]
 
 
-def test_the_rule_may_be_asked_to_choose(maps):
+def test_the_rule_selector_can_be_requested(maps):
     found = maps.navigate(wanted(select="rule"))
     assert (found.selector, found.node_id) == ("rule", MAP.id("cards"))
 
 
-def test_a_language_model_that_is_not_there_cannot_be_asked(maps):
+def test_a_language_model_that_is_not_configured_cannot_be_requested(maps):
     with pytest.raises(InvalidInput, match="no language model"):
         maps.navigate(wanted(select="llm"))
 
 
-async def test_over_http_the_answer_is_the_same(http, maps):
+async def test_navigate_over_http_gives_the_same_answer(http, maps):
     over_http = await http.post("/v1/navigate", json={"site": SITE, "query": CARDS})
     assert over_http.json() == maps.navigate(wanted()).model_dump(mode="json")
     unknown = await http.post("/v1/navigate", json={"site": "nowhere.example", "query": CARDS})
@@ -119,7 +119,7 @@ def walked(outcome: str, source: str = "account", target: str = "cards") -> Walk
     return WalkedStep(source=edge.source, target=edge.target, action=edge.action.to_json(), outcome=outcome)
 
 
-def test_what_an_agent_found_broken_is_routed_around_and_marked_when_there_is_no_other_way(maps, store):
+def test_paths_avoid_reported_steps_and_mark_them_if_there_is_no_other_path(maps, store):
     home, account, cards = MAP.id("home"), MAP.id("account"), MAP.id("cards")
     before = maps.path(SITE, home, account, allow_goto=False)
     assert [step.action.name for step in before.steps] == ["Account"]
@@ -145,7 +145,7 @@ async def test_reports_over_http_are_accepted_and_checked(http):
     assert (await http.post(f"/v1/sites/{SITE}/feedback", json={"walked": []})).status_code == 422
 
 
-def test_further_ways_are_given_when_asked_for(maps):
+def test_alternatives_are_returned_on_request(maps):
     way = maps.path(SITE, MAP.id("home"), MAP.id("cards"), others=3)
     assert [len(other.steps) for other in way.others] == [2, 3, 3]
     assert [way.cost_ms, *(other.cost_ms for other in way.others)] == sorted(
@@ -164,13 +164,13 @@ def test_further_ways_are_given_when_asked_for(maps):
         ({"min_score": 5}, set()),
     ],
 )
-def test_a_filter_leaves_states_out(maps, where, names):
+def test_filter_excludes_states(maps, where, names):
     found = maps.search(SITE, CARDS, 10, Filter.model_validate(where))
     assert {hit.node_id for hit in found.hits} == {MAP.id(name) for name in names}
     assert [hit.rank for hit in found.hits] == [*range(1, len(names) + 1)]
 
 
-async def test_a_batch_answers_each_question_as_if_asked_alone(http):
+async def test_a_batch_answers_each_query_like_a_single_search(http):
     questions = [{"query": CARDS, "k": 2}, {"query": "send something back", "max_depth": 1}]
     batch = (await http.post("/v1/search/batch", json={"site": SITE, "searches": questions})).json()["answers"]
     alone = [(await http.post(f"/v1/sites/{SITE}/search", json=question)).json() for question in questions]
@@ -181,5 +181,5 @@ async def test_a_batch_answers_each_question_as_if_asked_alone(http):
     assert (bad.status_code, problem_slug(bad.json()["type"])) == (404, "not-found")
 
 
-def test_where_the_agent_is_may_be_left_empty(maps):
+def test_the_current_page_may_be_empty(maps):
     assert maps.navigate(wanted(current=CurrentPage())).current is None

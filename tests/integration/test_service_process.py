@@ -1,4 +1,4 @@
-"""The service as a process: how it ends, what it leaves behind, and what it says when it cannot start."""
+"""The service as a process: exit, removal of its files and processes, and errors at the start."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import httpx
 import psutil
 import pytest
 
-from index.store import Store
-from pipeline.encode.registry import create_encoder
 from tests.service_process import RunningService, files_of_services, spawn, temporary_folder
 from tests.small_map import SmallMap
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def temporary() -> Iterator[Path]:
 
 
 def gone(folder: Path) -> bool:
-    """Whether the service's files are removed, at the latest some seconds after its processes ended."""
+    """Return whether the files of the service are removed within seconds after its processes ended."""
     deadline = time.monotonic() + 10
     while files_of_services(folder) and time.monotonic() < deadline:
-        time.sleep(0.05)  # a poll: whoever removes them is no child of ours
+        time.sleep(0.05)  # polling: the process that removes them is not a child of this one
     return not files_of_services(folder)
 
 
-def test_when_it_is_interrupted_nothing_stays_behind(tmp_path: Path, temporary: Path) -> None:
-    """By SIGINT; `test_service` does it by SIGTERM."""
+def test_interrupted_service_leaves_no_files_and_no_processes(tmp_path: Path, temporary: Path) -> None:
+    """With SIGINT; `test_service` tests SIGTERM."""
     service = RunningService(tmp_path / "maps", temporary=str(temporary))
     assert httpx.get(f"{service.url}/readyz").json()["sites"] == 0
     assert files_of_services(temporary)
@@ -46,7 +46,7 @@ def test_when_it_is_interrupted_nothing_stays_behind(tmp_path: Path, temporary: 
     assert files_of_services(temporary) == []
 
 
-def test_when_it_is_killed_nothing_stays_behind_either(tmp_path: Path, temporary: Path) -> None:
+def test_killed_service_leaves_no_files_and_no_processes(tmp_path: Path, temporary: Path) -> None:
     settings = Settings(store=str(tmp_path / "maps"))
     store = Store.open(settings.store, create=True)
     store.publish(SmallMap("tea.example").draft(create_encoder(settings.encode), store.blobs))
@@ -60,7 +60,7 @@ def test_when_it_is_killed_nothing_stays_behind_either(tmp_path: Path, temporary
     assert gone(temporary)
 
 
-def test_when_its_ray_is_killed_it_says_so_and_ends(tmp_path: Path, temporary: Path) -> None:
+def test_service_with_killed_ray_reports_it_and_exits(tmp_path: Path, temporary: Path) -> None:
     service = RunningService(tmp_path / "maps", temporary=str(temporary))
     family = service.family()
     (host,) = psutil.Process(service.process.pid).children()
@@ -75,7 +75,7 @@ def test_when_its_ray_is_killed_it_says_so_and_ends(tmp_path: Path, temporary: P
     assert len(errors.strip().splitlines()) == 1
 
 
-def test_missing_weights_are_one_error_and_nothing_stays_behind(tmp_path: Path, temporary: Path) -> None:
+def test_missing_weights_give_one_error_and_leave_no_files(tmp_path: Path, temporary: Path) -> None:
     weights = str(tmp_path / "nowhere")
     settings = {"store": str(tmp_path / "maps"), "serve": {"port": 0}, "encode": {"weights": weights}}
     process = spawn(settings, str(temporary))

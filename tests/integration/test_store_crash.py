@@ -1,4 +1,4 @@
-"""A process that publishes is killed at random moments: what was published stays whole, and work goes on."""
+"""A publishing process is killed at random moments: published versions stay intact, and the next process continues."""
 
 import multiprocessing
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.graph import Action, Edge, InteractionGraph, Node, Observation
-from index.store import EncoderInfo, MapDraft, Store
-from index.store.tables import blobs_named_by
-from index.vectors import EncodedPage
+from waygraph.index.graph import Action, Edge, InteractionGraph, Node, Observation
+from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.index.store.tables import blobs_of_observations
+from waygraph.index.vectors import EncodedPage
 
 # Real processes, forked from a clean one that has imported everything: so most of their life is publishing.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["index.store", "pyarrow.parquet", __name__])
+PROCESSES.set_forkserver_preload(["waygraph.index.store", "pyarrow.parquet", __name__])
 
 SITE = "shop.example"
 STATES = 40
@@ -26,7 +26,7 @@ KILLS = 20
 
 
 def draft(store: Store, marker: str) -> MapDraft:
-    """A map whose every part names `marker`, so that a mix of two versions would show."""
+    """A map whose every part contains `marker`, so that a mix of two versions is detected."""
     nodes = [
         Node(f"{marker}-{i}", f"http://{SITE}/{i}", marker, (marker, "h"), i, addressable=True) for i in range(STATES)
     ]
@@ -40,7 +40,7 @@ def draft(store: Store, marker: str) -> MapDraft:
 
 
 def publish_for_ever(location: str, reports: Connection, environment: dict[str, str]) -> None:
-    """What the killed process does: publish, and say so only afterwards."""
+    """Publish in a loop, and print each version only after it is published."""
     os.environ.update(environment)  # a process that is forked from a clean one has that one's
     store = Store.open(location, create=True)
     while True:
@@ -48,20 +48,20 @@ def publish_for_ever(location: str, reports: Connection, environment: dict[str, 
 
 
 def check_complete(store: Store, version: int | None = None) -> int:
-    """Read everything of a version (each file is compared with its hash) and see that it is of one piece."""
+    """Read all files of a version (each is compared with its hash) and check that they belong together."""
     read = store.read(SITE, version)
     marker = read.manifest.encoder.fingerprint
     assert len(read.graph) == len(read.pages) == len(read.observations) == STATES
     assert {n.title for n in read.graph.nodes.values()} == {marker}
     assert {e.action.name for e in read.graph.edges} == {marker}
     assert {row for page in read.pages.values() for row in page.rows} == {marker}
-    for digest in blobs_named_by(read.observations.values()):
+    for digest in blobs_of_observations(read.observations.values()):
         assert store.blobs.get(digest).startswith(marker.encode())
     return read.manifest.version
 
 
 class Publisher:
-    """A process of its own that publishes until it is killed."""
+    """A separate process that publishes until it is killed."""
 
     def __init__(self, location: Path | str, environment: dict[str, str] | None = None) -> None:
         self._reports, theirs = PROCESSES.Pipe(duplex=False)
@@ -73,7 +73,7 @@ class Publisher:
         return int(self._reports.recv_bytes())
 
     def kill(self) -> list[int]:
-        """Kill -9, and return the versions that were reported as published and not asked for yet."""
+        """Kill it (SIGKILL), and return the published versions not yet read from its output."""
         self._process.kill()
         self._process.join()
         assert self._process.exitcode == -signal.SIGKILL
@@ -88,7 +88,7 @@ class Publisher:
 
 
 @pytest.mark.timeout(120)
-def test_a_publisher_killed_at_twenty_random_moments_never_leaves_a_half_published_map(tmp_path):
+def test_publisher_killed_at_random_moments_never_leaves_a_partial_version(tmp_path):
     rng = random.Random()
     location = tmp_path / "maps"
     store = Store.open(str(location), create=True)
@@ -122,7 +122,7 @@ def open_store(location: str) -> None:
 
 
 @pytest.mark.timeout(60)
-def test_a_process_killed_while_it_makes_the_store_does_not_keep_others_from_making_it(tmp_path):
+def test_process_killed_while_creating_the_store_does_not_prevent_others_from_creating_it(tmp_path):
     rng = random.Random()
     for number in range(10):
         location = tmp_path / str(number)
@@ -137,7 +137,7 @@ def test_a_process_killed_while_it_makes_the_store_does_not_keep_others_from_mak
 
 
 @pytest.mark.timeout(120)
-def test_processes_that_publish_at_once_do_not_disturb_each_other_or_those_who_read(tmp_path):
+def test_concurrent_publishers_do_not_disturb_each_other_or_readers(tmp_path):
     location = tmp_path / "maps"
     store = Store.open(str(location), create=True)
     publishers = [Publisher(location) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The commands on a store in a bucket, from a site to an answer: what works on a folder works there."""
+"""The commands on a store in a bucket, from indexing a site to a service: the same as on a folder."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from index.store import Store
 from tests.s3_server import BUCKET, s3_server
 from tests.service_process import RunningService
+from waygraph.core.schemas import WalkedStep
 from waygraph.demo_site import DemoSite
-from waygraph.schemas import WalkedStep
-from waygraph.sdk import Waygraph
+from waygraph.index.store import Store
+from waygraph.sdk.facade import Waygraph
 
 pytestmark = pytest.mark.timeout(300)
 STORE = f"s3://{BUCKET}/team"
 
 
 def waygraph(*words: str) -> tuple[int, Any, str]:
-    """Run a command as people do; its exit code, its JSON, what it said beside that."""
+    """Run a command; return its exit code, its JSON and its messages."""
     done = subprocess.run(
         [sys.executable, "-m", "waygraph", *words, "--store", STORE, "--json"],
         capture_output=True,
@@ -46,7 +46,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield report["sites"][0]["site"]
 
 
-def test_a_map_is_found_listed_searched_and_walked(site: str) -> None:
+def test_map_in_a_bucket_is_listed_searched_and_walked(site: str) -> None:
     code, listed, said = waygraph("sites")
     assert (code, [each["site"] for each in listed["sites"]]) == (0, [site]), said
     code, found, said = waygraph("search", site, "where can I pay by card?")
@@ -56,14 +56,14 @@ def test_a_map_is_found_listed_searched_and_walked(site: str) -> None:
     assert (code, path["steps"][-1]["expected_node_id"]) == (0, found["hits"][0]["node_id"]), said
 
 
-def test_the_report_of_the_run_is_in_the_bucket_and_nothing_is_unfinished(site: str) -> None:
+def test_report_of_the_run_is_in_the_bucket_and_no_upload_is_unfinished(site: str) -> None:
     store = Store.open(STORE)
     run = store.manifest(site).report["run_id"]
     assert json.loads(store.read_run(run, "report.json"))["run_id"] == run
     assert list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.sqlite")) == []
 
 
-def test_a_service_answers_from_the_bucket_and_keeps_what_agents_report(site: str) -> None:
+def test_service_answers_from_the_bucket_and_stores_feedback_there(site: str) -> None:
     service = RunningService(STORE)
     try:
         with Waygraph(service.url) as maps:
@@ -77,7 +77,7 @@ def test_a_service_answers_from_the_bucket_and_keeps_what_agents_report(site: st
     assert [line["outcome"] for line in Store.open(STORE).feedback.read(site)] == ["ok"]
 
 
-def test_a_run_whose_bucket_does_not_exist_says_so_before_anything_starts(site: str) -> None:
+def test_missing_bucket_is_reported_before_a_run_starts(site: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "waygraph", "index", site, "--store", "s3://no-such-bucket/x"],
         capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""A process that publishes into a bucket is killed at random moments: what was published stays whole."""
+"""A process that publishes into a bucket is killed at random moments: published versions stay intact."""
 
 import os
 import random
@@ -6,17 +6,17 @@ import time
 
 import pytest
 
-from index.store import Store
-from index.store.checks import verify
-from index.store.gc import collect
 from tests.integration.test_store_crash import SITE, Publisher, check_complete, draft
 from tests.s3_server import BUCKET, s3_server
+from waygraph.index.store import Store
+from waygraph.index.store.upkeep.checks import verify
+from waygraph.index.store.upkeep.gc import collect_garbage
 
 KILLS = 6
 
 
 @pytest.mark.timeout(120)
-def test_a_killed_publisher_leaves_whole_versions_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_publisher_leaves_complete_versions_only(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(7)
     with s3_server(monkeypatch):
         location = f"s3://{BUCKET}/crashes"
@@ -32,10 +32,10 @@ def test_a_killed_publisher_leaves_whole_versions_only(monkeypatch: pytest.Monke
         assert set(reported) <= set(store.versions(SITE))
         for version in reported:
             check_complete(store, version)
-        with monkeypatch.context() as later:  # ten minutes on, the killed ones' claims are nobody's
-            later.setattr("index.store.objects.STALE_SECONDS", -10)
+        with monkeypatch.context() as later:  # ten minutes later the claims of the killed processes have expired
+            later.setattr("waygraph.index.store.backends.s3.STALE_SECONDS", -10)
             last = store.publish(draft(store, "after"))
         assert store.numbers(SITE) == store.versions(SITE)
         assert last == store.head(SITE) > max(reported)
-        collect(store)
+        collect_garbage(store)
         assert verify(store).problems == []

@@ -1,4 +1,4 @@
-"""Does a teleport arrive where it says, and admit it when it does not?"""
+"""A teleport arrives where it reports, and reports when it does not arrive."""
 
 import asyncio
 import os
@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 from playwright.sync_api import sync_playwright
 
-from pipeline.browser.launch import ARGUMENTS, find_browser, launch
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.ground_truth.demo_shop import truth
 from tests.ground_truth.match import match_states
 from waygraph import Waygraph
-from waygraph.errors import EnvironmentMissing, NoPath, NotFound
-from waygraph.local import StoreMap
-from waygraph.sync_page import run
-from waygraph.teleport import teleport
+from waygraph.core.errors import EnvironmentMissing, NoPath, NotFound
+from waygraph.pipeline.browser.process.launch import ARGUMENTS, find_browser, launch
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.sync_page import run
+from waygraph.sdk.teleport import teleport
 
 PAIRS = int(os.environ.get("WAYGRAPH_TELEPORTS", "16"))
 """Random teleports; `make soak-teleports` asks for more."""
@@ -30,7 +30,7 @@ def maps(shop_store):
 
 @asynccontextmanager
 async def open_page(shop):
-    """A page that looks at the shop under the map's capture profile."""
+    """Open a page with the capture profile of the map."""
     async with launch(LOOPBACK_ONLY) as browser:
         context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
         yield await context.new_page()
@@ -45,7 +45,7 @@ def ids(shop):
 
 
 def random_pairs(shop, maps):
-    """Pairs of states, half of the targets not addressable, half without goto, each with a known way."""
+    """Return pairs of states with a path: half of the targets not addressable, half without goto."""
     chance = random.Random(2026)
     nodes = list(shop.capture.graph.nodes.values())
     pairs = []
@@ -103,8 +103,8 @@ def test_a_teleport_starts_from_any_page_of_the_site(shop, maps, ids):
     assert result.steps[-1].agrees
 
 
-def test_a_target_whose_page_was_changed_is_never_reported_as_reached(shop, maps, ids):
-    """The recorded element is there and opens something, but not what was recorded."""
+def test_changed_target_page_is_never_reported_as_reached(shop, maps, ids):
+    """The recorded element exists and opens something other than recorded."""
     target = next(node_id for key, node_id in ids.items() if key.startswith("p/fjord-wool-throw+"))
 
     async def walk():
@@ -123,7 +123,7 @@ def test_a_target_whose_page_was_changed_is_never_reported_as_reached(shop, maps
     assert result.problem
 
 
-def test_an_element_that_is_gone_is_not_replaced_by_another_one(shop, maps, ids):
+def test_missing_element_is_not_replaced_by_another_one(shop, maps, ids):
     async def walk():
         clicked = []
         async with open_page(shop) as page:
@@ -162,8 +162,8 @@ def open_sync_page():
         yield context.new_page()
 
 
-def test_a_page_of_the_sync_api_is_walked_the_same_way(shop, shop_store, maps, ids):
-    """And everything else of that API goes on working, during the walk and after it."""
+def test_teleport_works_on_a_page_of_the_sync_api(shop, shop_store, maps, ids):
+    """The rest of that API keeps working during the walk and after it."""
     site = shop.capture.site
     noticed = []
     with open_sync_page() as page, Waygraph(shop_store) as sync_maps:
@@ -188,6 +188,6 @@ def test_a_page_of_the_sync_api_is_walked_the_same_way(shop, shop_store, maps, i
         assert page.main_frame.evaluate("() => document.readyState") == "complete"
 
 
-def test_a_version_of_playwright_that_works_in_another_way_is_said_to_be_one():
+def test_an_unsupported_version_of_playwright_is_an_error():
     with pytest.raises(EnvironmentMissing):
         run(object(), lambda _: None)

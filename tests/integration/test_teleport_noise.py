@@ -1,21 +1,21 @@
-"""Does a teleport arrive on pages that never look the same twice, and only where it should?"""
+"""A teleport arrives on pages that differ with every load, and only on the right ones."""
 
 import asyncio
 from itertools import count
 
 import pytest
 
-from index.store import Store
-from pipeline.browser.launch import launch
-from pipeline.explore import explore_site
-from pipeline.jobs.publishing.draft import draft_of
-from tests.conftest import LOOPBACK_ONLY
+from tests.browsers import LOOPBACK_ONLY
 from tests.sites.noise import KINDS, noise_pages, noise_truth
 from tests.sites.server import FixtureServer
 from tests.sites.truth import measure
-from waygraph.local import StoreMap
-from waygraph.settings import Settings
-from waygraph.teleport import teleport
+from waygraph.core.settings import Settings
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
 
 NAMES = ("ads", "bars", "csrf", "fast_carousel", "blocks", "stars")
 CALM = """<!doctype html><title>Calm</title><h1>A calm page</h1>
@@ -26,7 +26,7 @@ LOADS = count(1)
 
 
 def tools(_):
-    """Another number of tips with every load; and tools with hints that are one like the other but for their text."""
+    """A page with a varying number of tips on each load, and tools whose hints differ in their text only."""
     return f"""<!doctype html><title>Tools</title><h1>Tools</h1><p>Choose one of the tools.</p>
     <style>i {{ display: inline-block; width: 9px; height: 9px }}</style>
     <button onclick="hint('Cuts wood')">Saw</button><button onclick="hint('Drives nails')">Hammer</button>
@@ -38,7 +38,7 @@ def tools(_):
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory):
-    """The site while it runs, its map, and the state that each true state is."""
+    """The running site, its map, and the node of each true state."""
     kinds = tuple(kind for kind in KINDS if kind.name in NAMES)
     pages = noise_pages(kinds)
     pages["/about"] = CALM
@@ -48,7 +48,7 @@ def noisy(tmp_path_factory):
         store = Store.open(str(tmp_path_factory.mktemp("noise") / "maps"), create=True)
         settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2})
         capture = asyncio.run(explore_site(site.url, settings=settings, blobs=store.blobs))
-        store.publish(draft_of(capture, settings, pages={}))
+        store.publish(draft_from_capture(capture, settings, pages={}))
         found = measure(noise_truth(kinds), capture.graph, capture.observations, site.url)
         ids = {name: members[0] for name, members in found.members.items() if members}
         with StoreMap(store.location) as maps:
@@ -64,7 +64,7 @@ def calm_states(capture):
 
 
 def walk(noisy, *targets, script=""):
-    """Teleport to each target in a page of its own; results, and what the page said in the end."""
+    """Teleport to each target in a page of its own; return the results and the final texts of the pages."""
     _, capture, maps, _ = noisy
 
     async def run():
@@ -83,7 +83,7 @@ def walk(noisy, *targets, script=""):
     return asyncio.run(run())
 
 
-def test_pages_with_noise_are_reached_and_their_menus_are_really_open(noisy):
+def test_pages_with_noise_are_reached_with_their_menus_open(noisy):
     ids = noisy[3]
     names = [f"{name}{what}" for name in NAMES for what in ("", " menu", " tab")]
     ended = walk(noisy, *(ids[name] for name in names))
@@ -96,8 +96,8 @@ def test_pages_with_noise_are_reached_and_their_menus_are_really_open(noisy):
         assert ("Second panel" in text) is name.endswith(" tab")
 
 
-def test_an_advertisement_more_is_no_reason_to_fail(noisy):
-    """Below what is there: no element moves, but no look was ever like this."""
+def test_an_additional_advertisement_does_not_fail_a_teleport(noisy):
+    """It is below the existing content: no element moves, but no snapshot with it was recorded."""
     script = "const ad = document.createElement('aside'); ad.textContent = 'Buy more'; document.body.append(ad);"
     ended = walk(noisy, *calm_states(noisy[1]), script=script)
     assert [result.outcome for result, _ in ended] == ["arrived_equivalent"] * 2
@@ -113,7 +113,7 @@ def test_an_advertisement_more_is_no_reason_to_fail(noisy):
     ],
     ids=["a click does nothing", "an entry is missing", "button renamed", "no button"],
 )
-def test_a_closed_or_different_menu_is_not_the_open_menu(noisy, script):
+def test_closed_or_different_menu_is_not_taken_for_the_open_menu(noisy, script):
     _, opened = calm_states(noisy[1])
     ((result, _),) = walk(noisy, opened, script=script)
     assert not result.arrived
@@ -129,13 +129,13 @@ def test_a_closed_or_different_menu_is_not_the_open_menu(noisy, script):
     ],
     ids=["its menu stays open", "it asks for a password"],
 )
-def test_a_page_that_shows_another_state_is_not_reached(noisy, script):
+def test_page_in_another_state_is_not_reported_as_reached(noisy, script):
     closed, _ = calm_states(noisy[1])
     ((result, _),) = walk(noisy, closed, script=script)
     assert not result.arrived
 
 
-def test_a_menu_that_is_open_from_the_start_is_closed_on_the_way(noisy):
+def test_menu_open_from_the_start_is_closed_on_the_path(noisy):
     closed, _ = calm_states(noisy[1])
     ((result, _),) = walk(noisy, closed, script="document.querySelector('ul').hidden = false")
     assert (result.outcome, result.node_id) == ("arrived", closed)
@@ -151,7 +151,7 @@ def test_a_menu_that_is_open_from_the_start_is_closed_on_the_way(noisy):
     ],
     ids=["as explored", "the other tool alone", "a hint of another make"],
 )
-def test_what_a_step_changed_tells_where_one_is_on_a_page_that_is_never_the_same(noisy, script, outcome, hints):
+def test_a_state_of_a_changing_page_is_recognised_by_what_the_step_changed(noisy, script, outcome, hints):
     """The hint of one tool is the recorded one; that of the other differs in its text alone, and either will do."""
     said = {o.node_id: [s.text for s in o.segments] for o in noisy[1].observations.values() if o.title == "Tools"}
     (hinted,) = [node_id for node_id, texts in said.items() if "Cuts wood" in texts]

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from index.graph import Box, Observation, Segment
-from pipeline.encode.counts import count_segments
-from pipeline.encode.registry import create_encoder
-from pipeline.encode.text import fingerprint
-from pipeline.encode.weights import FILES, find_weights
-from waygraph.errors import InvalidInput, WeightsMissing
-from waygraph.settings import EncodeSettings
+from waygraph.core.errors import InvalidInput, WeightsMissing
+from waygraph.core.settings import EncodeSettings
+from waygraph.index.graph import Box, Observation, Segment
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.encode.text.encoder import fingerprint
+from waygraph.pipeline.encode.text.weights import FILES, find_weights
+from waygraph.pipeline.encode.text_counts import count_segments
 
 #: How much the company a text is embedded in may change its vector, per component.
 TOLERANCE = 1e-5
@@ -95,7 +95,7 @@ def context(encoder):
     return json.loads(json.dumps(encoder.prepare_site(count_segments(SITE))))
 
 
-def test_the_published_weights_are_found_without_network():
+def test_bundled_weights_are_found_without_network():
     assert find_weights(allow_hub=False).source in {"cache", "package"}
 
 
@@ -107,11 +107,11 @@ def test_a_page_is_a_float32_matrix_with_a_text_and_segments_for_each_row(encode
         assert all(0 <= i < len(observation.segments) for row in encoded.segments for i in row)
 
 
-def test_a_row_is_the_sum_of_unit_vectors_of_itself_the_page_and_a_little_of_the_pages_names(encoder, context):
-    from pipeline.encode.composites import describe
-    from pipeline.encode.site_text import SiteText
+def test_row_is_the_weighted_sum_of_unit_vectors_of_text_page_and_anchor_text(encoder, context):
+    from waygraph.pipeline.encode.text.composites import describe
+    from waygraph.pipeline.encode.text.site_text import SiteText
 
-    orders = replace(SITE[3], called=("Purchases: what customers have bought",))
+    orders = replace(SITE[3], anchor_texts=("Purchases: what customers have bought",))
     described = describe(orders, SiteText.from_json(context))
     parts = encoder.model.embed([row.text for row in described.rows])
     whole = encoder.model.embed([described.context])
@@ -123,11 +123,11 @@ def test_a_row_is_the_sum_of_unit_vectors_of_itself_the_page_and_a_little_of_the
     assert encoded.rows[-1] == "Purchases: what customers have bought"
 
 
-def test_a_state_is_found_by_words_that_only_others_say_of_it(encoder, context):
+def test_state_is_found_by_words_of_its_anchor_text(encoder, context):
     query = encoder.encode_query("how to oil wooden boards in spring")
 
     def rank(called: tuple[str, ...]) -> int:
-        site = [replace(seen, called=called) if seen.node_id == "orders" else seen for seen in SITE]
+        site = [replace(seen, anchor_texts=called) if seen.node_id == "orders" else seen for seen in SITE]
         scores = {
             seen.node_id: float((query @ page.vectors.T).max())
             for seen, page in zip(site, encoder.encode_pages(site, context), strict=True)
@@ -143,13 +143,13 @@ def test_a_query_is_one_unit_row(encoder):
     assert np.linalg.norm(query) == pytest.approx(1, abs=1e-6)
 
 
-def test_spaces_do_not_change_a_query_and_an_empty_one_is_refused(encoder):
+def test_whitespace_does_not_change_a_query_and_an_empty_query_is_refused(encoder):
     assert np.array_equal(encoder.encode_query(" where is\n my cart "), encoder.encode_query("where is my cart"))
     with pytest.raises(InvalidInput):
         encoder.encode_query(" \n")
 
 
-def test_questions_asked_together_get_the_vectors_they_get_alone(encoder):
+def test_queries_in_a_batch_get_the_vectors_of_single_queries(encoder):
     questions = [
         "where is my cart",
         "a much longer question about where the things that were sent back are listed",
@@ -161,8 +161,8 @@ def test_questions_asked_together_get_the_vectors_they_get_alone(encoder):
         assert np.abs(vectors - encoder.encode_query(question)).max() < TOLERANCE
 
 
-def test_a_question_longer_than_the_model_reads_is_refused(encoder):
-    with pytest.raises(InvalidInput, match="tokens, more than 256"):
+def test_query_longer_than_the_model_limit_is_refused(encoder):
+    with pytest.raises(InvalidInput, match="the model reads 256"):
         encoder.encode_query("where is the page about lamps " * 500)
 
 
@@ -176,7 +176,7 @@ def test_a_question_longer_than_the_model_reads_is_refused(encoder):
         ("buy something that illuminates my table", {"lamp"}),
     ],
 )
-def test_a_question_in_other_words_finds_its_page(encoder, context, question, nodes):
+def test_paraphrased_query_finds_its_page(encoder, context, question, nodes):
     query = encoder.encode_query(question)
     scores = {
         o.node_id: float((query @ e.vectors.T).max())
@@ -193,7 +193,7 @@ def test_the_best_row_of_a_dialog_points_at_the_dialogs_segments(encoder, contex
     assert shown & {"Cancel this order?", "Cancel and refund"}
 
 
-def test_one_page_alone_and_all_together_get_the_same_vectors(context):
+def test_page_vectors_do_not_depend_on_the_batch(context):
     together = create_encoder(EncodeSettings()).encode_pages(SITE, context)
     alone = create_encoder(EncodeSettings(batch_size=1))
     for observation, expected in zip(SITE, together, strict=True):
@@ -212,17 +212,17 @@ def test_equal_texts_are_embedded_once(context):
     assert all(np.array_equal(a.vectors, b.vectors) for a, b in zip(first, again, strict=True))
 
 
-def test_forgetting_texts_changes_no_vector(encoder, context):
-    from pipeline.encode.minilm import SentenceModel
+def test_clearing_the_text_cache_changes_no_vector(encoder, context):
+    from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 
     model = encoder.model
-    few = SentenceModel(model._token_vectors, model.dim, model._tokenizer, batch_size=4, remember=2)
+    few = SentenceModel(model._token_vectors, model.dim, model._tokenizer, batch_size=4, cache_size=2)
     texts = [row for page in encoder.encode_pages(SITE, context) for row in page.rows]
     assert np.abs(few.embed(texts) - encoder.model.embed(texts)).max() < TOLERANCE
-    assert len(few._known) <= 2
+    assert len(few._cache) <= 2
 
 
-def test_no_pages_give_no_vectors(encoder, context):
+def test_empty_batch_gives_no_vectors(encoder, context):
     assert encoder.encode_pages([], context) == []
 
 
@@ -242,7 +242,7 @@ def test_the_vectors_are_those_of_the_reference_implementation(encoder):
 def test_running_without_transformers_changes_no_bit(encoder):
     import torch
 
-    from pipeline.encode.minilm import SentenceModel, _read_any_model
+    from waygraph.pipeline.encode.text.sentence_model import SentenceModel, _read_any_model
 
     model = encoder.model
     forward, dim = _read_any_model(encoder.weights.folder, torch.float32)
@@ -256,14 +256,14 @@ def test_running_without_transformers_changes_no_bit(encoder):
     for batch_size in (1, 2, 8):  # alone, and with others that are longer
         own = SentenceModel(model._token_vectors, dim, model._tokenizer, batch_size=batch_size)
         theirs = SentenceModel(forward, dim, model._tokenizer, batch_size=batch_size)
-        assert np.array_equal(own.embed_now(texts), theirs.embed_now(texts))
+        assert np.array_equal(own.embed_uncached(texts), theirs.embed_uncached(texts))
 
 
 def test_the_published_model_is_run_without_importing_transformers():
     program = """
 import sys
-from pipeline.encode.registry import create_encoder
-from waygraph.settings import EncodeSettings
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.core.settings import EncodeSettings
 create_encoder(EncodeSettings()).encode_query("orders")
 print(sorted({"transformers", "sentence_transformers", "scipy"} & sys.modules.keys()))
 """
@@ -271,7 +271,7 @@ print(sorted({"transformers", "sentence_transformers", "scipy"} & sys.modules.ke
     assert ran.stdout == "[]\n"
 
 
-def test_a_model_of_another_architecture_is_left_to_transformers(encoder, tmp_path):
+def test_model_of_another_architecture_is_run_by_transformers(encoder, tmp_path):
     from transformers import DistilBertConfig, DistilBertModel
 
     config = DistilBertConfig(n_layers=1, dim=8, n_heads=2, hidden_dim=16)
@@ -304,7 +304,7 @@ def test_a_copied_weights_folder_has_the_same_fingerprint(copied, encoder):
     assert create_encoder(EncodeSettings(weights=copied)).fingerprint == encoder.fingerprint
 
 
-def test_weights_that_lack_a_tensor_are_refused_instead_of_filled_with_noise(copied):
+def test_weights_without_a_tensor_are_refused_instead_of_randomly_initialised(copied):
     from safetensors.torch import load_file, save_file
 
     tensors = load_file(copied / "model.safetensors")
@@ -322,7 +322,7 @@ def test_weights_of_another_shape_are_refused(copied):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_half_a_file_is_refused_with_the_folders_name(copied, name):
+def test_truncated_file_is_refused_with_the_name_of_the_folder(copied, name):
     content = (copied / name).read_bytes()
     (copied / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(WeightsMissing, match=str(copied)):

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qdrant_client import QdrantClient
 
-from index.vectors import EdgeIndex, ExactIndex, MapKey, PackedIndex, QdrantClientIndex, VectorIndex
-from index.vectors.server import connect
-from waygraph.errors import InvalidInput
+from waygraph.core.errors import InvalidInput
+from waygraph.index.vectors import EdgeIndex, ExactIndex, MapKey, PackedIndex, QdrantClientIndex, VectorIndex
+from waygraph.index.vectors.server import connect
 
 DIM = 16
 MakeIndex = Callable[[], VectorIndex]
@@ -115,7 +115,7 @@ def test_a_state_that_is_added_again_is_replaced(make_index):
     )
 
 
-def test_node_ids_come_back_as_they_were(make_index):
+def test_node_ids_are_returned_unchanged(make_index):
     rng = np.random.default_rng(3)
     names = ["0" * 32, "f" * 32, "n1", "päge/\n1", "F" * 32]
     index = make_index()
@@ -130,7 +130,7 @@ def test_an_empty_index_has_no_hits(make_index):
 
 
 @pytest.mark.parametrize("matrix", [np.ones((0, DIM)), np.ones((1, DIM + 1)), np.full((1, DIM), np.inf)])
-def test_what_cannot_be_stored_or_asked_is_refused(make_index, matrix):
+def test_invalid_matrices_and_queries_are_refused(make_index, matrix):
     index = make_index()
     with pytest.raises(InvalidInput):
         index.add([("a", matrix)])
@@ -185,7 +185,7 @@ def test_edge_keeps_its_files_to_itself_and_deletes_them(tmp_path):
 def test_edge_deletes_its_files_when_its_process_ends_without_closing_it(tmp_path):
     code = """if True:
         import pathlib, sys
-        from index.vectors import EdgeIndex
+        from waygraph.index.vectors import EdgeIndex
         left_open = EdgeIndex(4, parent=pathlib.Path(sys.argv[1]))
     """
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=Path(__file__).parents[2])
@@ -195,7 +195,7 @@ def test_edge_deletes_its_files_when_its_process_ends_without_closing_it(tmp_pat
 def test_maps_in_one_collection_are_never_mixed(client):
     collection = f"test-{uuid.uuid4()}"
     rng = np.random.default_rng(6)
-    # The last is the first version of another store, or of this one made anew.
+    # The last is the first version of another store, or of this one created again.
     maps = [MapKey("shop", 1, "a"), MapKey("shop", 2, "a"), MapKey("help", 1, "a"), MapKey("shop", 1, "b")]
     indexes = [QdrantClientIndex(client, DIM, key, collection=collection) for key in maps]
     for number, index in enumerate(indexes):

@@ -1,4 +1,4 @@
-"""What becomes of points when the server is slow, refuses, dies or holds something else?"""
+"""The Qdrant server engine: failures of the server, credentials, collections and their indexes, stages of a query."""
 
 import os
 import uuid
@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from qdrant_client import QdrantClient, models
 
-from index.vectors import MapKey, QdrantClientIndex, collection, maxsim
-from index.vectors.checks import ranked
-from index.vectors.collection import METADATA, Collection
-from index.vectors.retries import Retries
-from index.vectors.server import connect
 from tests.integration.qdrant_over_http import qdrant_over_http
-from waygraph.errors import InvalidInput, ServiceError, Unauthorized
+from waygraph.core.errors import InvalidInput, ServiceError, Unauthorized
+from waygraph.index.vectors import MapKey, QdrantClientIndex, collection, maxsim
+from waygraph.index.vectors.collection import COLLECTION_METADATA, QdrantCollection
+from waygraph.index.vectors.retries import ServerRetries
+from waygraph.index.vectors.server import connect
+from waygraph.index.vectors.validation import top_k
 
 DIM = 16
-QUICK = Retries(attempts=3, first_wait_s=0.01, longest_wait_s=0.05)
+QUICK = ServerRetries(attempts=3, first_wait_s=0.01, longest_wait_s=0.05)
 
 
 @pytest.fixture
@@ -43,18 +43,18 @@ def index_of(client, **more) -> QdrantClientIndex:
     return QdrantClientIndex(client, DIM, MapKey("shop.example", 1, ""), retries=QUICK, **more)
 
 
-def test_over_the_wire_a_search_is_what_the_reference_says(client):
+def test_search_on_a_server_agrees_with_the_reference(client):
     known = pages(40)
     index = index_of(client)
     index.add(known.items())
     query = known["n007"][:5].astype(np.float32)
-    expected = ranked(((n, maxsim(query, p)) for n, p in known.items()), 10)
+    expected = top_k(((n, maxsim(query, p)) for n, p in known.items()), 10)
     found = index.search(query, 10)
     assert [h.node_id for h in found] == [h.node_id for h in expected]
     assert [h.score for h in found] == pytest.approx([h.score for h in expected], abs=1e-4)
 
 
-def test_a_server_that_dies_between_batches_is_reported_and_writing_again_loses_and_doubles_nothing(
+def test_server_failure_between_batches_is_reported_and_a_second_write_neither_loses_nor_duplicates_points(
     server, client, monkeypatch
 ):
     monkeypatch.setattr(collection, "_VALUES_PER_UPSERT", 10 * 30 * DIM)
@@ -71,14 +71,14 @@ def test_a_server_that_dies_between_batches_is_reported_and_writing_again_loses_
 
 
 @pytest.mark.parametrize("failure", ["drop", 503, 429, 500])
-def test_a_failure_that_passes_is_waited_for(server, client, failure):
+def test_transient_failure_is_retried(server, client, failure):
     server.fault = lambda write: failure if write <= 2 else None
     index = index_of(client)
     index.add(pages(3).items())
     assert (len(index), server.writes) == (3, 3)
 
 
-def test_a_refusal_is_not_repeated(server, client):
+def test_refused_request_is_not_retried(server, client):
     server.fault = lambda _: 400
     index = index_of(client)
     with pytest.raises(ServiceError, match="on purpose"):
@@ -86,14 +86,14 @@ def test_a_refusal_is_not_repeated(server, client):
     assert server.writes == 1
 
 
-def test_a_server_that_is_not_there_is_a_clear_error():
+def test_unreachable_server_gives_a_clear_error():
     client = connect("http://127.0.0.1:9", grpc_port=0, timeout_s=1)
     with pytest.raises(ServiceError, match=r"Opening Qdrant collection 'waygraph' failed \(3 tries\)"):
         index_of(client)
     client.close()
 
 
-def test_grpc_to_a_server_that_is_not_there_is_a_clear_error():
+def test_unreachable_grpc_server_gives_a_clear_error():
     client = connect("http://127.0.0.1:9", grpc_port=9, timeout_s=1)
     with pytest.raises(ServiceError, match="Opening Qdrant collection"):
         index_of(client)
@@ -101,7 +101,7 @@ def test_grpc_to_a_server_that_is_not_there_is_a_clear_error():
 
 
 @pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")  # it is this machine
-def test_a_wrong_key_is_said_to_be_one():
+def test_wrong_api_key_is_reported():
     with qdrant_over_http(api_key="right") as running:
         wrong, right = (connect(running.url, grpc_port=0, api_key=key) for key in ("wrong", "right"))
         with pytest.raises(Unauthorized, match="refuses the API key"):
@@ -111,33 +111,33 @@ def test_a_wrong_key_is_said_to_be_one():
         right.close()
 
 
-def test_a_key_is_not_sent_in_the_clear_to_another_machine():
+def test_api_key_is_not_sent_unencrypted_to_another_machine():
     with pytest.raises(InvalidInput, match="unencrypted"):
         connect("http://qdrant.example:6333", api_key="secret")
     connect("https://qdrant.example:6333", api_key="secret").close()
 
 
 @pytest.mark.parametrize("url", ["", "qdrant.example", "ftp://qdrant.example"])
-def test_what_is_no_url_of_a_server_is_refused(url):
+def test_invalid_server_url_is_refused(url):
     with pytest.raises(InvalidInput, match="not the URL"):
         connect(url)
 
 
-def test_a_new_collection_says_how_rows_were_pooled_and_indexes_the_site_as_tenant(server, client):
+def test_new_collection_records_its_pooling_and_indexes_the_site_as_tenant(server, client):
     index_of(client)
-    assert server.metadata == METADATA
+    assert server.metadata == COLLECTION_METADATA
     assert set(server.indexes) == {"site", "map", "version"}
     assert server.indexes["site"]["params"]["is_tenant"] is True
 
 
-def test_missing_payload_indexes_of_an_existing_collection_are_made(server, client):
+def test_missing_payload_indexes_of_an_existing_collection_are_created(server, client):
     index_of(client)
     del server.indexes["map"]
     index_of(client)
     assert "map" in server.indexes
 
 
-@pytest.mark.parametrize("metadata", [{}, METADATA | {"pooling": "other/1"}])
+@pytest.mark.parametrize("metadata", [{}, COLLECTION_METADATA | {"pooling": "other/1"}])
 def test_a_collection_whose_rows_were_pooled_in_another_way_is_refused(server, client, metadata):
     index_of(client)
     server.metadata = metadata
@@ -181,7 +181,7 @@ def any_client(request):
 
 def test_two_stages_over_several_maps_find_what_one_stage_finds(any_client):
     name = f"test-{uuid.uuid4()}"
-    shared = Collection(any_client, DIM, name=name, retries=QUICK)
+    shared = QdrantCollection(any_client, DIM, name=name, retries=QUICK)
     maps = [MapKey(f"{host}.example", version, "") for host, version in (("a", 1), ("a", 2), ("b", 1), ("c", 1))]
     known = {key: pages(90, seed) for seed, key in enumerate(maps)}
     for key, states in known.items():

@@ -1,4 +1,4 @@
-"""What do storage, codes and stages of the embedded engine keep, and what do they cost in fidelity and bytes?"""
+"""Stages, quantization and storage of the embedded Qdrant engine: fidelity of the results and bytes on disk."""
 
 import shutil
 from types import SimpleNamespace
@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import qdrant_edge
 
-from index.vectors import EdgeIndex, maxsim
-from index.vectors.checks import ranked
-from index.vectors.options import IndexOptions
-from waygraph.errors import StoreError
+from waygraph.core.errors import StoreError
+from waygraph.index.vectors import EdgeIndex, maxsim
+from waygraph.index.vectors.options import IndexOptions
+from waygraph.index.vectors.validation import top_k
 
 DIM = 64
 ROWS = 40
@@ -52,7 +52,7 @@ def filled(pages, options: IndexOptions, **more) -> EdgeIndex:
 def recall(index, pages, queries, k: int = 10) -> float:
     found = 0
     for query in queries:
-        exact = {h.node_id for h in ranked(((n, maxsim(query, p)) for n, p in pages.items()), k)}
+        exact = {h.node_id for h in top_k(((n, maxsim(query, p)) for n, p in pages.items()), k)}
         found += len(exact & {h.node_id for h in index.search(query, k)})
     return found / (k * len(queries))
 
@@ -61,7 +61,7 @@ def recall(index, pages, queries, k: int = 10) -> float:
 def test_without_a_first_stage_codes_change_no_result(pages, queries, quantization):
     index = filled(pages, IndexOptions(quantization=quantization))
     for query in queries:
-        exact = ranked(((n, maxsim(query, p)) for n, p in pages.items()), 10)
+        exact = top_k(((n, maxsim(query, p)) for n, p in pages.items()), 10)
         found = index.search(query, 10)
         assert [h.node_id for h in found] == [h.node_id for h in exact]
         assert [h.score for h in found] == pytest.approx([h.score for h in exact], abs=1e-3)
@@ -114,7 +114,7 @@ def test_compacting_after_a_quantization_leaves_one_copy_of_everything(pages):
     index.close()
 
 
-def test_a_disk_without_room_is_refused_before_anything_is_written(pages, monkeypatch):
+def test_full_disk_is_reported_before_anything_is_written(pages, monkeypatch):
     index = EdgeIndex(DIM)
     index.add([("first", pages["n000"])])
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2**20))
@@ -127,7 +127,7 @@ def test_a_disk_without_room_is_refused_before_anything_is_written(pages, monkey
     index.close()
 
 
-def test_options_that_cannot_work_are_refused():
+def test_contradictory_options_are_refused():
     with pytest.raises(ValueError, match="needs a quantization"):
         IndexOptions(first_stage="codes")
     with pytest.raises(ValueError, match="One mean row"):

@@ -1,13 +1,13 @@
-"""What should exploring a fixture site have found? Answers as plain data, and how well an exploration matches them.
+"""Expected results of exploring a fixture site as plain data, and their comparison with an exploration.
 
-An answer is written next to the pages it is about. `judge` compares answers with a `SiteCapture` and with what the
-servers were asked; `score` counts seen and expected per area, `table` prints that for a failing test or a benchmark.
+Answers are written next to their pages. `judge` compares answers with a `SiteCapture` and with the requests that the
+servers received; `score` counts seen and expected per area, `table` prints that for a failing test or a benchmark.
 
     area = Area("modal", {"/modal": "<button onclick='...'>Open</button>"}, (shows("modal-open", by="Open"),))
     print(table(judge([area], capture, site)))
 
-Pages say `found: NAME` where something is to be found. Elements that say so are called `f-NAME`, because states differ
-by their elements, not by their texts.
+Pages show `found: NAME` where an exploration should find something, in an element `f-NAME`, because states
+differ by their elements, not by their texts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
-from index.graph import Edge
-from pipeline.explore import SiteCapture
 from tests.sites.server import Answer, FixtureServer
+from waygraph.index.graph import Edge
+from waygraph.pipeline.explore import SiteCapture
 
 Kind = Literal["shows", "hidden", "states", "edge", "blocked", "dialog", "skipped", "fetched", "never"]
 
@@ -38,7 +38,7 @@ const say = (name, into) => {
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """One thing that exploring should bring about.
+    """One expected result of exploring.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Result:
 
 
 class Judge:
-    """Looks answers up in what an exploration found."""
+    """Compares answers with the results of an exploration."""
 
     def __init__(self, capture: SiteCapture, site: FixtureServer, other: FixtureServer | None = None) -> None:
         self._capture = capture

@@ -1,7 +1,7 @@
-"""Pages that keep robots out, and pages that only look like it. `PAGES` for a `FixtureServer`, `BLOCKED` is known.
+"""Block pages of bot protection, and pages that resemble them: `PAGES` for a `FixtureServer`, `BLOCKED` as the answer.
 
 Written after what protection services are known to send, without their scripts: `BLOCKED` names whom
-`pipeline.explore.blockpage.detect` should find behind each path; what is in `PAGES` and not there is content.
+`waygraph.pipeline.explore.policies.block_page.detect_block_page` should find behind each path; what is in `PAGES` and not there is content.
 """
 
 from __future__ import annotations

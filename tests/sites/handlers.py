@@ -1,7 +1,7 @@
-"""Which events can an element react to, and how can a handler be put on it? Every combination, with what it brings.
+"""Pages for every combination of event type and way to register a handler, with the expected outcomes.
 
 `EVENTS` has one page per event type with four elements: a handler as attribute, as property, by `addEventListener`, and
-by a listener of the document that looks at the target. `OTHERS` are handlers of more than one step, links in all their
+by a delegated listener of the document. `OTHERS` are handlers of more than one step, links in all their
 forms, headers and resources, and `MUTATIONS` handlers that first want to change something at the server: those are edges
 with a blocked request, and never arrive.
 

@@ -1,7 +1,7 @@
-"""What does a site look like that changes something whenever it can? Every way a page has to send something, once.
+"""Hostile site: every technique by which a page can send a state-changing request, once each.
 
-Known answer: whatever is acted on, `HostileSite.changes` stays empty in the modes `strict` and `guard`, while without a
-guard every name in `SENDERS` and `ON_LOAD` reaches a server.
+Known answer: in the modes `strict` and `guard`, `HostileSite.changes` stays empty for every action; without a guard
+every name in `SENDERS` and `ON_LOAD` reaches a server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How does a test change a site? A small one that does on command what sites do between two visits.
+"""Small site with mutations on command: the changes that real sites make between two visits.
 
 with MutableSite() as site:
     explore(site.url)
@@ -40,7 +40,7 @@ _WORDS = {
     "/spare/two": "kettle saucer spoon",
 }
 _SECTIONS = ("/products", "/guide", "/team", "/news")
-#: What it lists is told apart by what stands beside: each item has a link and a button of the same names.
+#: Its entries differ by adjacent text only: each has a link and a button of the same names.
 _LISTING = "/news"
 
 

@@ -1,4 +1,4 @@
-"""What must not make a new state? Pages that differ each time they are loaded, or while one looks, by noise alone.
+"""Pages with noise: differences between loads, or between two snapshots, that must not make new states.
 
 Every page has the same ordinary parts: a menu that opens, a second tab, links. They are its only states.
 """

@@ -1,7 +1,7 @@
-"""What looks different to another visitor? Sites that answer by the width of the window, by login and by language.
+"""Sites whose pages depend on the profile of the browser: window width, login and language.
 
-Each site says by which texts a person would know its pages, whatever profile they are shown in: `truth` has, by name, the
-looks of a page in all profiles. What a site shows instead of a page ("please log in") has a name of its own.
+Each site lists the texts that identify its pages in every profile: `truth` maps the name of a page to its variants.
+What a site shows instead of a page ("please log in") has a name of its own.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from tests.sites.server import Answer, Page
 from tests.sites.truth import Shown
 from waygraph.demo_site.local_server import Request
 
-#: The cookie of somebody who is logged in to the club.
+#: The cookie of a member who is logged in to the club.
 MEMBER = ("member", "ada")
 
 
 @dataclass(frozen=True)
 class ProfiledSite:
-    """Pages that differ between visitors, and how a person would know them.
+    """Pages that differ between profiles, and the texts that identify them.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def _club_guide(slug: str) -> Answer:
 
 
 def _club_for_members(title: str, first: str, second: str) -> Answer:
-    """To others the same template says something else: elements alone do not tell."""
+    """Without a login the same template shows other texts: elements alone do not identify the page."""
 
     def page(request: Request) -> str:
         texts = (title, first, second) if _is_member(request) else ("Please log in", "This is for members.", "Sorry.")
@@ -124,7 +124,7 @@ def _club_for_members(title: str, first: str, second: str) -> Answer:
 
 
 def _club_report(request: Request) -> str:
-    """A teaser: to others the page begins in the same way."""
+    """A teaser: without a login the page has the same beginning."""
     paragraphs = ("Wind and rain", "A broken mast", "The long way home", "Prizes were given")
     rest = paragraphs if _is_member(request) else ("Log in to read on",)
     body = "<h1>Report of the regatta</h1><p>It was a long day.</p>" + "".join(f"<p>{text}</p>" for text in rest)

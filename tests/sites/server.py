@@ -1,4 +1,4 @@
-"""How does a test put a page with one specific phenomenon in front of a browser? A local server of hand-written pages.
+"""Local HTTP server of hand-written pages, for tests that need a page with one specific phenomenon.
 
 with FixtureServer({"/": "<button>Go</button>", "/old": Page(redirect="/"), "/slow": Page("late", hold=event)}) as site:
     page.goto(site.url)
@@ -7,6 +7,7 @@ with FixtureServer({"/": "<button>Go</button>", "/old": Page(redirect="/"), "/sl
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -101,3 +102,11 @@ class FixtureServer(LocalServer):
         else:
             body, content_type = page.body, page.content_type or TYPES[".html"]
         return Response(body, status=status, content_type=content_type, headers=headers, drop=page.drop)
+
+
+def free_port() -> int:
+    """Return a port on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

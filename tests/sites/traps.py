@@ -1,7 +1,7 @@
-"""Which sites never end, and which only look so? Areas that a crawler can walk for ever, beside ordinary pages.
+"""Crawler traps: areas without end, and legitimate areas that resemble them, beside ordinary pages.
 
 Each area has a path of its own and is linked from the start page. `ENDLESS` areas may cost a few states each;
-`LEGITIMATE` ones must be found completely; `HEAVY` ones are single pages that hurt. The ordinary pages are the rest.
+`LEGITIMATE` ones must be found completely; `HEAVY` ones are single expensive pages. The ordinary pages are the rest.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of a site's hand-written graph did an exploration find? Precision and recall of states, recall of edges."""
+"""Compare an exploration with a site's hand-written graph: precision and recall of states, recall of edges."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from index.graph import InteractionGraph, Observation
+from waygraph.index.graph import InteractionGraph, Observation
 
 
 @dataclass(frozen=True, slots=True)

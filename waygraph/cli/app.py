@@ -1,4 +1,4 @@
-"""Which commands are there? Each command module has `register(app)`, and imports heavy parts inside its commands."""
+"""The typer application: its commands, and the help that is printed without one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-#: Modules of `waygraph.cli` in the order in which help lists their commands.
+#: Modules of `waygraph.cli.commands`, in the order in which the help lists their commands.
 COMMAND_MODULES = (
-    "index", "runs", "login", "ask", "teleport", "sites", "store", "refresh", "history", "store_care", "gc", "reencode",
-    "serve", "mcp", "keys", "doctor", "demo",
+    "index", "runs", "login", "search", "path", "navigate", "teleport", "sites", "show", "export", "rm", "store",
+    "refresh", "history", "diff", "rollback", "gc", "reencode", "serve", "mcp", "keys", "doctor", "demo",
 )  # fmt: skip
 
 
@@ -29,14 +29,14 @@ def waygraph(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Turn websites into maps that agents can navigate.
+    """Turn websites into maps that agents search and navigate.
 
     \b
-    Map a site, then ask where something is and how to get there:
+    Map a site, find a page in the map, and print the path to it:
       waygraph index https://example.org --depth 2
       waygraph search example.org "contact address"
       waygraph path example.org https://example.org/contact
-    See it work on a bundled site, from nothing:
+    Try everything on a bundled site, without any setup:
       waygraph demo
     """  # noqa: D301 - \b is typer's mark for a paragraph that keeps its lines
     if version:
@@ -47,16 +47,16 @@ def waygraph(
 
 
 class Command(Protocol):
-    """What typer builds: a callable that takes the words of a command line."""
+    """The callable that typer builds from an application."""
 
     def __call__(self, *, args: list[str], prog_name: str, standalone_mode: bool) -> object:
-        """Run it; returns an exit code when a command raised `typer.Exit`."""
+        """Run a command line; return the exit code if the command raised `typer.Exit`."""
         ...
 
 
 @cache
 def command() -> Command:
-    """Build the whole command once."""
+    """Build the application with all commands, once."""
     for name in COMMAND_MODULES:
-        import_module(f"waygraph.cli.{name}").register(app)
+        import_module(f"waygraph.cli.commands.{name}").register(app)
     return typer.main.get_command(app)

@@ -1,7 +1,7 @@
-"""How does a command line end? Every outcome becomes an exit code and at most one message on stderr.
+"""Entry point of the command line: every outcome becomes an exit code and at most one message on stderr.
 
-Expected errors (`WaygraphError`) say what happened and what to do; unexpected ones are one line, with the traceback
-when `WAYGRAPH_DEBUG=1`. With `--json`, stdout carries valid JSON in every case.
+Expected errors (`WaygraphError`) say what happened and what to do. Unexpected ones are one line, with the traceback if
+`WAYGRAPH_DEBUG=1` is set. With `--json`, stdout is valid JSON in every case.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from waygraph.cli.output import clean, print_json
-from waygraph.errors import EnvironmentMissing, InvalidInput, WaygraphError
+from waygraph.cli.output import print_error, print_json
+from waygraph.core.errors import EnvironmentMissing, InvalidInput, WaygraphError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
-#: Which extra brings a module that the front door does not need.
-_EXTRA_OF = {
+#: Extra of `pip install 'waygraph[EXTRA]'` by top-level module.
+_EXTRA_BY_MODULE = {
     "fastapi": "serve",
     "starlette": "serve",
     "uvicorn": "serve",
@@ -44,7 +44,7 @@ _EXTRA_OF = {
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code; nothing escapes but `SystemExit` from completion scripts."""
+    """Run one command line and return its exit code; only the `SystemExit` of completion scripts passes through."""
     import typer
 
     from waygraph.cli.app import command
@@ -54,40 +54,41 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = command()(args=words, prog_name="waygraph", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)  # noqa: T201 - this is a command line
+        print("interrupted", file=sys.stderr)  # noqa: T201 - output of a command line
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader (`| head`) has left. Python would complain again when it flushes stdout at exit.
+        # The reader (`| head`) has closed the pipe. Flushing stdout at exit would raise the error again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - the last line of defence: everything is reported, with an exit code
-        return _report(_expected(error), "--json" in words)
+    except Exception as error:  # noqa: BLE001 - the last handler: every error is reported, with an exit code
+        return _report(_to_expected(error), "--json" in words)
     return code if isinstance(code, int) else 0
 
 
-def _expected(error: Exception) -> WaygraphError:
-    """Say in waygraph's terms what happened."""
+def _to_expected(error: Exception) -> WaygraphError:
+    """Return the `WaygraphError` that reports an error."""
     from typer.exceptions import TyperException
 
     if isinstance(error, WaygraphError):
         return error
     if isinstance(error, TyperException):
         # Unknown command or option, missing argument, value out of range.
-        result: WaygraphError = InvalidInput(error.format_message(), hint=_help_hint(error))
+        message = error.format_message().replace("Value error, ", "", 1)  # added by pydantic
+        result: WaygraphError = InvalidInput(message, hint=_help_hint(error))
     elif isinstance(error, ImportError):
         result = missing_extra(error)
     else:
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        name = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         hint = "This is a defect of waygraph or of its environment. WAYGRAPH_DEBUG=1 shows the traceback."
-        result = WaygraphError(f"Unexpected {what}", hint=hint)
+        result = WaygraphError(f"Unexpected {name}", hint=hint)
     result.__cause__ = error
     return result
 
 
 def missing_extra(error: ImportError) -> WaygraphError:
-    """What an `ImportError` means to a user: an extra that is not installed, or a broken installation."""
+    """Return the error for a failed import: an extra that is not installed, or a broken installation."""
     module = (error.name or "").partition(".")[0]
-    if extra := _EXTRA_OF.get(module):
+    if extra := _EXTRA_BY_MODULE.get(module):
         return EnvironmentMissing(
             f"This command needs '{module}', which is not installed.", hint=f"Run: pip install 'waygraph[{extra}]'"
         )
@@ -105,15 +106,14 @@ def _help_hint(error: Exception) -> str:
 def _report(error: WaygraphError, as_json: bool) -> int:
     if as_json:
         print_json({"error": error_document(error)})
-    hint = f"\n  hint: {clean(error.hint)}" if error.hint else ""
-    print(f"error: {clean(error.message)}{hint}", file=sys.stderr)  # noqa: T201
-    if _debugging():
+    print_error(error.message, error.hint)
+    if os.environ.get("WAYGRAPH_DEBUG", "") not in {"", "0"}:
         traceback.print_exception(error)
     return error.exit_code
 
 
 def error_document(error: WaygraphError) -> dict[str, object]:
-    """The error as `--json` shows it."""
+    """Return the JSON form of an error, as `--json` prints it."""
     return {
         "type": error.slug,
         "title": error.title,
@@ -121,7 +121,3 @@ def error_document(error: WaygraphError) -> dict[str, object]:
         "hint": error.hint,
         "exit_code": error.exit_code,
     }
-
-
-def _debugging() -> bool:
-    return os.environ.get("WAYGRAPH_DEBUG", "") not in {"", "0"}

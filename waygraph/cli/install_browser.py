@@ -1,7 +1,7 @@
-"""How does a machine without a browser get one? Used by `make`: `python -m waygraph.cli.install_browser`.
+"""Installation of a browser for `make`: `python -m waygraph.cli.install_browser`.
 
-Nothing is installed when a browser is found. Otherwise, in this order: Playwright's own headless shell (with the system
-libraries it needs where we may install those), Debian's package, and if neither works an error that says what to run.
+If a browser is found, nothing is installed. Otherwise these are tried in order: Playwright's headless shell (with the
+system libraries it needs, if they may be installed), then Debian's packages; if all fail, the error says what to run.
 The headless shell is preferred to full Chromium: it needs half the CPU.
 """
 
@@ -19,133 +19,175 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
-from waygraph.errors import BrowserMissing
+from waygraph.core.errors import BrowserMissing
 
-#: An installer that prints nothing for this long hangs (a blocked download, a lock); the next one is tried.
+#: An installer that prints nothing for this time, in seconds, hangs (a blocked download, a lock) and is stopped.
 SILENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """What decides how a browser can be installed here."""
+class InstallPlatform:
+    """Facts about a machine that decide how a browser can be installed on it.
 
-    #: Identifiers from /etc/os-release, most specific first, for example ("ubuntu", "debian").
+    Attributes
+    ----------
+    systems
+        Identifiers from /etc/os-release, most specific first, for example ("ubuntu", "debian").
+    has_apt
+        Whether apt-get is installed.
+    root
+        Prefix that runs a command as root without asking for a password; None if there is none.
+    """
+
     systems: tuple[str, ...]
     has_apt: bool
-    #: Words that run a command as root without asking for a password; None when there are none.
     root: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """Commands that together install one browser; the first that fails ends the attempt."""
+class InstallAttempt:
+    """A way to install a browser.
+
+    Attributes
+    ----------
+    name
+        Name in messages.
+    commands
+        Commands that install it; the first that fails ends the attempt.
+    environment
+        Environment variables for the commands.
+    """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def plan(machine: Machine, python: str = sys.executable) -> list[Attempt]:
-    """Return what to try, in order."""
-    # `--with-deps` installs system packages through sudo, which would ask for a password where we are not root.
+def plan_attempts(machine: InstallPlatform, python: str = sys.executable) -> list[InstallAttempt]:
+    """Return the attempts for a machine, in order."""
+    # `--with-deps` installs system packages through sudo, which may ask for a password.
     with_deps = ("--with-deps",) if machine.root is not None else ()
     playwright = (python, "-m", "playwright", "install", *with_deps, "chromium-headless-shell")
-    attempts = [Attempt("Playwright's headless shell", (playwright,))]
-    # Ubuntu's packages of this name are stand-ins for a snap, which does not run everywhere.
+    attempts = [InstallAttempt("Playwright's headless shell", (playwright,))]
+    # Ubuntu's packages of these names install a snap, which does not run everywhere.
     if machine.has_apt and machine.root is not None and "ubuntu" not in machine.systems:
         apt = (*machine.root, "apt-get")
         for package in ("chromium-headless-shell", "chromium"):
             commands = ((*apt, "update"), (*apt, "install", "-y", "--no-install-recommends", package))
-            attempts.append(Attempt(f"the package {package}", commands, {"DEBIAN_FRONTEND": "noninteractive"}))
+            attempts.append(InstallAttempt(f"the package {package}", commands, {"DEBIAN_FRONTEND": "noninteractive"}))
     return attempts
 
 
-def advice(machine: Machine) -> str:
-    """Return what a person can run when nothing worked."""
-    own = f"{Path(sys.executable).name} -m playwright install --with-deps chromium-headless-shell"
+def manual_hint(machine: InstallPlatform) -> str:
+    """Return a hint for installing a browser by hand."""
+    command = f"{Path(sys.executable).name} -m playwright install --with-deps chromium-headless-shell"
     if machine.has_apt and "ubuntu" not in machine.systems:
-        own = f"sudo apt-get install chromium-headless-shell, or: {own}"
-    return f"Run: {own}. Or install any Chromium or Chrome and set WAYGRAPH_BROWSER__EXECUTABLE to its path."
+        command = f"sudo apt-get install chromium-headless-shell, or: {command}"
+    return f"Run: {command}. Or install any Chromium or Chrome and set WAYGRAPH_BROWSER__EXECUTABLE to its path."
 
 
-def this_machine() -> Machine:
-    """Look at the machine we run on."""
+def detect_platform() -> InstallPlatform:
+    """Return the facts about this machine."""
     root: tuple[str, ...] | None = None
     if os.geteuid() == 0:
         root = ()
     elif sudo := shutil.which("sudo"):
         # -n: fail instead of asking for a password.
-        asked = subprocess.run([sudo, "-n", "true"], capture_output=True, check=False)  # noqa: S603
-        root = (sudo, "-n") if asked.returncode == 0 else None
+        probe = subprocess.run([sudo, "-n", "true"], capture_output=True, check=False)  # noqa: S603
+        root = (sudo, "-n") if probe.returncode == 0 else None
     release = Path("/etc/os-release")
     text = release.read_text(encoding="utf-8") if release.is_file() else ""
-    return Machine(parse_systems(text), has_apt=shutil.which("apt-get") is not None, root=root)
+    return InstallPlatform(parse_systems(text), has_apt=shutil.which("apt-get") is not None, root=root)
 
 
 def parse_systems(os_release: str) -> tuple[str, ...]:
-    """Return the identifiers that an /etc/os-release names: its own, then those it is like."""
+    """Return the identifiers in the text of /etc/os-release: `ID`, then `ID_LIKE`."""
     values = dict(line.split("=", 1) for line in os_release.splitlines() if "=" in line)
     return tuple(f"{values.get('ID', '')} {values.get('ID_LIKE', '')}".replace('"', "").split())
 
 
 def run(words: Sequence[str], environment: dict[str, str], silence_seconds: float = SILENCE_SECONDS) -> bool:
-    """Run an installer, showing what it says; False when it failed, or was stopped because it had fallen silent."""
+    """Run an installer and print its output.
+
+    Parameters
+    ----------
+    words
+        The command.
+    environment
+        Additional environment variables.
+    silence_seconds
+        Time without output after which it is killed, in seconds.
+
+    Returns
+    -------
+    bool
+        Whether it succeeded.
+    """
     try:
-        process = subprocess.Popen(  # noqa: S603 - our own words
+        process = subprocess.Popen(  # noqa: S603 - a fixed command
             list(words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
-            start_new_session=True,  # so that its children are stopped with it
+            start_new_session=True,  # its child processes are killed with it
         )
     except OSError as error:
         _say(f"  {words[0]}: {error.strerror}")
         return False
-    assert process.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
-    said: Queue[bytes] = Queue()
-    reader = threading.Thread(target=_relay, args=(process.stdout, said), daemon=True)
+    assert process.stdout is not None  # noqa: S101 - for the type checker: stdout is a pipe
+    output: Queue[bytes] = Queue()
+    reader = threading.Thread(target=_relay, args=(process.stdout, output), daemon=True)
     with process:
         reader.start()
         try:
-            while chunk := said.get(timeout=silence_seconds):
+            while chunk := output.get(timeout=silence_seconds):
                 sys.stderr.write(chunk.decode(errors="replace"))
                 sys.stderr.flush()
         except Empty:
-            _say(f"  stopped: it said nothing for {silence_seconds:.0f} s")
+            _say(f"  stopped: no output for {silence_seconds:.0f} s")
             os.killpg(process.pid, signal.SIGKILL)
         reader.join()
     return process.returncode == 0
 
 
-def _relay(output: IO[bytes], said: Queue[bytes]) -> None:
-    while chunk := os.read(output.fileno(), 65_536):
-        said.put(chunk)
-    said.put(b"")  # the end
+def _relay(pipe: IO[bytes], output: Queue[bytes]) -> None:
+    while chunk := os.read(pipe.fileno(), 65_536):
+        output.put(chunk)
+    output.put(b"")  # the end
 
 
-def install(machine: Machine) -> str:
-    """Find a browser, installing one if there is none; returns its path.
+def install(machine: InstallPlatform) -> str:
+    """Return the path of a browser, after installing one if there is none.
+
+    Parameters
+    ----------
+    machine
+        Facts about this machine.
+
+    Returns
+    -------
+    str
+        Path of the executable.
 
     Raises
     ------
     BrowserMissing
-        When none could be installed; the hint says what to run.
-
+        If none could be installed; the hint says what to run.
     """
-    if path := _found():
+    if path := _find_path():
         return path
-    for attempt in plan(machine):
-        _say(f"No browser yet. Installing {attempt.name} ...")
-        if all(run(words, attempt.environment) for words in attempt.commands) and (path := _found()):
+    for attempt in plan_attempts(machine):
+        _say(f"There is no browser. Installing {attempt.name} ...")
+        if all(run(words, attempt.environment) for words in attempt.commands) and (path := _find_path()):
             return path
         _say(f"  {attempt.name} could not be installed.")
-    raise BrowserMissing("There is no browser on this machine, and none could be installed.", hint=advice(machine))
+    raise BrowserMissing("There is no browser on this machine, and none could be installed.", hint=manual_hint(machine))
 
 
-def _found() -> str | None:
-    from pipeline.browser.find import find_browser
+def _find_path() -> str | None:
     from waygraph.cli.options import load_settings
+    from waygraph.pipeline.browser.process.find import find_browser
 
     try:
         return str(find_browser(load_settings().browser.executable).path)
@@ -154,15 +196,15 @@ def _found() -> str | None:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is a command line
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - output of a command line
 
 
 def main() -> int:
-    """Print the path of a browser, after installing one if need be."""
-    from waygraph.errors import WaygraphError
+    """Print the path of a browser, after installing one if there is none."""
+    from waygraph.core.errors import WaygraphError
 
     try:
-        print(install(this_machine()))  # noqa: T201
+        print(install(detect_platform()))  # noqa: T201
     except WaygraphError as error:
         _say(f"error: {error.message}\n  hint: {error.hint}")
         return error.exit_code

@@ -1,4 +1,4 @@
-"""How does another command run `waygraph serve` beside itself, for as long as it needs answers?"""
+"""A `waygraph serve` process that another command runs for the time of a block."""
 
 from __future__ import annotations
 
@@ -12,21 +12,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from waygraph.errors import ServiceError
+from waygraph.core.errors import ServiceError
 
+#: Timeout for the service to start, in seconds.
 START_SECONDS = 240.0
+#: Timeout for it to stop, in seconds; then its processes are killed.
 STOP_SECONDS = 30.0
 
 
 @contextmanager
 def service_process(store: str, log: Path) -> Iterator[str]:
-    """Serve `store` on a free loopback port and give its URL; the process and its children end with the block.
+    """Serve a store on a free loopback port; the process and its children end with the block.
+
+    Parameters
+    ----------
+    store
+        Location of the store.
+    log
+        File for the output of the service.
+
+    Yields
+    ------
+    str
+        URL of the service.
 
     Raises
     ------
     ServiceError
-        When it does not come up; the message has its last words, `log` all of them.
-
+        If the service does not start; the message has the last lines of its output.
     """
     words = [
         sys.executable,
@@ -42,12 +55,12 @@ def service_process(store: str, log: Path) -> Iterator[str]:
         "--json",
     ]
     with log.open("wb") as errors:
-        process = subprocess.Popen(  # noqa: S603 - our own words
+        process = subprocess.Popen(  # noqa: S603 - a fixed command
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            start_new_session=True,  # Ctrl-C is for us; we end it in order
+            start_new_session=True,  # Ctrl-C reaches this process only, which stops the service in order
         )
     with process:
         try:
@@ -57,16 +70,16 @@ def service_process(store: str, log: Path) -> Iterator[str]:
 
 
 def _announced_url(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Wait for the line that `serve --json` prints when every request can be answered."""
-    assert process.stdout is not None  # noqa: S101 - for the type checker: PIPE was asked for
+    """Wait for the line that `serve --json` prints when the service answers, and return its URL."""
+    assert process.stdout is not None  # noqa: S101 - for the type checker: stdout is a pipe
     ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
     line = process.stdout.readline() if ready else b""
     try:
         return str(json.loads(line)["url"])
     except (ValueError, KeyError) as error:
-        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        why = " ".join(said[-2:]) if said else f"nothing was heard from it in {START_SECONDS:.0f} s"
-        raise ServiceError(f"The service did not start: {why}", hint=f"All it said is in {log}.") from error
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        reason = " ".join(lines[-2:]) if lines else f"it printed nothing in {START_SECONDS:.0f} s"
+        raise ServiceError(f"The service did not start: {reason}", hint=f"Its output is in {log}.") from error
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

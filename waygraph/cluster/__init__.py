@@ -1,6 +1,6 @@
-"""Which Ray is used? The one that is connected already, the one that `RAY_ADDRESS` names, or a private one.
+"""Connection to Ray: the connected cluster, the one that `RAY_ADDRESS` names, or a private one on this machine.
 
-Bulk runs and the service share it. Importing it does not import Ray.
+Bulk runs and the service use it. Importing this package does not import Ray.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from waygraph.cluster.private import PrivateRay, private_ray
-from waygraph.errors import EnvironmentMissing
+from waygraph.core.errors import EnvironmentMissing
 
-__all__ = ["Cluster", "Machine", "PrivateRay", "machines", "ray_cluster"]
+__all__ = ["Cluster", "ClusterMachine", "PrivateRay", "list_machines", "ray_cluster"]
 
-#: Longest wait for a cluster's address to answer; Ray itself would try for minutes.
+#: Timeout for connecting to the cluster's address, in seconds; Ray itself would retry for minutes.
 _CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """A machine of a Ray, and how many CPUs and GPUs it shares out."""
+class ClusterMachine:
+    """A machine of a Ray cluster, with the CPUs and GPUs that Ray may reserve on it."""
 
     id: str
     cpus: float
@@ -33,16 +33,17 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A connected Ray.
+    """A connected Ray cluster.
 
     Attributes
     ----------
-    machines : those with CPUs, when it was connected.
-    private : the Ray that was started for this process; None when it is shared with others.
-
+    machines
+        The machines with CPUs at the time of connecting.
+    private
+        The Ray that was started for this process; None if the cluster is shared.
     """
 
-    machines: tuple[Machine, ...]
+    machines: tuple[ClusterMachine, ...]
     private: PrivateRay | None
 
     @property
@@ -52,7 +53,7 @@ class Cluster:
 
     @property
     def gpus(self) -> float:
-        """GPUs of all machines, whoever uses them."""
+        """GPUs of all machines, in use or not."""
         return sum(machine.gpus for machine in self.machines)
 
 
@@ -60,46 +61,54 @@ class Cluster:
 def ray_cluster(
     *, object_store_bytes: int, num_cpus: int | None = None, environment: Mapping[str, str] | None = None
 ) -> Iterator[Cluster]:
-    """Use the Ray that is connected already, or connect to `RAY_ADDRESS`, or start a private one.
+    """Use the connected Ray, else connect to `RAY_ADDRESS`, else start a private Ray.
 
-    Call it in the main thread, or in one that outlives the block. Ray takes SIGTERM for itself.
+    Call it in the main thread, or in a thread that outlives the block. Ray installs its own SIGTERM handler.
 
     Parameters
     ----------
-    object_store_bytes, num_cpus, environment
-        Of a private Ray, see `waygraph.cluster.private.private_ray`; any other has its own.
+    object_store_bytes
+        Memory of a private Ray for objects, in bytes, see `waygraph.cluster.private.private_ray`.
+    num_cpus
+        CPUs that a private Ray may reserve; None: all of this machine.
+    environment
+        Environment variables for the processes of a private Ray.
+
+    Yields
+    ------
+    Cluster
+        The cluster, connected for the time of the block.
 
     Raises
     ------
     EnvironmentMissing
-        When Ray cannot be started or reached.
-
+        If Ray cannot be started or reached.
     """
     address = os.environ.get("RAY_ADDRESS", "")
-    if address or _connected():
-        with _driver(address) as found:
-            yield Cluster(found, private=None)
+    if address or _is_connected():
+        with _connection(address) as machines:
+            yield Cluster(machines, private=None)
         return
     with (
         private_ray(object_store_bytes=object_store_bytes, num_cpus=num_cpus, environment=environment or {}) as private,
-        _driver(private.address) as found,
+        _connection(private.address) as machines,
     ):
-        yield Cluster(found, private)
+        yield Cluster(machines, private)
 
 
-def _connected() -> bool:
+def _is_connected() -> bool:
     ray = sys.modules.get("ray")
     return ray is not None and bool(ray.is_initialized())
 
 
 @contextmanager
-def _driver(address: str) -> Iterator[tuple[Machine, ...]]:
-    """Be a driver of the Ray at `address`; gives its machines."""
-    import ray  # noqa: PLC0415 - slow to import, and it reads its environment then
+def _connection(address: str) -> Iterator[tuple[ClusterMachine, ...]]:
+    """Connect to the Ray at `address` as a driver, unless this process is connected; yield its machines."""
+    import ray  # noqa: PLC0415 - importing it is slow, and it then reads the environment
 
-    ours = not ray.is_initialized()
-    if ours:
-        # Ray prints what happens to workers on the driver's stdout, where answers belong. It has no public switch.
+    connects = not ray.is_initialized()
+    if connects:
+        # Ray prints the output of workers to the driver's stdout, which carries answers. There is no public switch.
         ray._private.worker._worker_logs_enabled = False  # noqa: SLF001
         try:
             _check_reachable(address)
@@ -107,22 +116,22 @@ def _driver(address: str) -> Iterator[tuple[Machine, ...]]:
         except (OSError, RuntimeError, ValueError) as error:
             raise EnvironmentMissing(
                 f"Ray at '{address}' cannot be used: {error}",
-                hint="Check RAY_ADDRESS, or unset it to run on this machine alone.",
+                hint="Check RAY_ADDRESS, or unset it to run on this machine only.",
             ) from error
     try:
-        yield machines()
+        yield list_machines()
     finally:
-        if ours:
+        if connects:
             ray.shutdown()
 
 
-def machines() -> tuple[Machine, ...]:
-    """Machines of the connected Ray that are there now and have CPUs."""
+def list_machines() -> tuple[ClusterMachine, ...]:
+    """Return the machines of the connected Ray that are alive and have CPUs."""
     import ray  # noqa: PLC0415 - as above
 
     nodes = [(node["NodeID"], node["Resources"]) for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-    found = (Machine(name, has.get("CPU", 0.0), has.get("GPU", 0.0)) for name, has in nodes)
-    return tuple(machine for machine in found if machine.cpus > 0)
+    machines = (ClusterMachine(id_, resources.get("CPU", 0.0), resources.get("GPU", 0.0)) for id_, resources in nodes)
+    return tuple(machine for machine in machines if machine.cpus > 0)
 
 
 def _check_reachable(address: str) -> None:

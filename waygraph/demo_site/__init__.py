@@ -1,4 +1,4 @@
-"""What does waygraph map when there is no website at hand? A small shop of its own, with a back office."""
+"""The demo site: a small web shop with a back office."""
 
 from waygraph.demo_site.site import DemoSite
 

@@ -1,4 +1,4 @@
-"""How is the demo shop looked at by a person? `python -m waygraph.demo_site --port 8000`."""
+"""Serve the demo shop for people: `python -m waygraph.demo_site --port 8000`."""
 
 from __future__ import annotations
 

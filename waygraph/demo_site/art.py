@@ -1,4 +1,4 @@
-"""What do the products look like? Drawings in inline SVG, so that the site needs no image and no other host."""
+"""Product drawings in inline SVG, so that the site needs no image files and no other host."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _GLOW = (
 
 
 def product_art(slug: str, label: str = "") -> Html:
-    """Drawing of a product; decoration unless it has a `label`."""
+    """Draw a product. Without a `label` the drawing is decorative."""
     drawing = _DRAWINGS.get(slug, '<rect x="120" y="120" width="160" height="160" rx="18" fill="#d9d2c3"/>')
     semantics = html('role="img" aria-label="{label}"', label=label) if label else Html('aria-hidden="true"')
     return html(
@@ -109,7 +109,7 @@ def product_art(slug: str, label: str = "") -> Html:
 
 
 def hero_art() -> Html:
-    """A room with things from the shop in it."""
+    """Draw a room with products of the shop."""
 
     def place(slug: str, x: int, y: int, scale: float) -> Html:
         drawing = Html(_DRAWINGS[slug])

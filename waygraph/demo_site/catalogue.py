@@ -1,4 +1,4 @@
-"""What does the demo shop sell, to whom, and what happened so far? Fixed records: the site never looks at a clock."""
+"""Products, customers and orders of the demo shop. All records are fixed: the site never reads a clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SHOP = "Northfold"
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A shelf of the shop."""
+    """A category of products."""
 
     slug: str
     name: str
@@ -18,7 +18,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a buyer wrote."""
+    """A customer's review."""
 
     author: str
     stars: int
@@ -27,7 +27,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Something on sale. `sizes` makes the page offer a size guide; without `reviews` it has no reviews tab."""
+    """A product. With `sizes` its page has a size guide; without `reviews` it has no reviews tab."""
 
     slug: str
     name: str
@@ -43,7 +43,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """Somebody who bought."""
+    """A customer."""
 
     number: int
     name: str
@@ -55,7 +55,7 @@ class Customer:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A purchase: `lines` are (product slug, quantity)."""
+    """An order. `lines` are (product slug, quantity)."""
 
     number: str
     date: str
@@ -167,7 +167,7 @@ ORDERS = (
 RECENT_ORDERS = 3
 ACCOUNT_CUSTOMER = 1
 
-#: Rows of the back office catalogue that are not on sale yet.
+#: Rows of the back office catalogue that the shop does not sell yet.
 DRAFTS = (("Lichen rug", "textiles", 420), ("Skerry plate", "ceramics", 31), ("Mast candlestick", "lighting", 76))
 CATALOGUE_PAGE_ROWS = 4
 

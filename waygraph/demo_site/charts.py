@@ -1,4 +1,4 @@
-"""How are numbers drawn? Small charts in inline SVG, computed on the server."""
+"""Small charts in inline SVG, computed on the server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GREEN, CLAY, GOLD, BLUE = "#2f6f55", "#c4633f", "#d7a33f", "#4d7f99"
 
 
 def line_chart(values: Sequence[int], labels: Sequence[str], *, label: str, before: Sequence[int] = ()) -> Html:
-    """A filled line over time, and a dashed one for an earlier period."""
+    """Draw a filled line, and a dashed one for an earlier period."""
     top = max([*values, *before]) * 1.15
     step = 640 / (len(values) - 1)
 
@@ -35,7 +35,7 @@ def line_chart(values: Sequence[int], labels: Sequence[str], *, label: str, befo
 
 
 def bar_chart(values: Sequence[int], labels: Sequence[str], *, label: str, color: str = GREEN) -> Html:
-    """Upright bars with their values on top."""
+    """Draw vertical bars with their values on top."""
     top = max(values)
     slot = 640 / len(values)
     bars = [
@@ -56,7 +56,7 @@ def bar_chart(values: Sequence[int], labels: Sequence[str], *, label: str, color
 
 
 def share_bars(rows: Sequence[tuple[str, int]], *, label: str) -> Html:
-    """Lying bars for shares of a hundred."""
+    """Draw horizontal bars of percentages."""
     colors = (GREEN, GOLD, CLAY, BLUE)
     bars = [
         html(
@@ -74,7 +74,7 @@ def share_bars(rows: Sequence[tuple[str, int]], *, label: str) -> Html:
 
 
 def sparkline(values: Sequence[int], *, color: str = GREEN) -> Html:
-    """A tiny line without axes: decoration beside a number."""
+    """Draw a small decorative line without axes."""
     top, step = max(values), 96 / (len(values) - 1)
     points = " ".join(f"{2 + i * step:.1f},{30 - 26 * value / top:.1f}" for i, value in enumerate(values))
     return html(

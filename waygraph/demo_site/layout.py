@@ -1,7 +1,7 @@
-"""What do all pages of the demo shop share? The document, the shop's header, drawer and footer, the office's frame.
+"""Layout of the demo shop's pages: document, header, drawer and footer of the shop, frame of the back office.
 
-Two rules keep the site honest as a fixture. A region sits at the same place on every page that has it. Nothing that can
-be clicked shares its parent with hidden links, except the entry of the flyout menu.
+Two rules make the site a reliable fixture. A region has the same position on every page. No clickable element shares
+its parent with hidden links, except the entry of the flyout menu.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ICON = (
 
 
 def document(title: str, body: Html, *, kind: str) -> Html:
-    """A whole page; `kind` becomes the class of `body`."""
+    """Return a whole document. `kind` is the class of `body`."""
     return html(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -33,14 +33,14 @@ def document(title: str, body: Html, *, kind: str) -> Html:
 
 
 def link(href: str, text: str, *, current: bool = False) -> Html:
-    """A link, marked when it leads to the page it is on."""
+    """Return a link, marked if it leads to the current page."""
     return html(
         '<a href="{href}"{mark}>{text}</a>', href=href, text=text, mark=Html(' aria-current="page"' if current else "")
     )
 
 
 def links(entries: Iterable[tuple[str, str]], *, current: str = "") -> Html:
-    """A list of links."""
+    """Return a list of links."""
     return html(
         "<ul>{rows}</ul>",
         rows=[html("<li>{a}</li>", a=link(href, text, current=href == current)) for href, text in entries],
@@ -117,7 +117,7 @@ def _footer() -> Html:
 
 
 def store_page(title: str, path: str, *main: Html, in_cart: int, kind: str = "") -> Html:
-    """A page of the shop."""
+    """Return a page of the shop."""
     body = html(
         '{header}{drawer}<main class="{kind}">{main}</main>{footer}',
         header=_header(path, in_cart), drawer=_drawer(), main=main, footer=_footer(), kind=kind,
@@ -126,7 +126,7 @@ def store_page(title: str, path: str, *main: Html, in_cart: int, kind: str = "")
 
 
 def crumbs(*entries: tuple[str, str], here: str) -> Html:
-    """The way back up: links, then the name of this page."""
+    """Return breadcrumbs: links to parent pages, then the name of this page."""
     steps = [html("<li>{a}</li>", a=link(href, text)) for href, text in entries]
     return html(
         '<nav class="crumbs" aria-label="Breadcrumb"><ol>{steps}<li><span>{here}</span></li></ol></nav>',
@@ -143,7 +143,7 @@ def sectioned_page(
     in_cart: int,
     below: Html | None = None,
 ) -> Html:
-    """A shop page with a side navigation: account and help."""
+    """Return a shop page with side navigation, for account and help."""
     side = html(
         '<div class="with-side"><div class="side"><nav aria-label="{label}">{links}</nav>{below}</div>'
         '<div class="content">{content}</div></div>',
@@ -153,7 +153,7 @@ def sectioned_page(
 
 
 def admin_page(title: str, path: str, *content: Html, section: str = "") -> Html:
-    """A page of the back office; `section` is the entry of the side bar it belongs to."""
+    """Return a page of the back office. `section` is its entry in the side bar."""
     body = html(
         '<aside class="rail"><p class="brand">{shop}</p><p class="rail-note">Back office</p>'
         '<nav aria-label="Back office">{links}</nav>'
@@ -168,7 +168,7 @@ def admin_page(title: str, path: str, *content: Html, section: str = "") -> Html
 
 
 def money(euros: int) -> str:
-    """A price.
+    """Format a price.
 
     >>> money(1234)
     '€1,234'

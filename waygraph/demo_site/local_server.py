@@ -1,4 +1,4 @@
-"""How does a small web site answer HTTP on loopback? A threaded server around one `Request -> Response` function."""
+"""A threaded HTTP server on loopback around one `Request -> Response` function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_BODY_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What arrived: `target` as sent, `path` decoded and without the query."""
+    """A request: `target` as sent, `path` decoded and without the query."""
 
     method: str
     target: str
@@ -45,7 +45,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is sent back. `drop` closes the connection without an answer."""
+    """A response. `drop` closes the connection without an answer."""
 
     body: str | bytes = b""
     status: int = 200
@@ -55,13 +55,16 @@ class Response:
 
 
 class LocalServer:
-    """Serves `answer` on a loopback port, one thread per connection, until closed. A context manager.
+    """Serve a function on a loopback port, with one thread per connection, until closed. A context manager.
 
-    Attributes
+    Parameters
     ----------
-    url : address with the final slash, known after entering.
-    requests : (method, target) of every request received, in order of arrival.
-
+    answer
+        Returns the response of a request.
+    port
+        Port to listen on; 0 for any free one.
+    host
+        Address to listen on.
     """
 
     def __init__(self, answer: Callable[[Request], Response], *, port: int = 0, host: str = "127.0.0.1") -> None:
@@ -89,26 +92,26 @@ class LocalServer:
 
     @property
     def mutations(self) -> int:
-        """How many requests with a state-changing method were received."""
+        """Number of received requests with a state-changing method."""
         return sum(method not in SAFE_METHODS for method, _ in self.requests)
 
     def start(self) -> Self:
-        """Bind and serve in the background. OSError when the port is taken."""
+        """Bind and serve in the background. Raise OSError if the port is in use."""
         self._httpd = _Server(self._address, type("Handler", (_Handler,), {"site": self}))
-        # The default poll of half a second would be paid by every close.
+        # With the default poll interval every close takes half a second.
         self._thread = threading.Thread(target=self._httpd.serve_forever, args=(0.02,), name="local-site", daemon=True)
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """Stop listening, hang up on idle keep-alive connections and wait for the handler threads."""
+        """Stop listening, close idle keep-alive connections and wait for the handler threads."""
         if self._httpd is None or self._thread is None:
             return
         self._httpd.shutdown()
         with self._lock:
             connections = list(self._open)
         for connection in connections:
-            with contextlib.suppress(OSError):  # the other side may have hung up first
+            with contextlib.suppress(OSError):  # the client may have closed first
                 connection.shutdown(socket.SHUT_RDWR)
         self._httpd.server_close()
         self._thread.join()
@@ -129,7 +132,7 @@ class LocalServer:
         return self._answer(request)
 
     def track(self, connection: socket.socket, *, opened: bool) -> None:
-        """Note that a connection was opened or closed, so that `close` can hang up."""
+        """Record an opened or closed connection, so that `close` can close the open ones."""
         with self._lock:
             (self._open.add if opened else self._open.discard)(connection)
 
@@ -140,7 +143,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        # A browser that is closed in the middle of an answer is no error of the site.
+        # A browser that closes during an answer is not an error of the site.
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -169,13 +172,13 @@ class _Handler(BaseHTTPRequestHandler):
         if response.drop:
             self.close_connection = True
         else:
-            # One write: two would wait for each other's acknowledgement.
+            # A single write: two would wait for each other's acknowledgement.
             self.wfile.write(_encode(response, with_body=self.command != "HEAD"))
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer  # noqa: N815 - http.server's names
 
     def log_message(self, *_: object) -> None:
-        """Requests are kept in `requests`, not printed."""
+        """Print nothing: requests are recorded in `requests`."""
 
 
 def _encode(response: Response, *, with_body: bool) -> bytes:

@@ -1,4 +1,4 @@
-"""How is HTML written so that nothing unescaped slips in? Templates whose values are escaped unless they are `Html`."""
+"""HTML templates whose values are escaped unless they are `Html`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMATTER = _Escaping()
 
 
 def to_html(value: object) -> Html:
-    """`Html` as it is, `None` as nothing, other iterables piece by piece, everything else escaped."""
+    """Return `Html` unchanged, `None` as empty, other iterables item by item, and everything else escaped."""
     if isinstance(value, Html):
         return value
     if value is None:

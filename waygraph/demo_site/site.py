@@ -1,4 +1,4 @@
-"""Which page answers which request, and what does a change change? The demo shop as a web application."""
+"""The demo shop as a web application: routes, and the changes that requests make."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ PAGES: dict[str, Callable[[ShopState], Html]] = {
 
 
 class DemoSite(LocalServer):
-    """The demo shop on a loopback port, for as long as the `with` block lasts.
+    """The demo shop on a loopback port, inside a `with` block.
 
-    Its pages are the same at every request until a request with a state-changing method arrives; `mutations` counts
-    those, `requests` lists everything that arrived, `state` is what they may change.
+    Pages do not change between requests until a request with a state-changing method arrives. `mutations` counts those,
+    `requests` lists all requests, and `state` is what they may change.
 
     >>> with DemoSite() as site:
     ...     site.mutations
@@ -105,7 +105,7 @@ def _page(state: ShopState, request: Request) -> Html | None:
 
 
 def _record(state: ShopState, path: str) -> Html | None:
-    """The page of one product, order, customer or catalogue row."""
+    """Return the page of a product, order, customer or catalogue row."""
     area, _, key = path.rpartition("/")
     page: Html | None = None
     if area == "/c" and key in SHELVES:

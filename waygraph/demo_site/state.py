@@ -1,4 +1,4 @@
-"""What can a visitor change? The demo shop's memory: one visitor, no sessions, gone when the server stops."""
+"""State of the demo shop that requests may change: one visitor, no sessions, lost when the server stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADDRESSES = (
 
 @dataclass
 class ShopState:
-    """Everything that requests may change. Every change below is real: the pages show it afterwards."""
+    """Everything that requests may change. The pages show every change."""
 
     cart: dict[str, int] = field(default_factory=lambda: {"pebble-mug": 2, "tide-vase": 1})
     favourites: set[str] = field(default_factory=set)
@@ -36,5 +36,5 @@ class ShopState:
 
     @property
     def in_cart(self) -> int:
-        """Pieces in the cart."""
+        """Number of items in the cart."""
         return sum(self.cart.values())

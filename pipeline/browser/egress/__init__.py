@@ -1,7 +1,26 @@
-"""Where may the browser connect to? All of its traffic goes through a proxy of ours that checks addresses."""
+"""Egress proxy: all traffic of one browser goes through it, and it connects to checked addresses only."""
 
-from pipeline.browser.egress.addresses import HostRules, Refused, Resolver, Unresolved, why_not_public
-from pipeline.browser.egress.proxy import EgressProxy
-from pipeline.browser.egress.upstream import UpstreamProxy
+from waygraph.pipeline.browser.egress.addresses import (
+    AddressRefused,
+    HostRules,
+    NameUnresolved,
+    Resolver,
+    non_public_reason,
+)
+from waygraph.pipeline.browser.egress.problems import ConnectionProblem, ConnectionProblemKind
+from waygraph.pipeline.browser.egress.proxy import EgressCallbacks, EgressLimits, EgressProxy
+from waygraph.pipeline.browser.egress.upstream import UpstreamProxy
 
-__all__ = ["EgressProxy", "HostRules", "Refused", "Resolver", "Unresolved", "UpstreamProxy", "why_not_public"]
+__all__ = [
+    "AddressRefused",
+    "ConnectionProblem",
+    "ConnectionProblemKind",
+    "EgressCallbacks",
+    "EgressLimits",
+    "EgressProxy",
+    "HostRules",
+    "NameUnresolved",
+    "Resolver",
+    "UpstreamProxy",
+    "non_public_reason",
+]

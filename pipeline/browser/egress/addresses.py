@@ -1,4 +1,4 @@
-"""May this host be connected to, and at which address? Names are resolved here, once, and every address is checked."""
+"""Name resolution of the egress proxy: every name is resolved here once, and every address is checked."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-#: Addresses of a name, in the order in which they should be tried; raises OSError when there are none.
+#: Returns the addresses of (host, port) in the order in which to try them; raises OSError if there are none.
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _DEFAULT_PORTS = frozenset({80, 443})
 
-#: Azure's "wire server": a public address that only answers inside, with secrets.
+#: Azure's "wire server": a public address that answers only inside Azure, with secrets.
 _METADATA = frozenset({"168.63.129.16"})
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
-class Refused(Exception):
-    """A host whose address is not public, and which the user did not name."""
+class AddressRefused(Exception):
+    """A host has an address that is not public, and the user did not name the host."""
 
 
-class Unresolved(Exception):
-    """A host without an address."""
+class NameUnresolved(Exception):
+    """A host has no address."""
 
 
-def why_not_public(address: str) -> str | None:
-    """What is special about an IP address (`loopback`, `private`, `link-local`, ...); nothing for public ones.
+def non_public_reason(address: str) -> str | None:
+    """Return why an IP address is not public (`loopback`, `private`, `link-local`, ...), or None for a public one.
 
-    IPv4 addresses inside of IPv6 ones (mapped, NAT64, 6to4, Teredo) are looked at as well.
+    IPv4 addresses inside IPv6 ones (mapped, NAT64, 6to4, Teredo) are checked as well.
 
-    >>> why_not_public("169.254.169.254"), why_not_public("::ffff:127.0.0.1"), why_not_public("9.9.9.9")
+    >>> non_public_reason("169.254.169.254"), non_public_reason("::ffff:127.0.0.1"), non_public_reason("9.9.9.9")
     ('link-local', 'loopback', None)
     """
     try:
@@ -45,7 +45,7 @@ def why_not_public(address: str) -> str | None:
         if inner is None and ip in _NAT64:
             inner = ipaddress.IPv4Address(ip.packed[-4:])
         if inner is not None:
-            return why_not_public(str(inner))
+            return non_public_reason(str(inner))
     if ip.is_unspecified:
         return "unspecified"
     if ip.is_loopback:
@@ -59,30 +59,34 @@ def why_not_public(address: str) -> str | None:
     return None if ip.is_global else "private"
 
 
-async def resolve_by_system(host: str, port: int) -> Sequence[str]:
-    """Ask the machine's resolver."""
+async def resolve_with_system(host: str, port: int) -> Sequence[str]:
+    """Resolve a name with the resolver of the operating system."""
     if host == "localhost" or host.endswith(".localhost"):
-        return ("127.0.0.1", "::1")  # RFC 6761: these never leave the machine
+        return ("127.0.0.1", "::1")  # RFC 6761, section 6.3: these names are not sent to DNS
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 @dataclass(frozen=True, slots=True)
 class HostRules:
-    """Chromium's `--host-resolver-rules`: it resolves nothing itself behind a proxy, so the proxy follows them.
+    """Rules of Chromium's `--host-resolver-rules`.
+
+    Behind a proxy Chromium resolves no names, hence the proxy applies the rules.
 
     Attributes
     ----------
-    maps : (glob, host or address, port or nothing); `~NOTFOUND` as the host means that there is none.
-    excludes : globs that nothing is mapped for.
+    maps
+        Triples (glob, host or address, port or None). `~NOTFOUND` as the host means that the name does not exist.
+    excludes
+        Globs of names that are not mapped.
     """
 
     maps: tuple[tuple[str, str, int | None], ...] = ()
     excludes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, arguments: Sequence[str]) -> HostRules:
-        """Those in a browser's command line; the last switch counts, as in Chromium."""
+    def parse(cls, arguments: Sequence[str]) -> HostRules:
+        """Read the rules from a browser's command line; the last switch counts, as in Chromium."""
         prefix = "--host-resolver-rules="
         texts = [argument.removeprefix(prefix) for argument in arguments if argument.startswith(prefix)]
         maps, excludes = [], []
@@ -96,7 +100,7 @@ class HostRules:
         return cls(tuple(maps), tuple(excludes))
 
     def find(self, host: str) -> tuple[str, int | None] | None:
-        """Where `host` is mapped to, as (host, port)."""
+        """Return the (host, port) that `host` is mapped to, or None."""
         if any(fnmatchcase(host, glob) for glob in self.excludes):
             return None
         return next(((target, port) for glob, target, port in self.maps if fnmatchcase(host, glob)), None)
@@ -104,56 +108,75 @@ class HostRules:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where to connect: addresses that were checked, to be tried in this order."""
+    """Checked addresses to try in this order, and the port."""
 
     addresses: tuple[str, ...]
     port: int
 
 
-class AddressBook:
-    """Resolves and checks.
+class AddressResolver:
+    """Resolver of host names that checks every address.
 
     Parameters
     ----------
-    allowed : hosts that may have addresses that are not public: `host` (ports 80 and 443), `host:port`, or `.domain`
-        for all hosts under a domain, with any port.
-    rules : mappings that replace name resolution; their targets are named by the user, hence allowed.
+    allowed
+        Hosts that may have addresses that are not public: `host` (ports 80 and 443), `host:port`, or `.domain` for all
+        hosts under a domain, with any port.
+    resolver
+        Replaces the resolver of the operating system.
+    rules
+        Mappings that replace name resolution. The user named their targets, hence these are allowed.
+    cache_s
+        Time that resolved addresses are kept, in seconds.
     """
 
     def __init__(
         self, allowed: frozenset[str], *, resolver: Resolver | None = None, rules: HostRules, cache_s: float
     ) -> None:
         self._allowed = frozenset(name.lower() for name in allowed)
-        self._resolver = resolver or resolve_by_system
+        self._resolver = resolver or resolve_with_system
         self._rules = rules
         self._cache_s = cache_s
         self._cache: dict[str, tuple[float, tuple[str, ...]]] = {}
-        self._inside: dict[str, bool] = {}
+        self._had_private_address: dict[str, bool] = {}
+        """By name, at the first lookup: a public name that later points inside is refused (DNS rebinding)."""
 
     async def find(self, host: str, port: int) -> Destination:
-        """Checked addresses of a host.
+        """Resolve a host and check its addresses.
+
+        Parameters
+        ----------
+        host
+            Host name or IP address, without brackets or in brackets.
+        port
+            The port, which `allowed` may restrict.
+
+        Returns
+        -------
+        Destination
+            The checked addresses.
 
         Raises
         ------
-        Refused
-            When an address is not public and the user did not name the host.
-        Unresolved
-            When it has none.
+        AddressRefused
+            If an address is not public and the user did not name the host.
+        NameUnresolved
+            If the host has no address.
         """
         name = host.strip("[]").rstrip(".").lower()
         mapped = self._rules.find(name)
         if mapped is not None:
             target, other_port = mapped
             if target.upper().startswith("~NOTFOUND"):
-                raise Unresolved(name)
+                raise NameUnresolved(name)
             return Destination(await self._resolve(target, other_port or port), other_port or port)
         addresses = await self._resolve(name, port)
-        inside = next(((a, why) for a in addresses if (why := why_not_public(a))), None)
+        private = next(((a, reason) for a in addresses if (reason := non_public_reason(a))), None)
         if not self._is_allowed(name, port):
-            if inside:
-                raise Refused(f"{inside[0]} is a {inside[1]} address")
-        elif self._inside.setdefault(name, inside is not None) is False and inside:
-            raise Refused(f"the name was public and now is {inside[0]}, a {inside[1]} address")
+            if private:
+                raise AddressRefused(f"{private[0]} is a {private[1]} address")
+        elif self._had_private_address.setdefault(name, private is not None) is False and private:
+            raise AddressRefused(f"the name was public and now is {private[0]}, a {private[1]} address")
         return Destination(addresses, port)
 
     def _is_allowed(self, name: str, port: int) -> bool:
@@ -167,15 +190,15 @@ class AddressBook:
         try:
             return (str(ipaddress.ip_address(name)),)
         except ValueError:
-            pass  # a name, then
+            pass  # a name, not an address
         known = self._cache.get(name)
         if known is not None and known[0] > time.monotonic():
             return known[1]
         try:
             addresses = tuple(await self._resolver(name, port))
         except (OSError, UnicodeError) as error:
-            raise Unresolved(name) from error
+            raise NameUnresolved(name) from error
         if not addresses:
-            raise Unresolved(name)
+            raise NameUnresolved(name)
         self._cache[name] = (time.monotonic() + self._cache_s, addresses)
         return addresses

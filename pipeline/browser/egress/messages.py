@@ -1,4 +1,4 @@
-"""What does a browser send through the proxy? Whole requests, and messages over WebSockets."""
+"""Requests and WebSocket messages that a browser sends through the egress proxy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from websockets.exceptions import PayloadTooBig, ProtocolError
 from websockets.frames import DATA_OPCODES, Frame, Opcode
 from websockets.streams import StreamReader
 
-from pipeline.browser.guard.reads import MAX_BODY_CHARS, Sent
+from waygraph.pipeline.browser.guard.outgoing import MAX_BODY_CHARS, OutgoingRequest
 
 _HOP_BY_HOP = frozenset(
     {
@@ -23,16 +23,16 @@ _HOP_BY_HOP = frozenset(
         b"content-length",
     }
 )
-_MOST_MESSAGE_BYTES = 16 << 20
+_MAX_MESSAGE_BYTES = 16 << 20
 
 
-class Malformed(Exception):
-    """What was received is no request that a proxy could understand."""
+class MalformedTraffic(Exception):
+    """Bytes from the browser are not a request or WebSocket traffic that the proxy can parse."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request as it was received: `target` is absolute, or a path inside of a tunnel."""
+class ProxiedRequest:
+    """A request as the browser sent it: `target` is absolute, or a path inside a tunnel."""
 
     method: bytes
     target: bytes
@@ -40,58 +40,76 @@ class Request:
     body: bytes = b""
 
     def header(self, name: bytes) -> bytes:
-        """First value of a header (name in lower case), empty when there is none."""
+        """Return the first value of a header (name in lower case), empty if there is none."""
         return next((value for key, value in self.headers if key.lower() == name), b"")
 
     @property
     def opens_websocket(self) -> bool:
-        """Whether it asks to go on with the WebSocket protocol."""
+        """Whether the request is an upgrade to the WebSocket protocol."""
         return self.header(b"upgrade").lower() == b"websocket"
 
     def destination(self) -> tuple[str, int]:
-        """Host and port that it is meant for.
+        """Parse the host and port that the request names.
+
+        Returns
+        -------
+        tuple
+            Host and port.
 
         Raises
         ------
-        Malformed
-            When it names none.
+        MalformedTraffic
+            If it names none.
         """
         try:
             target = self.target.decode("ascii")
             parts = urlsplit(f"//{target}" if self.method == b"CONNECT" else target)
             host, port = parts.hostname, parts.port
         except ValueError as error:
-            raise Malformed(f"{self.target!r:.100}: {error}") from error
+            raise MalformedTraffic(f"{self.target!r:.100}: {error}") from error
         if self.method == b"CONNECT":
             if not host or not port:
-                raise Malformed(f"{self.target!r:.100} is no host and port")
+                raise MalformedTraffic(f"{self.target!r:.100} is not a host and port")
             return host, port
         if parts.scheme != "http" or not host:
-            raise Malformed(f"{self.target!r:.100} is no http URL")
+            raise MalformedTraffic(f"{self.target!r:.100} is not an http URL")
         return host, port or 80
 
     def path(self) -> bytes:
-        """What follows the host in `target`."""
+        """Return the part of `target` after the host."""
         if self.target.startswith(b"/"):
             return self.target
         parts = urlsplit(self.target)
         return (parts.path or b"/") + (b"?" + parts.query if parts.query else b"")
 
     def head(self, *, absolute: str = "", extra: bytes = b"") -> bytes:
-        """Request line and headers as they are sent on, for the origin, or with an `absolute` target for a proxy."""
+        """Serialise request line and headers for the next hop.
+
+        Parameters
+        ----------
+        absolute
+            Target for a proxy; empty: the path, for the origin server.
+        extra
+            Header lines to add.
+
+        Returns
+        -------
+        bytes
+            The head with the empty line after it.
+        """
         target = absolute.encode("ascii") if absolute else self.path()
         lines = [b"%b %b HTTP/1.1\r\n" % (self.method, target)]
         for key, value in self.headers:
             name = key.lower()
-            # Compressed messages could not be judged one by one.
+            # Without an extension messages are not compressed, and each can be checked.
             if name not in _HOP_BY_HOP and not (name == b"sec-websocket-extensions" and self.opens_websocket):
                 lines.append(b"%b: %b\r\n" % (key, value))
         if self.body or self.header(b"content-length") or self.header(b"transfer-encoding"):
             lines.append(b"Content-Length: %d\r\n" % len(self.body))
         return b"".join(lines) + extra + b"\r\n"
 
-    def sent(self, url: str) -> Sent:
-        """The same for the guard."""
+    def to_outgoing(self, url: str) -> OutgoingRequest:
+        """Convert the request to the form that the request policy checks."""
         body: str | None = None
         if len(self.body) <= MAX_BODY_CHARS:
             try:
@@ -99,15 +117,16 @@ class Request:
             except UnicodeDecodeError:
                 body = None
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in self.headers}
-        return Sent(self.method.decode("latin-1"), url, headers, body)
+        return OutgoingRequest(self.method.decode("latin-1"), url, headers, body)
 
 
 class MessageFilter:
-    """Takes the bytes that a browser sends over a WebSocket, returns those that may pass: whole messages.
+    """Filter of the bytes that a browser sends over a WebSocket; whole messages pass or are dropped.
 
     Parameters
     ----------
-    may_pass : asked for every message, with its text, or nothing for a binary one.
+    may_pass
+        Called for every message with its text, or None for a binary one; True lets it pass.
     """
 
     def __init__(self, may_pass: Callable[[str | None], bool]) -> None:
@@ -118,18 +137,28 @@ class MessageFilter:
         self._passed: list[bytes] = []
 
     def feed(self, received: bytes) -> bytes:
-        """Judge what is complete by now.
+        """Take received bytes and return the messages that are complete and may pass.
+
+        Parameters
+        ----------
+        received
+            Bytes from the browser, with parts of frames.
+
+        Returns
+        -------
+        bytes
+            Whole frames for the server.
 
         Raises
         ------
-        Malformed
-            When this is no WebSocket traffic, or a message is larger than 16 MiB.
+        MalformedTraffic
+            If the bytes are not WebSocket traffic, or a message is larger than 16 MiB.
         """
         self._reader.feed_data(received)
         try:
             next(self._parser)
         except (ProtocolError, PayloadTooBig, UnicodeDecodeError) as error:
-            raise Malformed(str(error)) from error
+            raise MalformedTraffic(str(error)) from error
         passed = b"".join(self._passed)
         self._passed.clear()
         return passed
@@ -137,12 +166,12 @@ class MessageFilter:
     def _parse(self) -> Generator[None, None, None]:
         fragments: list[Frame] = []
         while True:
-            frame = yield from Frame.parse(self._reader.read_exact, mask=True, max_size=_MOST_MESSAGE_BYTES)
+            frame = yield from Frame.parse(self._reader.read_exact, mask=True, max_size=_MAX_MESSAGE_BYTES)
             if frame.opcode not in DATA_OPCODES:
                 self._passed.append(frame.serialize(mask=True))
                 continue
             fragments.append(frame)
-            if sum(len(fragment.data) for fragment in fragments) > _MOST_MESSAGE_BYTES:
+            if sum(len(fragment.data) for fragment in fragments) > _MAX_MESSAGE_BYTES:
                 raise ProtocolError("a message of more than 16 MiB")
             if frame.fin:
                 content = b"".join(fragment.data for fragment in fragments)

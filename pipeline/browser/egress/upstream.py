@@ -1,4 +1,4 @@
-"""How are connections made when the user has a proxy? Through it: HTTP (with or without password) or SOCKS5."""
+"""Connections through the user's own proxy: HTTP (with or without a password) or SOCKS5."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from python_socks import ProxyError, ProxyTimeoutError, ProxyType
 from python_socks.async_.asyncio import Proxy
 
-from waygraph.errors import InvalidInput
+from waygraph.core.errors import InvalidInput
 
 _DEFAULT_PORTS = {"http": 8080, "socks5": 1080}
 _TYPES = {"http": ProxyType.HTTP, "socks5": ProxyType.SOCKS5}
@@ -18,7 +18,7 @@ _TYPES = {"http": ProxyType.HTTP, "socks5": ProxyType.SOCKS5}
 
 @dataclass(frozen=True, slots=True)
 class UpstreamProxy:
-    """The user's proxy. Its password is kept out of `repr`."""
+    """Address and credentials of the user's proxy; `repr` shows no password."""
 
     scheme: str
     host: str
@@ -28,12 +28,22 @@ class UpstreamProxy:
 
     @classmethod
     def parse(cls, text: str) -> UpstreamProxy | None:
-        """Read `http://[user:password@]host:port` or `socks5://...`; nothing for an empty text.
+        """Parse the address of a proxy.
+
+        Parameters
+        ----------
+        text
+            `http://[user:password@]host:port` or `socks5://[user:password@]host:port`, or an empty text.
+
+        Returns
+        -------
+        UpstreamProxy or None
+            The proxy; None for an empty text.
 
         Raises
         ------
         InvalidInput
-            When it is something else.
+            If the text is anything else.
         """
         if not text:
             return None
@@ -45,9 +55,9 @@ class UpstreamProxy:
         except ValueError as error:
             raise InvalidInput(f"The proxy address is malformed: {error}.", hint=hint) from error
         if scheme not in _DEFAULT_PORTS:
-            raise InvalidInput(f"Proxies with the scheme '{parts.scheme}' cannot be used.", hint=hint)
+            raise InvalidInput(f"Proxies with the scheme '{parts.scheme}' are not supported.", hint=hint)
         if not host or parts.path not in {"", "/"} or parts.query:
-            raise InvalidInput("The proxy address names no host, or more than a host.", hint=hint)
+            raise InvalidInput("The proxy address names no host, or has a path or query.", hint=hint)
         user, password = unquote(parts.username or ""), unquote(parts.password or "")
         return cls(scheme, host, port or _DEFAULT_PORTS[scheme], user, password)
 
@@ -56,14 +66,34 @@ class UpstreamProxy:
 
     @property
     def authorization(self) -> bytes:
-        """Header line for requests that this proxy itself answers; empty without a user."""
+        """Header line for requests that go to this proxy itself; empty without a user."""
         if not self.user:
             return b""
         credentials = base64.b64encode(f"{self.user}:{self.password}".encode())
         return b"Proxy-Authorization: Basic " + credentials + b"\r\n"
 
     async def tunnel(self, host: str, port: int, timeout_s: float) -> socket.socket:
-        """A connected socket to `host` through the proxy, which resolves the name; OSError when it fails."""
+        """Return a socket that is connected to `host` through the proxy, which resolves the name.
+
+        Parameters
+        ----------
+        host
+            Host name or IP address of the destination.
+        port
+            Port of the destination.
+        timeout_s
+            Timeout in seconds.
+
+        Returns
+        -------
+        socket
+            The connected socket.
+
+        Raises
+        ------
+        OSError
+            If the connection fails.
+        """
         proxy = Proxy(
             _TYPES[self.scheme],
             self.host,

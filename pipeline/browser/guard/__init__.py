@@ -1,23 +1,34 @@
-"""Which requests may leave a page? State-changing ones are stopped on the wire, and told."""
+"""Network guard: state-changing requests of pages are blocked before they leave the browser, and recorded."""
 
-from pipeline.browser.guard.advice import advice
-from pipeline.browser.guard.judge import NOTHING_ACTS, ActsOnGet, GuardMode, Judge
-from pipeline.browser.guard.reads import SAFE_METHODS, Sent
-from pipeline.browser.guard.rules import GuardRules
-from pipeline.browser.guard.watch import DocumentPolicy, HeldNavigation, NetworkGuard, Stopped, guard_script
+from waygraph.pipeline.browser.guard.advice import suggest_rule
+from waygraph.pipeline.browser.guard.network_guard import (
+    DocumentPolicy,
+    HeldNavigation,
+    NetworkGuard,
+    StoppedRequests,
+    guard_script,
+)
+from waygraph.pipeline.browser.guard.outgoing import SAFE_METHODS, OutgoingRequest
+from waygraph.pipeline.browser.guard.request_policy import (
+    NO_STATE_CHANGING_URLS,
+    GuardMode,
+    RequestPolicy,
+    StateChangingUrls,
+)
+from waygraph.pipeline.browser.guard.rules import GuardRules
 
 __all__ = [
-    "NOTHING_ACTS",
+    "NO_STATE_CHANGING_URLS",
     "SAFE_METHODS",
-    "ActsOnGet",
     "DocumentPolicy",
     "GuardMode",
     "GuardRules",
     "HeldNavigation",
-    "Judge",
     "NetworkGuard",
-    "Sent",
-    "Stopped",
-    "advice",
+    "OutgoingRequest",
+    "RequestPolicy",
+    "StateChangingUrls",
+    "StoppedRequests",
     "guard_script",
+    "suggest_rule",
 ]

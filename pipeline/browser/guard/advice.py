@@ -1,4 +1,4 @@
-"""Did stopping a request break the page? Then say which request, and the rule that would let it through."""
+"""Advice for users: a rule for a blocked request, when blocking it seems to have broken the page."""
 
 from __future__ import annotations
 
@@ -7,44 +7,56 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from index.graph import BlockedRequest, site_key
-from pipeline.browser.guard.reads import SAFE_METHODS
-from pipeline.browser.snapshot import Snapshot
+from waygraph.core.urls import site_key
+from waygraph.index.graph import BlockedRequest
+from waygraph.pipeline.browser.guard.outgoing import SAFE_METHODS
+from waygraph.pipeline.browser.page.snapshot import Snapshot
 
-#: A page that shows so little, where a request was stopped, waits for the answer.
-_NEXT_TO_NOTHING = 3
-_LOST_SHARE = 0.25
-#: Beacons, and frames that were never set going: no rule would help.
-_NEVER_MISSED = frozenset({"ping", "unguarded"})
+#: A page with at most this many texts and no elements waits for the response of a blocked request.
+_MAX_EMPTY_SEGMENTS = 3
+#: A page that keeps less than this share of its elements and texts has lost its content.
+_KEPT_SHARE = 0.25
+#: Kinds for which no rule would help: beacons, and frames that were never started.
+_IRRELEVANT_KINDS = frozenset({"ping", "unguarded"})
 
 _LOGIN = re.compile(r"/(log-?in|sign-?in|auth|sso|session/new|anmelden|connexion)\b", re.IGNORECASE)
 
 
-def advice(
-    blocked: Sequence[BlockedRequest], before: Snapshot | None, after: Snapshot, *, asked: str = ""
+def suggest_rule(
+    blocked: Sequence[BlockedRequest], before: Snapshot | None, after: Snapshot, *, requested_url: str = ""
 ) -> str | None:
-    """What to tell the user when a page looks broken after requests were stopped; nothing when it does not.
+    """Suggest a rule for a blocked request if the page seems to be broken.
 
     Parameters
     ----------
-    before : the state that was acted on, or that a link led away from; nothing when a page was loaded from nowhere.
-    after : what was seen then.
-    asked : the document that was asked for, when it is known: a login page that was asked for is no surprise.
+    blocked
+        The requests that were blocked.
+    before
+        The state that was acted on, or whose link was followed; None if the page was loaded without one.
+    after
+        The page after that.
+    requested_url
+        The document that was requested, if known: a requested login page does not mean that the session ended.
+
+    Returns
+    -------
+    str or None
+        The message with the rule; None if the page does not seem to be broken, or no rule would help.
     """
-    suspects = [request for request in blocked if request.kind not in _NEVER_MISSED]
+    suspects = [request for request in blocked if request.kind not in _IRRELEVANT_KINDS]
     if not suspects:
         return None
-    if _looks_logged_out(before, after, asked):
+    if _looks_logged_out(before, after, requested_url):
         what = "looks logged out"
     elif _looks_empty(before, after):
         what = "is (nearly) empty"
     else:
         return None
-    # A script that is kept from `/logout` breaks less than one that is kept from what it wants to show.
+    # A blocked request to `/logout` breaks less than a blocked request for content.
     request = min(suspects, key=lambda suspect: suspect.method in SAFE_METHODS)
     more = f" (and {len(suspects) - 1} more)" if len(suspects) > 1 else ""
     return (
-        f"{after.url} {what} after the guard stopped {request.method} {request.url}{more}. "
+        f"{after.url} {what} after the guard blocked {request.method} {request.url}{more}. "
         f"If that request only reads, allow it in the rules file:\n{_rule(request, after)}"
     )
 
@@ -52,7 +64,7 @@ def advice(
 def _rule(request: BlockedRequest, after: Snapshot) -> str:
     parts = urlsplit(request.url)
     pattern = f"^{re.escape(f'{parts.scheme}://{parts.netloc}{parts.path}')}"
-    # JSON strings are YAML strings: nothing that a page chose can leave the quotes.
+    # JSON strings are YAML strings, hence no text of the page can leave the quotes.
     host, url = json.dumps(site_key(after.raw_url)), json.dumps(pattern)
     site = f"sites:\n  - host: {host}\n"
     if request.method in SAFE_METHODS:
@@ -63,24 +75,24 @@ def _rule(request: BlockedRequest, after: Snapshot) -> str:
 def _looks_empty(before: Snapshot | None, after: Snapshot) -> bool:
     if before is not None and before.id == after.id:
         return False
-    if len(after.segments) <= _NEXT_TO_NOTHING and not after.candidates:
+    if len(after.segments) <= _MAX_EMPTY_SEGMENTS and not after.candidates:
         return True
     return before is not None and _path(before.url) == _path(after.url) and _lost_most(before, after)
 
 
 def _lost_most(before: Snapshot, after: Snapshot) -> bool:
-    return len(after.structure) < _LOST_SHARE * len(before.structure) and (
-        len(after.segments) < _LOST_SHARE * len(before.segments)
+    return len(after.structure) < _KEPT_SHARE * len(before.structure) and (
+        len(after.segments) < _KEPT_SHARE * len(before.segments)
     )
 
 
-def _looks_logged_out(before: Snapshot | None, after: Snapshot, asked: str) -> bool:
+def _looks_logged_out(before: Snapshot | None, after: Snapshot, requested_url: str) -> bool:
     if before is None or before.password or before.id == after.id:
         return False
-    if asked and _path(asked) == _path(after.url):
+    if requested_url and _path(requested_url) == _path(after.url):
         return False
     if _path(before.url) == _path(after.url):
-        # A dialog that asks to sign in lies above what was there before.
+        # A sign-in dialog leaves the content behind it in place.
         return after.password and _lost_most(before, after)
     return after.password or bool(_LOGIN.search(after.url) and not _LOGIN.search(before.url))
 

@@ -1,4 +1,4 @@
-r"""Which state-changing methods only read? Rules as data: ours in `guard_rules.yaml`, the user's in `--rules`.
+r"""Rules for requests that only read despite their method: built-in in `guard_rules.yaml`, the user's in `--rules`.
 
     sites:
       - host: "shop.example"              # glob over the site key, or a placeholder of the file
@@ -8,7 +8,7 @@ r"""Which state-changing methods only read? Rules as data: ours in `guard_rules.
             url: "^https://shop\\.example/api/prices$"
             body: '"list"'                # optional: searched in the body
 
-Expressions are RE2: their time grows with the text alone, whatever is written in them.
+Expressions are RE2, whose matching time is linear in the text for every expression.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ import re2
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from pipeline.browser.guard.reads import (
+from waygraph.core.site_patterns import matches_site
+from waygraph.core.yaml_file import read_yaml_file
+from waygraph.pipeline.browser.guard.outgoing import (
     MAX_BODY_CHARS,
     SAFE_METHODS,
-    Sent,
-    called_by_address,
-    calls_only,
-    has_only,
+    OutgoingRequest,
+    calls_only_methods,
+    grpc_method,
+    has_only_keys,
+    is_graphql_query,
+    is_graphql_subscription,
     may_mutate,
-    only_queries,
-    parameters_of,
-    subscribes,
+    query_parameters,
 )
-from pipeline.browser.guard.verbs import Verbs
-from pipeline.browser.rule_hosts import speaks_of
-from waygraph.rules_file import read_rules
+from waygraph.pipeline.browser.guard.verbs import Verbs
 
 _MAX_PATTERN_CHARS = 2_000
 
 
 def _compiled(pattern: object) -> Any:  # noqa: ANN401 - re2 ships no types
     if not isinstance(pattern, str):
-        raise ValueError("a regular expression must be a text")  # noqa: TRY004 - pydantic reports ValueError
+        raise ValueError("a regular expression must be a string")  # noqa: TRY004 - pydantic reports ValueError
     if len(pattern) > _MAX_PATTERN_CHARS:
-        raise ValueError(f"a regular expression of more than {_MAX_PATTERN_CHARS} characters")
+        raise ValueError(f"a regular expression must not have more than {_MAX_PATTERN_CHARS} characters")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 8 << 20
@@ -55,8 +55,7 @@ def _compiled(pattern: object) -> Any:  # noqa: ANN401 - re2 ships no types
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)
         raise ValueError(
-            f"'{pattern}' is no regular expression that can be used: {reason} "
-            "(RE2 syntax: no lookaround, no backreferences)"
+            f"'{pattern}' is not a valid regular expression: {reason} (RE2 syntax: no lookaround, no backreferences)"
         ) from error
 
 
@@ -68,7 +67,7 @@ class _Model(BaseModel):
 
 
 class ReadRule(_Model):
-    """One kind of request (or message) that only reads; every condition that is given must hold."""
+    """Rule for one kind of request (or message) that only reads; every given condition must hold."""
 
     name: str = "a rule of the user"
     method: Literal["POST", "PUT", "PATCH", "DELETE", "SEND"] = "POST"
@@ -83,27 +82,27 @@ class ReadRule(_Model):
     jsonrpc: Pattern = None
     calls: Literal["jsonrpc", "address"] | None = None
 
-    def matches(self, sent: Sent) -> bool:
-        """Whether `sent` is of this kind; a rule without conditions matches nothing."""
-        if all(asked is None for asked in (self.url, self.body, self.graphql, self.jsonrpc, self.calls)):
+    def matches(self, request: OutgoingRequest) -> bool:
+        """Whether the rule applies to a request; a rule without conditions applies to none."""
+        if all(condition is None for condition in (self.url, self.body, self.graphql, self.jsonrpc, self.calls)):
             return False
-        text = sent.body if sent.body is not None and len(sent.body) <= MAX_BODY_CHARS else None
+        text = request.body if request.body is not None and len(request.body) <= MAX_BODY_CHARS else None
         if (self.body is not None or self.unless is not None) and text is None:
             return False
         verbs = _builtin().verbs
         return (
-            _found(self.url, sent.url)
-            and (self.unless_url is None or not self.unless_url.search(sent.url))
-            and (self.address is None or not verbs.change_at(sent.url))
-            and _found(self.content_type, sent.content_type)
-            and _found(self.body, text)
+            _is_found(self.url, request.url)
+            and (self.unless_url is None or not self.unless_url.search(request.url))
+            and (self.address is None or not verbs.names_change(request.url))
+            and _is_found(self.content_type, request.content_type)
+            and _is_found(self.body, text)
             and (self.unless is None or not self.unless.search(text))
-            and (self.graphql != "query" or only_queries(sent))
-            and (self.graphql != "subscription" or subscribes(sent))
-            and (self.keys is None or has_only(sent, self.keys))
-            and (self.jsonrpc is None or calls_only(sent, lambda name: bool(self.jsonrpc.search(name))))
-            and (self.calls != "jsonrpc" or calls_only(sent, verbs.only_reads))
-            and (self.calls != "address" or verbs.only_reads(called_by_address(sent)))
+            and (self.graphql != "query" or is_graphql_query(request))
+            and (self.graphql != "subscription" or is_graphql_subscription(request))
+            and (self.keys is None or has_only_keys(request, self.keys))
+            and (self.jsonrpc is None or calls_only_methods(request, lambda name: bool(self.jsonrpc.search(name))))
+            and (self.calls != "jsonrpc" or calls_only_methods(request, verbs.is_reading))
+            and (self.calls != "address" or verbs.is_reading(grpc_method(request)))
         )
 
 
@@ -114,7 +113,7 @@ class _Override(_Model):
     graphql: Literal["mutation"] | None = None
 
     def matches(self, parameters: Sequence[tuple[str, str]], headers: Mapping[str, str]) -> bool:
-        """Whether one of the decoded `parameters` of an address, or of the headers, is of this kind."""
+        """Whether one of the decoded query `parameters`, or one of the headers, overrides the method."""
         if self.graphql is not None:
             return any(name.lower() == "query" and may_mutate(value) for name, value in parameters)
         if self.parameter is not None:
@@ -129,8 +128,8 @@ class _Builtin(_Model):
     sockets: tuple[ReadRule, ...]
 
 
-class _Site(BaseModel):
-    # The same file holds rules for other parts, which check them.
+class _SiteReads(BaseModel):
+    # Other parts of the file belong to other modules, which validate them.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     host: str
@@ -141,15 +140,16 @@ class _RulesFile(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     placeholders: dict[str, str] = Field(default={})
-    sites: tuple[_Site, ...] = Field(default=())
+    sites: tuple[_SiteReads, ...] = Field(default=())
 
 
 class GuardRules:
-    """What may pass in the mode `guard` although it could change something.
+    """Rules for requests that may pass in the mode `guard` despite their method.
 
     Parameters
     ----------
-    allow : the user's rules for this site, asked before those that come with waygraph.
+    allow
+        The user's rules for this site; they are tried before the built-in ones.
     """
 
     def __init__(self, allow: tuple[ReadRule, ...] = ()) -> None:
@@ -157,56 +157,68 @@ class GuardRules:
         self._reads = (*(rule for rule in allow if rule.method != "SEND"), *builtin.reads)
         self._sockets = (*(rule for rule in allow if rule.method == "SEND"), *builtin.sockets)
         self._overrides = builtin.overrides
-        self._documents = frozenset(rule.name for rule in builtin.reads)
+        self._builtin_names = frozenset(rule.name for rule in builtin.reads)
 
     @classmethod
     def read(cls, path: Path | None, site: str) -> GuardRules:
-        """Our rules and those of the file at `path` for `site`.
+        """Load the built-in rules and the user's rules for a site.
+
+        Parameters
+        ----------
+        path
+            The user's rules file; None: only the built-in rules.
+        site
+            Site key, see `waygraph.core.urls.site_key`.
+
+        Returns
+        -------
+        GuardRules
+            The rules.
 
         Raises
         ------
         InvalidInput
-            When the file cannot be read, is not YAML, or a rule in it makes no sense.
+            If the file cannot be read, is not YAML, or has an invalid rule.
         """
         if path is None:
             return cls()
-        parsed = read_rules(path, _RulesFile, what="rules file", hint="See docs/explorer.md for the format.")
-        entries = (each for each in parsed.sites if speaks_of(site, each.host, parsed.placeholders, path))
+        parsed = read_yaml_file(path, _RulesFile, what="rules file", hint="See docs/explorer.md for the format.")
+        entries = (each for each in parsed.sites if matches_site(site, each.host, parsed.placeholders, path))
         return cls(tuple(rule for entry in entries for rule in entry.reads))
 
-    def changes(self, method: str, url: str, headers: Mapping[str, str]) -> bool:
-        """Whether a request could change something, going by method, address and headers (names in lower case)."""
-        return method not in SAFE_METHODS or self._override(url, headers)
+    def is_state_changing(self, method: str, url: str, headers: Mapping[str, str]) -> bool:
+        """Whether a request could change something by its method, URL and headers (names in lower case)."""
+        return method not in SAFE_METHODS or self._has_override(url, headers)
 
-    def why_read(self, sent: Sent, *, document: bool = False) -> str | None:
-        """Name of the rule by which a state-changing request only reads; nothing when none says so.
+    def matching_read_rule(self, request: OutgoingRequest, *, is_document: bool = False) -> str | None:
+        """Return the name of the rule by which a state-changing request only reads, or None.
 
-        A `document` (a form that was sent) is only let through by the user's own rules.
+        Only the user's own rules apply to a document (a submitted form).
         """
-        if self._override(sent.url, sent.headers):
+        if self._has_override(request.url, request.headers):
             return None
         for rule in self._reads:
-            if document and rule.name in self._documents:
+            if is_document and rule.name in self._builtin_names:
                 continue
-            if rule.method == sent.method and rule.matches(sent):
+            if rule.method == request.method and rule.matches(request):
                 return rule.name
         return None
 
-    def why_message(self, url: str, text: str) -> str | None:
-        """Name of the rule by which a WebSocket message only reads or keeps alive; nothing when none says so."""
-        sent = Sent("SEND", url, {}, text)
-        return next((rule.name for rule in self._sockets if rule.matches(sent)), None)
+    def matching_message_rule(self, url: str, text: str) -> str | None:
+        """Return the name of the rule by which a WebSocket message only reads or keeps alive, or None."""
+        request = OutgoingRequest("SEND", url, {}, text)
+        return next((rule.name for rule in self._sockets if rule.matches(request)), None)
 
-    def _override(self, url: str, headers: Mapping[str, str]) -> bool:
-        parameters = parameters_of(url)
+    def _has_override(self, url: str, headers: Mapping[str, str]) -> bool:
+        parameters = query_parameters(url)
         return any(rule.matches(parameters, headers) for rule in self._overrides)
 
 
-def _found(pattern: Any, text: str | None) -> bool:  # noqa: ANN401 - re2 ships no types
+def _is_found(pattern: Any, text: str | None) -> bool:  # noqa: ANN401 - re2 ships no types
     return pattern is None or (text is not None and bool(pattern.search(text)))
 
 
 @cache
 def _builtin() -> _Builtin:
-    text = files("pipeline.browser").joinpath("guard_rules.yaml").read_text(encoding="utf-8")
+    text = files("waygraph.pipeline.browser.guard").joinpath("guard_rules.yaml").read_text(encoding="utf-8")
     return _Builtin.model_validate(yaml.safe_load(text))

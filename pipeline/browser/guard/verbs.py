@@ -1,4 +1,4 @@
-"""Does the name of a remote method, or a path, say that it only reads? Told by the words it is made of."""
+"""Reading and changing verbs in names of remote methods and in paths."""
 
 from __future__ import annotations
 
@@ -12,45 +12,49 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 class Verbs(BaseModel):
-    """What `guard_rules.yaml` says of the words in names of methods; all in lower case.
+    """Words of method names from `guard_rules.yaml`; all in lower case.
 
     Attributes
     ----------
-    read : the first word of a method that only reads.
-    change : no word of such a method.
-    before : words that may stand before the first one (`eth_getBalance`, `web_search_read`).
-    asked_by : parameters of an address whose value may be such a word (`?action=delete`).
+    read
+        First words of methods that only read.
+    change
+        Words that a reading method does not contain.
+    prefixes
+        Words that may precede the first word (`eth_getBalance`, `web_search_read`).
+    parameters
+        Query parameters whose value may be a verb (`?action=delete`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     read: frozenset[str]
     change: frozenset[str]
-    before: frozenset[str]
-    asked_by: frozenset[str]
+    prefixes: frozenset[str]
+    parameters: frozenset[str]
 
-    def only_reads(self, name: str) -> bool:
-        """Whether a method of this name reads: `items.getAll` does, `mark_all_as_read` and `listAdd` do not.
+    def is_reading(self, name: str) -> bool:
+        """Whether a method only reads by its name: `items.getAll` does, `mark_all_as_read` and `listAdd` do not.
 
-        What stands before the last dot, slash or colon is a name space: it need not be a verb.
+        The part before the last dot, slash or colon is a name space and needs no verb.
         """
         if not name.isascii():
             return False
-        said = _words(_SPACE.split(name)[-1])
-        while len(said) > 1 and said[0] in self.before:
-            said = said[1:]
-        return bool(said) and said[0] in self.read and self.change.isdisjoint(_words(name))
+        words = _words(_SPACE.split(name)[-1])
+        while len(words) > 1 and words[0] in self.prefixes:
+            words = words[1:]
+        return bool(words) and words[0] in self.read and self.change.isdisjoint(_words(name))
 
-    def change_at(self, url: str) -> bool:
-        """Whether an address names a change: `/item/delete/search`, `/search?action=delete`."""
+    def names_change(self, url: str) -> bool:
+        """Whether a URL names a change: `/item/delete/search`, `/search?action=delete`."""
         try:
             parts = urlsplit(url)
-            asked = parse_qsl(parts.query, max_num_fields=200)
+            parameters = parse_qsl(parts.query, max_num_fields=200)
         except ValueError:
             return True
-        pieces = [_words(piece) for piece in unquote(parts.path).split("/")]
-        values = [_words(value) for name, value in asked if name.lower() in self.asked_by]
-        return any(said[0] in self.change for said in (*pieces, *values) if said)
+        segments = [_words(segment) for segment in unquote(parts.path).split("/")]
+        values = [_words(value) for name, value in parameters if name.lower() in self.parameters]
+        return any(words[0] in self.change for words in (*segments, *values) if words)
 
 
 def _words(name: str) -> list[str]:

@@ -1,21 +1,20 @@
-"""When are two looks one state, when do many pages stand for one, and when does a site only repeat itself?"""
+"""State identity: recognition of known states, representatives of similar pages, and detection of traps."""
 
-from pipeline.explore.identity.features import change
-from pipeline.explore.identity.parameters import VolatileParameters
-from pipeline.explore.identity.rebase import NO_NOISE, Noise, rebase
-from pipeline.explore.identity.recognise import CameBy, Placement, Recogniser
-from pipeline.explore.identity.skeleton import Skeleton
-from pipeline.explore.identity.traps import Traps
+from waygraph.pipeline.explore.identity.features import feature_change
+from waygraph.pipeline.explore.identity.parameters import VolatileParameters
+from waygraph.pipeline.explore.identity.rebase import rebase
+from waygraph.pipeline.explore.identity.recognition import Placement, Recogniser
+from waygraph.pipeline.explore.identity.recognition_rules import Arrival
+from waygraph.pipeline.explore.identity.skeleton import Skeleton
+from waygraph.pipeline.explore.identity.traps import TrapDetector
 
 __all__ = [
-    "NO_NOISE",
-    "CameBy",
-    "Noise",
+    "Arrival",
     "Placement",
     "Recogniser",
     "Skeleton",
-    "Traps",
+    "TrapDetector",
     "VolatileParameters",
-    "change",
+    "feature_change",
     "rebase",
 ]

@@ -1,4 +1,4 @@
-"""How do two looks differ in what they show, wherever it stands?"""
+"""Differences between two snapshots in what they show, independent of positions on the page."""
 
 from __future__ import annotations
 
@@ -6,55 +6,75 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from index.graph.tokens import is_token
-from pipeline.browser.features import Features
-from pipeline.browser.snapshot import MAX_SEGMENTS, Snapshot
-from pipeline.explore.identity.templates import difference
+from waygraph.index.graph.url_tokens import is_random_token
+from waygraph.pipeline.browser.page.features import Features
+from waygraph.pipeline.browser.page.snapshot import MAX_SEGMENTS, Snapshot
+from waygraph.pipeline.explore.identity.templates import url_difference
 
 
-def change(before: Features, after: Features) -> Features:
-    """What to add to `before` to get `after`: counts may be negative, zeros are left out."""
-    changed = Counter(after)
-    changed.subtract(before)
-    return Counter({feature: count for feature, count in changed.items() if count})
+def feature_change(before: Features, after: Features) -> Features:
+    """Return the counts to add to `before` to get `after`: negative where features disappeared, no zeros."""
+    change = Counter(after)
+    change.subtract(before)
+    return Counter({feature: count for feature, count in change.items() if count})
 
 
-def without(found: Features, volatile: Iterable[str]) -> Features:
-    """Features that are not volatile."""
+def without_volatile(features: Features, volatile: Iterable[str]) -> Features:
+    """Return the features that are not volatile, with their counts."""
     noise = set(volatile)
-    return Counter({feature: count for feature, count in found.items() if feature not in noise})
+    return Counter({feature: count for feature, count in features.items() if feature not in noise})
 
 
-def content_key(seen: Snapshot) -> str | None:
-    """A name for everything that a look shows but its URL and its links; nothing when it was too long to be read."""
-    if len(seen.segments) >= MAX_SEGMENTS or not seen.segments:
+def content_key(snapshot: Snapshot) -> str | None:
+    """Return a hash of the structure, title, texts and element names of a snapshot, without its URL and links.
+
+    None if the page has no text, or so many segments that not all were read. The hash is MD5 in hex.
+    """
+    if len(snapshot.segments) >= MAX_SEGMENTS or not snapshot.segments:
         return None
-    digest = hashlib.md5("".join(seen.structure).encode())
-    texts = [seen.title, *(part for s in seen.segments for part in (s.role, s.text))]
-    names = [part for c in seen.candidates for part in (c.action.kind, c.action.role, c.action.name)]
+    digest = hashlib.md5("".join(snapshot.structure).encode())
+    texts = [snapshot.title, *(part for s in snapshot.segments for part in (s.role, s.text))]
+    names = [part for c in snapshot.candidates for part in (c.action.kind, c.action.role, c.action.name)]
     digest.update("\0".join((*texts, "\1", *names)).encode(errors="replace"))
     return digest.hexdigest()
 
 
-def same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], str]) -> bool:
-    """Whether two looks with the same elements link to the same pages, but for what the two URLs differ in.
+def have_same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], str]) -> bool:
+    """Return whether two snapshots with equal elements link to the same pages.
 
-    A viewer of pictures without texts looks the same on each of them; its link to the next one does not. A session id
-    that is new with every page is one value in all of its links.
+    Two kinds of difference are ignored: the difference between the two page URLs, and a random value that all links of
+    a page share (a session id that is new with every page). Without texts, a picture viewer looks the same on every
+    picture; only its link to the next picture differs.
+
+    Parameters
+    ----------
+    first
+        Snapshot of a page.
+    second
+        Snapshot with the same elements in the same order.
+    strip
+        Removes the volatile parts of a URL.
+
+    Returns
+    -------
+    bool
+        False if any link differs in another value.
     """
-    where = difference(first.url, second.url)
-    own = set(where.values) if where else set()
-    drawn: dict[tuple[str, str], set[str]] = {}
+    page_difference = url_difference(first.url, second.url)
+    ignored = set(page_difference.values) if page_difference else set()
+    targets_by_pair: dict[tuple[str, str], set[str]] = {}
     for a, b in zip(first.candidates, second.candidates, strict=True):
-        one, other = strip(a.action.target), strip(b.action.target)
-        if one == other:
+        target, other = strip(a.action.target), strip(b.action.target)
+        if target == other:
             continue
-        differing = difference(one, other)
+        differing = url_difference(target, other)
         if differing is None:
             return False
-        for pair in set(differing.values) - own:
-            drawn.setdefault(pair, set()).add(one)
-    if not drawn:
+        for pair in set(differing.values) - ignored:
+            targets_by_pair.setdefault(pair, set()).add(target)
+    if not targets_by_pair:
         return True
-    ((pair, targets),) = drawn.items() if len(drawn) == 1 else ((("", ""), set()),)
-    return len(targets) > 1 and all(map(is_token, pair))
+    if len(targets_by_pair) > 1:
+        return False
+    ((pair, targets),) = targets_by_pair.items()
+    return len(targets) > 1 and all(map(is_random_token, pair))

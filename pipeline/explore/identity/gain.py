@@ -1,4 +1,4 @@
-"""What does a visit bring that its group had not shown before? Words, structures, and how much patience is left."""
+"""Gain of a visit: the words and structures that a page group had not shown before, and the budget that is left."""
 
 from __future__ import annotations
 
@@ -10,141 +10,189 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.browser.snapshot import Snapshot
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.identity.thresholds import (
+    BUDGET_PER_GAIN,
+    MANY_NEW_WORDS,
+    MAX_CLUSTERS,
+    MAX_VOCABULARY,
+    MIN_NEW_WORDS,
+    NEW_WORD_SHARE,
+    SKETCH_CONTAINED_SHARE,
+    SKETCH_SIMILARITY,
+    SKETCH_SIZE,
+)
 
-#: A visit brings new words when at least so many were never seen in its group, and they are so large a share of its
-#: words, or so many. Pages named by dates name days and months, which are few.
-MIN_NEW_WORDS, MIN_NEW_WORDS_OF_DATES = 2, 3
-NEW_WORD_SHARE, MANY_NEW_WORDS = 0.05, 8
-#: Structures told apart per group; a group with more of them changes at random.
-MAX_CLUSTERS = 6
-MAX_VOCABULARY = 20_000
-_SKETCH_SIZE = 64
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
-def words(seen: Snapshot) -> set[int]:
-    """CRC-32 of each distinct word that a page shows, in lower case, numbers left out: they count and tell the time."""
-    text = " ".join(segment.text for segment in seen.segments).lower()
+def word_hashes(snapshot: Snapshot) -> set[int]:
+    """Return the CRC-32 of each distinct word of a page, in lower case.
+
+    Numbers are left out: counters and clocks show new ones with every visit.
+    """
+    text = " ".join(segment.text for segment in snapshot.segments).lower()
     return {zlib.crc32(word.encode(errors="replace")) for word in set(_WORD.findall(text))}
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
-    """A structure in 64 numbers: the smallest of its hashes, which are a random sample since MD5 spreads evenly.
+class StructureSketch:
+    """Bottom-k sketch of a structure (Broder 1997): its smallest hashes, a random sample since MD5 spreads evenly.
 
-    Two sketches give the Jaccard similarity of their structures within about 0.06 (bottom-k sketch, Broder 1997).
+    Two sketches estimate the Jaccard similarity of their structures within about 0.06.
+
+    Attributes
+    ----------
+    size
+        Number of elements of the structure.
+    lowest
+        The smallest element hashes, first 32 bits of each, at most `SKETCH_SIZE`.
     """
 
     size: int
     lowest: array[int]
 
     @classmethod
-    def of(cls, seen: Snapshot) -> Sketch:
-        """Sketch of the sorted structure of a look."""
-        return cls(len(seen.structure), array("L", (int(element[:8], 16) for element in seen.structure[:_SKETCH_SIZE])))
+    def of(cls, snapshot: Snapshot) -> StructureSketch:
+        """Return the sketch of a snapshot's structure, which is sorted."""
+        hashes = (int(element[:8], 16) for element in snapshot.structure[:SKETCH_SIZE])
+        return cls(len(snapshot.structure), array("L", hashes))
 
-    def is_like(self, other: Sketch) -> bool:
-        """Whether two structures are of one kind: half of all elements are shared, or one contains the other."""
+    def is_like(self, other: StructureSketch) -> bool:
+        """Return whether two structures are of one kind: they share half of all elements, or one contains the other."""
         if not self.size or not other.size:
             return self.size == other.size
-        mine, its = set(self.lowest), set(other.lowest)
-        sample = sorted(mine | its)[:_SKETCH_SIZE]
-        jaccard = sum(1 for element in sample if element in mine and element in its) / len(sample)
+        mine, theirs = set(self.lowest), set(other.lowest)
+        sample = sorted(mine | theirs)[:SKETCH_SIZE]
+        jaccard = sum(1 for element in sample if element in mine and element in theirs) / len(sample)
         common = jaccard * (self.size + other.size) / (1 + jaccard)
-        return jaccard >= 0.5 or common >= 0.8 * min(self.size, other.size)
+        return jaccard >= SKETCH_SIMILARITY or common >= SKETCH_CONTAINED_SHARE * min(self.size, other.size)
 
 
 @dataclass(slots=True)
-class Group:
-    """Pages of one kind: what they have shown so far, and how many more may show nothing new.
+class PageGroup:
+    """Pages of one kind: what they have shown so far, and how many more visits may show nothing new.
 
     Attributes
     ----------
-    credit : visits without gain that are left; a gain gives some back, never more than `budget`.
-    min_new_words : how many new words make a gain.
-    visits : new states; `generating` of them offered further members of the group.
-    spent : visits without gain that were charged.
-    clusters : structures seen, one sketch each; `kinds` says which of them pages with a certain query showed first.
+    budget
+        Visits without gain that are granted.
+    remaining_budget
+        Visits without gain that are left. A gain gives `BUDGET_PER_GAIN` of them back.
+    min_new_words
+        Number of new words that make a gain.
+    visits
+        New states of this group.
+    visits_offering_more
+        Those of them that offered further pages of the group.
+    visits_without_gain
+        Those of them that cost budget.
+    vocabulary
+        Hashes of the words shown so far, at most about `MAX_VOCABULARY`.
+    clusters
+        One sketch for each structure shown so far, at most `MAX_CLUSTERS`.
+    cluster_by_query
+        For each kind of query, the index in `clusters` of the structure that a page with it showed first.
     """
 
     budget: int
-    credit: int
+    remaining_budget: int
     min_new_words: int = MIN_NEW_WORDS
     visits: int = 0
-    generating: int = 0
-    spent: int = 0
+    visits_offering_more: int = 0
+    visits_without_gain: int = 0
     vocabulary: set[int] = field(default_factory=set)
-    clusters: list[Sketch] = field(default_factory=list)
-    kinds: dict[str, int] = field(default_factory=dict)
+    clusters: list[StructureSketch] = field(default_factory=list)
+    cluster_by_query: dict[str, int] = field(default_factory=dict)
 
     @property
     def exhausted(self) -> bool:
-        """No visit without gain is left."""
-        return self.credit <= 0
+        """Whether no visit without gain is left."""
+        return self.remaining_budget <= 0
 
     @property
-    def is_fertile(self) -> bool:
-        """Whether most of its pages are goals rather than passages: products, not months that lead to weeks."""
-        return not self.exhausted and 2 * self.generating <= max(self.visits, 2)
+    def has_mostly_content_pages(self) -> bool:
+        """Whether most pages are destinations (products) rather than passages (months that lead to weeks)."""
+        return not self.exhausted and 2 * self.visits_offering_more <= max(self.visits, 2)
 
-    def shows(self, seen: Snapshot) -> tuple[bool, int]:
-        """Take note of a new state: whether it has new words or a new structure, and which structure it has."""
+    def add_visit(self, snapshot: Snapshot) -> tuple[bool, int]:
+        """Add the words and the structure of a new state.
+
+        Parameters
+        ----------
+        snapshot
+            Snapshot of the state.
+
+        Returns
+        -------
+        tuple[bool, int]
+            Whether it has new words or a new structure, and the index of its structure in `clusters` (-1 if it is not
+            stored).
+        """
         self.visits += 1
-        fresh = words(seen)
-        new = len(fresh - self.vocabulary)
+        words = word_hashes(snapshot)
+        new_words = len(words - self.vocabulary)
         if len(self.vocabulary) < MAX_VOCABULARY:
-            self.vocabulary |= fresh
-        sketch = Sketch.of(seen)
+            self.vocabulary |= words
+        sketch = StructureSketch.of(snapshot)
         cluster = next((i for i, known in enumerate(self.clusters) if known.is_like(sketch)), -1)
-        is_new_structure = cluster < 0 and len(self.clusters) < MAX_CLUSTERS
-        if is_new_structure:
+        has_new_structure = cluster < 0 and len(self.clusters) < MAX_CLUSTERS
+        if has_new_structure:
             self.clusters.append(sketch)
             cluster = len(self.clusters) - 1
-        says_new = new >= self.min_new_words and (new >= NEW_WORD_SHARE * len(fresh) or new >= MANY_NEW_WORDS)
-        return is_new_structure or says_new, cluster
+        has_new_words = new_words >= self.min_new_words and (
+            new_words >= NEW_WORD_SHARE * len(words) or new_words >= MANY_NEW_WORDS
+        )
+        return has_new_structure or has_new_words, cluster
 
-    def charge(self) -> None:
-        """A visit brought nothing."""
-        self.spent += 1
-        self.credit -= 1
+    def spend_budget(self) -> None:
+        """Take a visit without gain off the budget."""
+        self.visits_without_gain += 1
+        self.remaining_budget -= 1
 
-    def give_back(self) -> None:
-        """A visit brought something: an exhausted group stays so, since nobody goes there any more."""
+    def restore_budget(self) -> None:
+        """Give budget back for a gain. An exhausted group stays exhausted: its links are no longer followed."""
         if not self.exhausted:
-            self.credit = min(self.budget, self.credit + 2)
+            self.remaining_budget = min(self.budget, self.remaining_budget + BUDGET_PER_GAIN)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; sets of numbers are packed."""
+        """Return the group as plain JSON; sets of numbers are packed."""
         return {
             "budget": self.budget,
-            "credit": self.credit,
+            "credit": self.remaining_budget,
             "min_new_words": self.min_new_words,
             "visits": self.visits,
-            "generating": self.generating,
-            "spent": self.spent,
-            "vocabulary": pack(self.vocabulary),
-            "clusters": [[sketch.size, pack(sketch.lowest)] for sketch in self.clusters],
-            "kinds": self.kinds,
+            "generating": self.visits_offering_more,
+            "spent": self.visits_without_gain,
+            "vocabulary": pack_numbers(self.vocabulary),
+            "clusters": [[sketch.size, pack_numbers(sketch.lowest)] for sketch in self.clusters],
+            "kinds": self.cluster_by_query,
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Group:
-        """Inverse of `to_json`."""
-        packed = {
-            "vocabulary": set(unpack(document["vocabulary"])),
-            "clusters": [Sketch(size, array("L", unpack(lowest))) for size, lowest in document["clusters"]],
-            "kinds": dict(document["kinds"]),
-        }
-        return cls(**{**document, **packed})
+    def from_json(cls, document: Mapping[str, Any]) -> PageGroup:
+        """Return the group that `to_json` wrote."""
+        return cls(
+            budget=document["budget"],
+            remaining_budget=document["credit"],
+            min_new_words=document["min_new_words"],
+            visits=document["visits"],
+            visits_offering_more=document["generating"],
+            visits_without_gain=document["spent"],
+            vocabulary=set(unpack_numbers(document["vocabulary"])),
+            clusters=[
+                StructureSketch(size, array("L", unpack_numbers(lowest))) for size, lowest in document["clusters"]
+            ],
+            cluster_by_query=dict(document["kinds"]),
+        )
 
 
-def pack(numbers: Iterable[int]) -> str:
-    """Numbers below 2**32 as text, sorted, five characters each."""
+def pack_numbers(numbers: Iterable[int]) -> str:
+    """Return numbers below 2**32 as text, sorted, five characters (base 85) each."""
     return b85encode(b"".join(number.to_bytes(4, "big") for number in sorted(numbers))).decode()
 
 
-def unpack(text: str) -> list[int]:
-    """Inverse of `pack`: the sorted numbers."""
+def unpack_numbers(text: str) -> list[int]:
+    """Return the sorted numbers that `pack_numbers` wrote."""
     packed = b85decode(text)
     return [int.from_bytes(packed[i : i + 4], "big") for i in range(0, len(packed), 4)]

@@ -1,4 +1,4 @@
-"""Which parts of a URL say nothing about the page? Session ids, tokens, cache busters: known by name, or learned."""
+"""Volatile parts of URLs: session ids, tokens and cache busters, known by name or learned from the site."""
 
 from __future__ import annotations
 
@@ -9,61 +9,71 @@ from fnmatch import translate
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from index.graph.tokens import is_token, shape_of
-from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.explore.identity.templates import Difference, difference
+from waygraph.index.graph.url_tokens import is_random_token, url_parts
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.explore.identity.templates import UrlDifference, url_difference
+from waygraph.pipeline.explore.identity.thresholds import MIN_LISTED_VALUES, SAME_CONTENT_VOTES
 
 #: Parameters that never name a page, whatever their value.
-ALWAYS = (
+ALWAYS_VOLATILE = (
     "phpsessid", "jsessionid", "aspsessionid*", "cfid", "cftoken", "*csrf*", "*xsrf*", "authenticity_token",
     "__requestverificationtoken", "form_key", "_wpnonce", "nonce", "_nonce", "cachebuster", "cache_buster",
     "nocache", "_", "sessionid", "session_id",
 )  # fmt: skip
-#: Parameters that name no page when their value looks drawn at random or by the clock; elsewhere `sid` is a section.
-WHEN_RANDOM = (
+#: Parameters that do not name a page if their value is random or a timestamp. On some sites `sid` is a section id.
+VOLATILE_IF_RANDOM = (
     "*token", "sid", "ssid", "session", "sess", "ts", "t", "time", "timestamp", "rnd", "rand", "random", "cb", "sig",
     "signature", "state", "visit", "visitor", "req", "requestid", "request_id",
 )  # fmt: skip
 
-_ALWAYS, _WHEN_RANDOM = (re.compile("|".join(map(translate, globs))) for globs in (ALWAYS, WHEN_RANDOM))
+_ALWAYS, _IF_RANDOM = (re.compile("|".join(map(translate, globs))) for globs in (ALWAYS_VOLATILE, VOLATILE_IF_RANDOM))
 _ASP_SESSION = re.compile(r"^\([A-Z]\([A-Za-z0-9]{12,}\)\)$")
-#: Links of one page that differ in one parameter alone, from which on they are a list, whatever they are called.
-CHOICES = 3
-#: Pairs of pages with the same content that differ in one parameter alone, after which it is taken for volatile.
-SAME_CONTENT_VOTES = 2
+
+#: A query parameter by its name in lower case, or a path segment by the segments before it.
+_UrlPart = str | tuple[str, ...]
 
 
-def link_places(seen: Snapshot) -> Iterator[tuple[tuple[Any, ...], Candidate]]:
-    """The links of a page by the place and the name of their elements."""
-    for candidate in seen.candidates:
+def positioned_links(snapshot: Snapshot) -> Iterator[tuple[tuple[Any, ...], Candidate]]:
+    """Yield the links of a page, each with the position, role and name of its element."""
+    for candidate in snapshot.candidates:
         action = candidate.action
         if action.kind == "click" and action.target.startswith(("http:", "https:")):
             yield (action.frame, action.xpath, action.role, action.name), candidate
 
 
 class VolatileParameters:
-    """What to leave out of the URLs of one site when asking whether two of them name the same page.
+    """Parts of the URLs of one site that do not tell which page a URL names.
 
-    Learns from `learn`, called with two looks at the same page. A parameter between whose values a page offers a
-    choice is never left out: two links with different names, otherwise equal, or a list of `CHOICES` links.
+    A parameter is volatile if its name says so (`ALWAYS_VOLATILE`, `VOLATILE_IF_RANDOM`), if two loads of one page
+    disagree about it (`learn`), or if pages with the same content differ in it (`note_same_content`). A parameter that
+    a page offers a choice of is never volatile: two links with different names and otherwise equal, or a list of
+    `MIN_LISTED_VALUES` links.
+
+    Parameters
+    ----------
+    enabled
+        False keeps all URLs unchanged and learns nothing.
     """
 
     def __init__(self, *, enabled: bool = True) -> None:
         self._enabled = enabled
         self._learned: dict[str, bool] = {}
+        """By learned parameter, whether only random values of it are volatile."""
         self._prefixes: set[tuple[str, ...]] = set()
         self._identifying: set[str] = set()
         self._votes: Counter[str] = Counter()
         self.version = 0
-        """Changes whenever `strip` may give other answers than before."""
+        """Changes whenever `strip` may return other results than before."""
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """Names of learned parameters, and prefixes of paths whose next segment is volatile (`/s/*`)."""
+        """Names of learned parameters, and path prefixes whose next segment is volatile (`/s/*`)."""
         return (*self._learned, *("/".join(("", *prefix, "*")) for prefix in sorted(self._prefixes)))
 
+    # ---- stripping -----------------------------------------------------------------------------------------------
+
     def strip(self, url: str) -> str:
-        """The URL without its volatile parts: a key to compare by, not always a URL that can be loaded."""
+        """Return a URL without its volatile parts. The result is a key to compare by, not always a loadable URL."""
         if not self._enabled:
             return url
         try:
@@ -84,17 +94,17 @@ class VolatileParameters:
         return urlunsplit((parts.scheme, parts.netloc, path, query, fragment))
 
     def _strip_segments(self, segments: list[str]) -> Iterator[str]:
-        so_far: tuple[str, ...] = ()
+        prefix: tuple[str, ...] = ()
         for index, segment in enumerate(segments):
             if _ASP_SESSION.fullmatch(segment):
                 continue
             name, *matrix = segment.split(";")
             kept = [pair for pair in matrix if not self._is_volatile(*_key_value(pair))]
             text = ";".join((name, *kept))
-            if index and so_far in self._prefixes and is_token(text):
+            if index and prefix in self._prefixes and is_random_token(text):
                 text = "*"
             if index:
-                so_far = (*so_far, text)
+                prefix = (*prefix, text)
             yield text
 
     def _is_volatile(self, key: str, value: str) -> bool:
@@ -104,96 +114,104 @@ class VolatileParameters:
         if _ALWAYS.fullmatch(name):
             return True
         if name in self._learned:
-            return is_token(value) or not self._learned[name]
-        return is_token(value) and _WHEN_RANDOM.fullmatch(name) is not None
+            return is_random_token(value) or not self._learned[name]
+        return is_random_token(value) and _IF_RANDOM.fullmatch(name) is not None
 
-    def meet(self, seen: Snapshot) -> None:
-        """Take note of a new state: parameters between whose values it offers a choice do name pages."""
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    def note_choices(self, snapshot: Snapshot) -> None:
+        """Mark the parameters between whose values a new state offers a choice as naming pages."""
         if not self._enabled:
             return
         names: dict[tuple[Any, ...], dict[str, str]] = {}
-        for _, candidate in link_places(seen):
+        for _, candidate in positioned_links(snapshot):
             action = candidate.action
-            shape = shape_of(action.target)
-            for key, value in shape.query:
-                rest = (key, shape.host, shape.segments, tuple(pair for pair in shape.query if pair[0] != key))
+            parts = url_parts(action.target)
+            for key, value in parts.query:
+                rest = (key, parts.host, parts.segments, tuple(pair for pair in parts.query if pair[0] != key))
                 values = names.setdefault(rest, {})
                 values.setdefault(value, action.name)
-                # A list of links may call each of them "Details"; a session has one id for all of a page.
-                called_otherwise = any(each != value and name != action.name for each, name in values.items())
-                if called_otherwise or len(values) >= CHOICES:
-                    self._identify({key.lower()})
+                # All links of a list may have the name "Details", so the number of values counts as well. A session
+                # has one id for all links of a page.
+                has_other_name = any(each != value and name != action.name for each, name in values.items())
+                if has_other_name or len(values) >= MIN_LISTED_VALUES:
+                    self._mark_identifying({key.lower()})
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
-        """Compare two looks at the same page: a link that differs in one value alone shows that value to be volatile.
+        """Learn volatile parts from two snapshots of the same page, by the links that differ in one value only.
 
-        The value must be new each time (no link of the first look has it), and either look drawn at random in both
-        looks, or be the same in all links of one look, of which there are at least two.
+        The value must be new each time (no link of the first snapshot has it). It must also look random in both
+        snapshots, or be the same in all links of one snapshot, of which there must be at least two.
+
+        Parameters
+        ----------
+        first
+            Earlier snapshot of the page.
+        again
+            Later snapshot of the page.
         """
         if not self._enabled:
             return
-        before = dict(link_places(first))
-        changed: dict[str | tuple[str, ...], list[tuple[str, str]]] = {}
-        for place, candidate in link_places(again):
+        before = dict(positioned_links(first))
+        changed: dict[_UrlPart, list[tuple[str, str]]] = {}
+        for position, candidate in positioned_links(again):
             target = candidate.action.target
-            known = before.get(place)
+            known = before.get(position)
             if known is None or known.action.target == target:
                 continue
-            where = difference(known.action.target, target)
-            if where is not None:
-                self._note_places(where, target, changed)
-        for name, values in changed.items():
-            olds, news = {old for old, _ in values}, {new for _, new in values}
-            if olds & news:
+            differing = url_difference(known.action.target, target)
+            if differing is not None:
+                _collect_changed_values(differing, target, changed)
+        for part, values in changed.items():
+            old_values, new_values = {old for old, _ in values}, {new for _, new in values}
+            if old_values & new_values:
                 continue
-            random = all(is_token(value) for value in olds | news)
-            if random or (len(olds) == len(news) == 1 and len(values) > 1):
-                self._accept(name, only_random=random)
+            random = all(is_random_token(value) for value in old_values | new_values)
+            if random or (len(old_values) == len(new_values) == 1 and len(values) > 1):
+                self._mark_volatile(part, only_random=random)
 
-    def _note_places(
-        self, where: Difference, target: str, changed: dict[str | tuple[str, ...], list[tuple[str, str]]]
-    ) -> None:
-        if where.path and where.query:
+    def note_same_content(self, first: str, second: str) -> None:
+        """Count a vote for the random value in which two URLs of equal content differ."""
+        differing = url_difference(first, second)
+        if (
+            differing is None
+            or len(differing.values) != 1
+            or not all(is_random_token(value) for value in differing.values[0])
+        ):
             return
-        for key, old, new in where.query:
-            changed.setdefault(key.lower(), []).append((old, new))
-        if len(where.path) == 1:
-            index, old, new = where.path[0]
-            changed.setdefault(shape_of(target).segments[:index], []).append((old, new))
-
-    def same_content(self, first: str, second: str) -> None:
-        """Take note of two URLs that showed the same content."""
-        where = difference(first, second)
-        if where is None or len(where.values) != 1 or not all(is_token(value) for value in where.values[0]):
-            return
-        name: str | tuple[str, ...]
-        name = where.query[0][0].lower() if where.query else shape_of(second).segments[: where.path[0][0]]
-        key = name if isinstance(name, str) else "/" + "/".join(name)
+        part: _UrlPart
+        if differing.query:
+            part = key = differing.query[0][0].lower()
+        else:
+            part = url_parts(second).segments[: differing.path[0][0]]
+            key = "/" + "/".join(part)
         self._votes[key] += 1
         if self._votes[key] >= SAME_CONTENT_VOTES:
-            self._accept(name, only_random=True)
+            self._mark_volatile(part, only_random=True)
 
-    def distinguish(self, first: str, second: str) -> None:
-        """Take note of two URLs that are equal but for what seemed volatile, and showed different pages."""
-        a, b = dict(shape_of(first).query), dict(shape_of(second).query)
-        self._identify({key.lower() for key in a.keys() | b.keys() if a.get(key) != b.get(key)})
+    def note_distinct_pages(self, first: str, second: str) -> None:
+        """Mark the parameters as naming pages in which two URLs of different pages differ."""
+        a, b = dict(url_parts(first).query), dict(url_parts(second).query)
+        self._mark_identifying({key.lower() for key in a.keys() | b.keys() if a.get(key) != b.get(key)})
 
-    def _identify(self, names: set[str]) -> None:
+    def _mark_identifying(self, names: set[str]) -> None:
         if not names <= self._identifying:
             self._identifying |= names
             self.version += 1
 
-    def _accept(self, name: str | tuple[str, ...], *, only_random: bool) -> None:
+    def _mark_volatile(self, part: _UrlPart, *, only_random: bool) -> None:
         self.version += 1
-        if isinstance(name, tuple):
-            # Small numbers in paths are what things are numbered by.
+        if isinstance(part, tuple):
+            # Small numbers in paths number items.
             if only_random:
-                self._prefixes.add(name)
-        elif name not in self._identifying:
-            self._learned[name] = only_random and self._learned.get(name, True)
+                self._prefixes.add(part)
+        elif part not in self._identifying:
+            self._learned[part] = only_random and self._learned.get(part, True)
 
-    def remember(self) -> dict[str, Any]:
-        """What was learned, as plain JSON."""
+    # ---- checkpoints ---------------------------------------------------------------------------------------------
+
+    def to_checkpoint(self) -> dict[str, Any]:
+        """Return what was learned, as plain JSON."""
         return {
             "learned": dict(self._learned),
             "prefixes": [list(prefix) for prefix in sorted(self._prefixes)],
@@ -201,13 +219,26 @@ class VolatileParameters:
             "votes": dict(self._votes),
         }
 
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """Take over what `remember` gave."""
-        self._learned = dict(memory["learned"])
-        self._prefixes = {tuple(prefix) for prefix in memory["prefixes"]}
-        self._identifying = set(memory["identifying"])
-        self._votes = Counter(memory["votes"])
+    def load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Restore what `to_checkpoint` returned."""
+        self._learned = dict(checkpoint["learned"])
+        self._prefixes = {tuple(prefix) for prefix in checkpoint["prefixes"]}
+        self._identifying = set(checkpoint["identifying"])
+        self._votes = Counter(checkpoint["votes"])
         self.version += 1
+
+
+def _collect_changed_values(
+    differing: UrlDifference, target: str, changed: dict[_UrlPart, list[tuple[str, str]]]
+) -> None:
+    """Add the old and new values of a link's differing parts to `changed`."""
+    if differing.path and differing.query:
+        return
+    for key, old, new in differing.query:
+        changed.setdefault(key.lower(), []).append((old, new))
+    if len(differing.path) == 1:
+        index, old, new = differing.path[0]
+        changed.setdefault(url_parts(target).segments[:index], []).append((old, new))
 
 
 def _key_value(pair: str) -> tuple[str, str]:

@@ -1,76 +1,74 @@
-"""How would what an action showed look in the recorded document, not in this one that differs from it in noise?"""
+"""Rebasing of snapshots: the result of an action, as it would look in the recorded document of its state."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
 
-from index.graph import node_id
-from index.graph.tokens import untokened
-from pipeline.browser.features import features
-from pipeline.browser.snapshot import Candidate, Snapshot
-from pipeline.explore.difference import difference_key
-from pipeline.explore.identity.features import change
+from waygraph.index.graph import node_id
+from waygraph.index.graph.url_tokens import mask_random_tokens
+from waygraph.pipeline.browser.page.features import features
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.explore.identity.difference import difference_key
+from waygraph.pipeline.explore.identity.features import feature_change
+from waygraph.pipeline.explore.records.noise import Noise
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """In what two looks at one state differ: hashes of elements, and features (texts, elements by role and name)."""
-
-    elements: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-
-    @classmethod
-    def between(cls, first: Snapshot, again: Snapshot) -> Noise:
-        """What came and went between two looks."""
-        elements = {*first.structure} ^ {*again.structure}
-        return cls(tuple(sorted(elements)), tuple(sorted(change(features(first), features(again)))))
-
-    def __bool__(self) -> bool:
-        return bool(self.elements or self.features)
+def noise_between(first: Snapshot, again: Snapshot) -> Noise:
+    """Return the elements and features in which two snapshots of one state differ."""
+    elements = {*first.structure} ^ {*again.structure}
+    return Noise(tuple(sorted(elements)), tuple(sorted(feature_change(features(first), features(again)))))
 
 
-NO_NOISE = Noise()
+def rebase(after: Snapshot, before: Snapshot, state: Snapshot) -> Snapshot:
+    """Apply what an action changed in a document to the recorded snapshot of the state.
 
-
-def rebase(seen: Snapshot, before: Snapshot, state: Snapshot) -> Snapshot:
-    """What the action led to, seen from the recorded look of its state.
-
-    Where the URL changed, the page is taken as it is. A page that happens to show an advertisement more does not make
-    the menu that is opened on it another state, and links that moved because of it are not new ones.
+    A page that happens to show one more advertisement does not make the menu opened on it another state, and links
+    that moved because of the advertisement are not new.
 
     Parameters
     ----------
-    seen, before : this document after the action and before it.
-    state : the recorded look of the state that it shows.
+    after
+        Snapshot of this document after the action.
+    before
+        Snapshot of this document before the action.
+    state
+        Recorded snapshot of the state that the document shows.
+
+    Returns
+    -------
+    Snapshot
+        `after` itself if the action changed the URL, or if the document had no noise.
     """
-    if seen.url != state.url or (before.structure == state.structure and before.candidates == state.candidates):
-        return seen
-    added, removed = {*seen.structure} - {*before.structure}, {*before.structure} - {*seen.structure}
+    if after.url != state.url or (before.structure == state.structure and before.candidates == state.candidates):
+        return after
+    added, removed = {*after.structure} - {*before.structure}, {*before.structure} - {*after.structure}
     structure = tuple(sorted(({*state.structure} - removed) | added))
-    candidates = tuple(_recorded(seen, before, state))
-    return replace(seen, id=node_id(structure, seen.url), structure=structure, candidates=candidates)
+    candidates = tuple(_recorded_candidates(after, before, state))
+    return replace(after, id=node_id(structure, after.url), structure=structure, candidates=candidates)
 
 
-def _recorded(seen: Snapshot, before: Snapshot, state: Snapshot) -> Iterator[Candidate]:
-    """Elements that the document had before as they were recorded; those that were not, left out; all new ones."""
-    had = {difference_key(candidate, "element"): _alike(candidate) for candidate in before.candidates}
-    recorded = {_alike(candidate): candidate for candidate in state.candidates}
-    for candidate in seen.candidates:
-        key = had.get(difference_key(candidate, "element"))
+def _recorded_candidates(after: Snapshot, before: Snapshot, state: Snapshot) -> Iterator[Candidate]:
+    """Yield the new elements of a document, and its old elements as they were recorded. Unrecorded ones are dropped."""
+    old = {difference_key(candidate, "element"): _element_key(candidate) for candidate in before.candidates}
+    recorded = {_element_key(candidate): candidate for candidate in state.candidates}
+    for candidate in after.candidates:
+        key = old.get(difference_key(candidate, "element"))
         if key is None:
             yield candidate
         elif key in recorded:
-            # Whether something lies over it, or it takes no input, is what the action may have changed.
-            known, now = recorded[key], (candidate.covered, candidate.disabled)
-            same = (known.covered, known.disabled) == now
-            yield known if same else structs.replace(known, covered=candidate.covered, disabled=candidate.disabled)
+            known = recorded[key]
+            # The action may have covered, uncovered, disabled or enabled the element.
+            if (known.covered, known.disabled) == (candidate.covered, candidate.disabled):
+                yield known
+            else:
+                yield structs.replace(known, covered=candidate.covered, disabled=candidate.disabled)
 
 
-def _alike(candidate: Candidate) -> tuple[Any, ...]:
-    """What makes an element of two documents the same: role, name, which of those alike it is, where it leads."""
+def _element_key(candidate: Candidate) -> tuple[Any, ...]:
+    """Return the key by which elements of two documents are equal: role, name, index among equals, and target."""
     action = candidate.action
-    return (action.kind, action.frame, action.role, action.name, action.nth, untokened(action.target))
+    return (action.kind, action.frame, action.role, action.name, action.nth, mask_random_tokens(action.target))

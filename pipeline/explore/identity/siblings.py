@@ -1,68 +1,74 @@
-"""Which elements does nothing tell apart but their number, and have the first of them shown what the rest would?"""
+"""Budget for unnamed sibling elements: points of a chart, regions of a map, icons of table rows.
+
+When enough siblings brought nothing, the others are skipped with the reason `alike`. Switch it off with
+`explore.alike_budget: 0`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
-from pipeline.browser.snapshot import Candidate
-from pipeline.explore.policy import Refusal
+from waygraph.pipeline.browser.page.snapshot import Candidate
+from waygraph.pipeline.explore.identity.thresholds import SIBLING_BUDGET_PER_RESULT, SIBLING_PATH_STEPS
+from waygraph.pipeline.explore.policies.policy import Refusal
 
 _NUMBER = re.compile(r"\[\d+\]")
-#: The number that tells the parts of a list apart stands in one of so many last steps of their paths.
-_STEPS = 5
 
 
-class Siblings:
-    """Points of a chart, regions of a map, icons of rows: a person who tried five of them in vain tries no more.
+class SiblingBudget:
+    """Counter of sibling elements that were acted on without a result, per group of siblings.
 
-    Elements of one state are siblings when they have no name and no target, and kind of action, role, tag, classes,
-    handlers and path are the same but for one number of the path. When `budget` more of them brought nothing than
-    others made up for, the rest is left alone. What an element with a name says tells it apart from all others.
+    Elements of one state are siblings if they have neither a name nor a target, and kind of action, role, tag,
+    classes, handlers and path are equal except for one number of the path. A name distinguishes an element from all
+    others. An element with a result lets two more of its siblings be tried.
 
-    Deterministic: `tried` is called in the order of commits, and what is left alone stays so.
+    Deterministic: `record_result` must be called in the order of commits. A refused element stays refused.
 
     Parameters
     ----------
-    budget : so many siblings may bring nothing; 0 means all.
+    budget
+        Number of siblings that may bring nothing; 0 means unlimited.
     """
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self._spent: dict[str, int] = {}
+        self._spent: dict[str, dict[str, int]] = {}
 
-    def begin_level(self) -> None:
-        """The elements of a state belong to one level."""
-        self._spent.clear()
+    def keep(self, states: Collection[str]) -> None:
+        """Forget the counts of all states but these, whose elements are not all acted on."""
+        self._spent = {state_id: counts for state_id, counts in self._spent.items() if state_id in states}
 
     def refuse(self, state_id: str, candidate: Candidate) -> Refusal | None:
-        """Why an element need not be tried."""
-        if self._budget and any(self._spent.get(group, 0) >= self._budget for group in groups(state_id, candidate)):
-            return Refusal("alike", f"{self._budget} like it brought nothing new")
+        """Return why an element is not acted on; None if it is."""
+        counts = self._spent.get(state_id, {})
+        if self._budget and any(counts.get(group, 0) >= self._budget for group in sibling_groups(candidate)):
+            return Refusal("alike", f"{self._budget} siblings brought nothing new")
         return None
 
-    def tried(self, state_id: str, candidate: Candidate, *, brought: bool) -> None:
-        """Take note of an element that was acted on: whether that showed anything that was not known."""
-        for group in groups(state_id, candidate):
-            self._spent[group] = max(0, self._spent.get(group, 0) + (-2 if brought else 1))
+    def record_result(self, state_id: str, candidate: Candidate, *, brought: bool) -> None:
+        """Count an element that was acted on; `brought` says whether the action showed anything unknown."""
+        counts = self._spent.setdefault(state_id, {})
+        for group in sibling_groups(candidate):
+            counts[group] = max(0, counts.get(group, 0) + (-SIBLING_BUDGET_PER_RESULT if brought else 1))
 
-    def remember(self) -> dict[str, int]:
-        """What a resumed run must know, as plain JSON."""
-        return dict(self._spent)
+    def to_checkpoint(self) -> dict[str, dict[str, int]]:
+        """Return the counts by state, as plain JSON."""
+        return {state_id: dict(counts) for state_id, counts in self._spent.items() if counts}
 
-    def recall(self, memory: Mapping[str, int]) -> None:
-        """Take over what `remember` gave."""
-        self._spent = dict(memory)
+    def load_checkpoint(self, checkpoint: Mapping[str, Mapping[str, int]]) -> None:
+        """Restore what `to_checkpoint` returned."""
+        self._spent = {state_id: dict(counts) for state_id, counts in checkpoint.items()}
 
 
-def groups(state_id: str, candidate: Candidate) -> Iterator[str]:
-    """Names of the groups of siblings that an element is in: one for each number of its path that may count them."""
+def sibling_groups(candidate: Candidate) -> Iterator[str]:
+    """Yield the names of an element's sibling groups, one for each number of its path that may count the siblings."""
     action = candidate.action
     if action.name or action.target:
         return
-    same = (state_id, action.kind, action.value, action.role, action.css, *action.frame)
-    same = (*same, candidate.tag, candidate.icon, candidate.handler)
-    for number in list(_NUMBER.finditer(action.xpath))[-_STEPS:]:
+    shared = (action.kind, action.value, action.role, action.css, *action.frame)
+    shared = (*shared, candidate.tag, candidate.icon, candidate.handler)
+    for number in list(_NUMBER.finditer(action.xpath))[-SIBLING_PATH_STEPS:]:
         path = f"{action.xpath[: number.start()]}[*]{action.xpath[number.end() :]}"
-        yield hashlib.md5("\0".join((*same, path)).encode(errors="replace"), usedforsecurity=False).hexdigest()[:16]
+        yield hashlib.md5("\0".join((*shared, path)).encode(errors="replace"), usedforsecurity=False).hexdigest()[:16]

@@ -1,11 +1,11 @@
-"""Which URLs could name pages of one kind? What varies between them is a number, a token, a date or a word."""
+"""URL templates: which URLs may name pages of one kind, and the values in which they differ."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from index.graph.tokens import is_token, shape_of
+from waygraph.index.graph.url_tokens import is_random_token, url_parts
 
 _SUFFIX = re.compile(r"\.[a-z]{2,5}$")
 _YEAR = r"(?:1[5-9]|2\d|30)\d\d"
@@ -15,65 +15,77 @@ _DATE_KEYS = ("date", "day", "month", "year", "week")
 
 
 def is_identifier(text: str) -> bool:
-    """Whether `text` numbers a thing rather than naming one: digits, `item-17`, a date, a token.
+    """Return whether a path segment or query value numbers an item: digits, `item-17`, a date, a random token.
+
+    Texts with a slash are not identifiers: they are addresses to return to, as in `?next=/orders/17`.
 
     >>> [is_identifier(t) for t in ("17", "item-17.html", "2024-05-12", "orders", "top-10-tips")]
     [True, True, True, False, False]
     """
     if "/" in text:
-        return False  # an address to come back to
+        return False
     stem = _SUFFIX.sub("", text)
-    return is_token(text) or (any(c.isdigit() for c in stem) and len(re.findall(r"[^\W\d_]+", stem)) <= 1)
+    return is_random_token(text) or (any(c.isdigit() for c in stem) and len(re.findall(r"[^\W\d_]+", stem)) <= 1)
 
 
 def is_date(url: str) -> bool:
-    """Whether a URL names a day, a week, a month or a year."""
-    shape = shape_of(url)
-    path = "/" + "/".join(shape.segments)
-    if _DATE_PATH.search(path) or any(_DATE.fullmatch(segment) for segment in shape.segments):
+    """Return whether a URL names a day, a week, a month or a year."""
+    parts = url_parts(url)
+    path = "/" + "/".join(parts.segments)
+    if _DATE_PATH.search(path) or any(_DATE.fullmatch(segment) for segment in parts.segments):
         return True
     return any(
-        _DATE.fullmatch(value) or (key.lower() in _DATE_KEYS and value[:1].isdigit()) for key, value in shape.query
+        _DATE.fullmatch(value) or (key.lower() in _DATE_KEYS and value[:1].isdigit()) for key, value in parts.query
     )
 
 
-def mask(text: str) -> str:
-    """A segment or value with what numbers a thing replaced: `item-17.html` -> `item-#.html`, tokens -> `*`."""
-    return "*" if is_token(text) else re.sub(r"\d+", "#", text)
+def mask_identifier(text: str) -> str:
+    """Return a segment or value with its numbers as `#`, as in `item-#.html`, or `*` for a random token."""
+    return "*" if is_random_token(text) else re.sub(r"\d+", "#", text)
 
 
 def content_template(url: str) -> str:
-    """What URLs of equal content must share to be one page: all but tokens, and query values that number nothing.
+    """Return what the URLs of two pages with equal content must share for the pages to be one.
+
+    That is everything but random tokens and query values that do not number an item.
 
     >>> content_template("http://x/orders/17/edit?sort=name") == content_template("http://x/orders/17/edit")
     True
     >>> content_template("http://x/orders?id=17") == content_template("http://x/orders?id=18")
     False
     """
-    shape = shape_of(url)
-    numbers = sorted(pair for pair in shape.query if is_identifier(pair[1]) and not is_token(pair[1]))
-    return repr((shape.host, ["*" if is_token(segment) else segment for segment in shape.segments], numbers))
+    parts = url_parts(url)
+    numbers = sorted(pair for pair in parts.query if is_identifier(pair[1]) and not is_random_token(pair[1]))
+    return repr((parts.host, ["*" if is_random_token(segment) else segment for segment in parts.segments], numbers))
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two URLs of one shape differ: `path` by position, `query` by name, each with both values."""
+class UrlDifference:
+    """Differing values of two URLs of one shape.
+
+    Attributes
+    ----------
+    path
+        Index of each differing path segment, with the value in the first and in the second URL.
+    query
+        Name of each differing query parameter, with the value in the first and in the second URL.
+    """
 
     path: tuple[tuple[int, str, str], ...]
     query: tuple[tuple[str, str, str], ...]
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        """The two values at every place that differs."""
+        """Pairs of differing values, of the path first."""
         return [(a, b) for _, a, b in (*self.path, *self.query)]
 
 
-def difference(first: str, second: str) -> Difference | None:
-    """Where two URLs differ, or nothing when they are not of one shape (host, length of the path, parameter names)."""
-    a, b = shape_of(first), shape_of(second)
+def url_difference(first: str, second: str) -> UrlDifference | None:
+    """Return where two URLs differ; None if they have another host, path length or other parameter names."""
+    a, b = url_parts(first), url_parts(second)
     if a.host != b.host or len(a.segments) != len(b.segments) or a.keys != b.keys:
         return None
-    return Difference(
+    return UrlDifference(
         tuple((i, x, y) for i, (x, y) in enumerate(zip(a.segments, b.segments, strict=True)) if x != y),
         tuple((key, x, y) for (key, x), (_, y) in zip(a.query, b.query, strict=True) if x != y),
     )

@@ -1,88 +1,142 @@
-"""Where does a site only repeat itself? Groups of pages that bring nothing new are left alone after a budget."""
+"""Trap detection: groups of pages that only lead to more of themselves are skipped once their budget is spent.
+
+Refused elements and links have the reason `trap`. `explore.trap_budget` sets how many visits without gain a group is
+granted; a large budget switches trap detection off.
+"""
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
-from index.graph.tokens import shape_of
-from pipeline.browser.snapshot import Snapshot
-from pipeline.explore.difference import difference_key
-from pipeline.explore.identity.gain import MIN_NEW_WORDS, MIN_NEW_WORDS_OF_DATES, Group, pack, unpack
-from pipeline.explore.identity.recognise import CameBy
-from pipeline.explore.identity.skeleton import Skeleton
-from pipeline.explore.identity.templates import is_date, is_identifier, mask
-from pipeline.explore.policy import Refusal
-
-#: RFC 9110 asks for 8,000 at least; no page that a person is meant to find has a quarter of that.
-MAX_URL_LENGTH = 2_000
-#: Visits that may count links into a folder as gain before one of these links shows a new state.
-MAX_PROMISES = 2
-#: So often in a row the same segments are no path any more.
-MAX_SEGMENT_REPEATS = 3
-
-#: Query parameters that choose a page among many behind one path, when their value is a word.
-ROUTES = frozenset({
-    "page", "p", "action", "act", "do", "op", "cmd", "route", "r", "title", "mod", "module", "section", "controller",
-    "option", "task", "path", "topic", "content",
-})  # fmt: skip
+from waygraph.index.graph.url_tokens import url_parts
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.identity.difference import difference_key
+from waygraph.pipeline.explore.identity.gain import PageGroup, pack_numbers, unpack_numbers
+from waygraph.pipeline.explore.identity.recognition_rules import Arrival
+from waygraph.pipeline.explore.identity.skeleton import Skeleton
+from waygraph.pipeline.explore.identity.templates import is_date
+from waygraph.pipeline.explore.identity.thresholds import (
+    DATE_BUDGET_DIVISOR,
+    MAX_UNVERIFIED_LINKS,
+    MIN_NEW_WORDS,
+    MIN_NEW_WORDS_OF_DATES,
+)
+from waygraph.pipeline.explore.identity.url_groups import folder_of, group_of, implausible_url, query_kind, section_of
+from waygraph.pipeline.explore.policies.policy import Refusal
 
 
-class Traps:
-    """Notices groups of states that only lead to more of themselves. Deterministic: call it in the order of commits.
+@dataclass(frozen=True, slots=True)
+class _LinkedGroups:
+    """Where the new links of a page lead, besides more of its own group.
 
-    States are grouped by host and path (numbers and tokens masked, repetitions collapsed, queries left out), and states
-    that an action showed without changing the URL by that URL. A visit brings a *gain* when it has words or a structure
-    that its group had not shown, or a link that is worth following to a page outside of it. One that brings none but
-    offers more of its group is charged; a group without credit is *exhausted*.
+    Attributes
+    ----------
+    leads_to_new
+        Whether a link certainly leads to new states. The links after it were not examined.
+    groups
+        Other groups, each with the first link into it.
+    folders
+        Folders of those groups that probably have new states, see `MAX_UNVERIFIED_LINKS`.
+    """
+
+    leads_to_new: bool
+    groups: Mapping[str, str]
+    folders: frozenset[str]
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether a link is worth following."""
+        return self.leads_to_new or bool(self.folders)
+
+
+class TrapDetector:
+    """Groups of states, and the budget that each has left for visits without gain.
+
+    States are grouped by host and path (numbers and random tokens masked, repetitions collapsed, queries left out).
+    States that an action showed without changing the URL are grouped by that URL. A visit is a *gain* if it has words
+    or a structure that its group had not shown, or a link worth following to a page outside the group. A visit without
+    gain that offers more of its group costs budget; a group without budget is *exhausted*.
+
+    For example, with a budget of 5, pages `/list/1`, `/list/2` ... that show the same words and lead to the next one
+    only: the first is a gain, since its structure is new. The other ones cost 1 each. After `/list/6` the group
+    `/list/#` is exhausted: the link to `/list/7` is refused. Had `/list/3` shown many new words, the budget would have
+    been full again (a gain gives 2 back, up to 5), and the walk would have ended at `/list/8`.
+
+    Deterministic: `add_state` must be called in the order of commits.
 
     Parameters
     ----------
-    budget : visits without gain that a group is granted; pages named by dates, which never end, are granted half.
-    key : canonical form of URLs, `Recogniser.key`.
-    skeleton : counts pages without visiting them; links to those are a gain.
+    budget
+        Visits without gain that a group is granted. Groups of pages named by dates, which never end, get half.
+    url_key
+        Canonical form of URLs, `Recogniser.url_key`.
+    skeleton
+        Counts pages without visiting them; links to such pages are a gain. None outside skeleton mode.
     """
 
-    def __init__(self, budget: int, key: Callable[[str], str], *, skeleton: Skeleton | None = None) -> None:
+    def __init__(self, budget: int, url_key: Callable[[str], str], *, skeleton: Skeleton | None = None) -> None:
         self._budget = budget
-        self._key = key
+        self._url_key = url_key
         self._skeleton = skeleton
-        self._groups: dict[str, Group] = {}
+        self._groups: dict[str, PageGroup] = {}
         self._member_of: dict[str, str] = {}
+        """By state whose visit brought nothing, its group."""
         self._in_page: set[str] = set()
-        """States that an action showed without changing the URL: what is found from one of them may be a chain."""
+        """States that an action showed without changing the URL. A state found from one of them may be part of a
+        chain."""
         self._offered: set[int] = set()
         self._visited: set[int] = set()
         self._filters: set[int] = set()
-        self._promises: dict[str, int] = {}
+        self._unverified_links_by_folder: dict[str, int] = {}
+        """Pages whose links into a folder counted as a gain, since a page of the folder was visited last."""
 
-    # ---- what the explorer asks ----------------------------------------------------------------------------------
+    # ---- refusals ------------------------------------------------------------------------------------------------
 
     def refuse_link(self, url: str) -> Refusal | None:
-        """Why a link must not be followed. Pages that were visited are never refused: their edges cost nothing."""
-        if rule := _absurd(url):
+        """Return why a link is not followed; None if it is.
+
+        The first rule that applies decides: an implausible URL is refused; a visited page is not, since its edge costs
+        nothing; a page of an exhausted group is refused; a filter combination of an exhausted section is refused.
+        """
+        if rule := implausible_url(url):
             return Refusal("trap", rule)
-        url = self._key(url)
+        url = self._url_key(url)
         if _crc(url) in self._visited:
             return None
         if refusal := self._refuse_group(group_of(url)):
             return refusal
-        is_filter = _crc(url) in self._filters or next(self._recombined(url), "")
-        return self._refuse_group(_section(url)) if is_filter else None
+        is_filter = _crc(url) in self._filters or next(self._shorter_filters(url), "")
+        return self._refuse_group(section_of(url)) if is_filter else None
 
-    def refuse_seen(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy) -> Refusal | None:
-        """Why a look that is no known state must not become one: its group was exhausted while it was fetched.
+    def refuse_snapshot(self, snapshot: Snapshot, source: Snapshot | None, arrival: Arrival) -> Refusal | None:
+        """Return why a page does not become a state: its group was exhausted while the page was loaded.
 
-        States of the URL they were found on are kept; what they lead to is `refuse_state`'s matter.
+        In-page states are kept; `refuse_state` decides whether they are acted on.
+
+        Parameters
+        ----------
+        snapshot
+            Snapshot that is no known state.
+        source
+            Snapshot of the state that it was found from; None for the start page.
+        arrival
+            How it was reached.
+
+        Returns
+        -------
+        Refusal | None
+            None if it becomes a state.
         """
-        if self._is_in_page(seen, source, came_by):
+        if self._is_in_page(snapshot, source, arrival):
             return None
-        return self.refuse_link(seen.url)
+        return self.refuse_link(snapshot.url)
 
     def refuse_state(self, node_id: str) -> Refusal | None:
-        """Why the elements of a state must not be acted on: its visit brought nothing, and its group is exhausted."""
+        """Return why the elements of a state are not acted on: its visit brought nothing and its group is exhausted."""
         group = self._member_of.get(node_id)
         return self._refuse_group(group) if group is not None else None
 
@@ -90,219 +144,216 @@ class Traps:
         group = self._groups.get(name)
         if group is None or not group.exhausted:
             return None
-        return Refusal("trap", f"{name}: {group.spent} pages of {group.visits} brought nothing but more of themselves")
+        return Refusal(
+            "trap", f"{name}: {group.visits_without_gain} of {group.visits} pages led only to more of the same group"
+        )
 
-    # ---- what it is told -----------------------------------------------------------------------------------------
+    # ---- learning ------------------------------------------------------------------------------------------------
 
-    def visited(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy, *, is_repeated: bool = False) -> None:
-        """Take note of a new state that was just added.
+    def add_state(
+        self, snapshot: Snapshot, source: Snapshot | None, arrival: Arrival, *, is_repeated: bool = False
+    ) -> None:
+        """Count the visit of a new state.
 
         Parameters
         ----------
-        source : the state it was found from.
-        is_repeated : by the action that had shown `source`, which may be done on and on.
+        snapshot
+            Snapshot of the state.
+        source
+            Snapshot of the state that it was found from; None for the start page.
+        arrival
+            How it was reached.
+        is_repeated
+            Whether the action was the one that had shown `source`, which may be repeated without end.
         """
-        links = dict.fromkeys(self._links(seen))
-        fresh = [link for link in links if _crc(link) not in self._offered]
-        if self._is_in_page(seen, source, came_by) and source is not None:
-            self._visited_in_page(seen, source, fresh, is_repeated=is_repeated)
+        links = dict.fromkeys(self._links(snapshot))
+        new_links = [link for link in links if _crc(link) not in self._offered]
+        if self._is_in_page(snapshot, source, arrival) and source is not None:
+            self._add_in_page_state(snapshot, source, new_links, is_repeated=is_repeated)
         else:
-            self._visited_page(seen, source, fresh)
+            self._add_page(snapshot, source, new_links)
         self._offered.update(map(_crc, links))
 
-    def _visited_page(self, seen: Snapshot, source: Snapshot | None, fresh: list[str]) -> None:
-        url = self._key(seen.url)
+    def _add_page(self, snapshot: Snapshot, source: Snapshot | None, new_links: list[str]) -> None:
+        url = self._url_key(snapshot.url)
         name = group_of(url)
         group = self._group(name, url)
-        gain, cluster = group.shows(seen)
-        group.kinds.setdefault(_kind(url), cluster)
+        gain, cluster = group.add_visit(snapshot)
+        group.cluster_by_query.setdefault(query_kind(url), cluster)
         self._visited.add(_crc(url))
-        self._promises.pop(_folder(name), None)
-        fresh = [link for link in fresh if link != url]
-        more = [link for link in fresh if group_of(link) == name and self._is_more(group, cluster, link)]
-        is_generating = bool(more) or (source is not None and _new_handlers(seen, source))
-        group.generating += is_generating
-        others = [link for link in fresh if link not in more]
-        recombined = {link: list(self._recombined(link)) for link in others}
-        worth = self._are_worth_following(url, others, group, cluster)
-        self._settle(seen.id, name, gain=gain, worth=worth, generating=is_generating or is_date(url))
-        if any(recombined.values()):
-            self._filters.update(_crc(shorter) for each in recombined.values() for shorter in each)
-            others = [link for link in others if not recombined[link]]
-            self._visited_section(seen, url, worth=self._are_worth_following(url, others, group, cluster))
+        self._unverified_links_by_folder.pop(folder_of(name), None)
+        new_links = [link for link in new_links if link != url]
+        more = [link for link in new_links if group_of(link) == name and _is_more(group, cluster, link)]
+        offers_more = bool(more) or (source is not None and _has_new_handlers(snapshot, source))
+        group.visits_offering_more += offers_more
+        others = [link for link in new_links if link not in more]
+        shorter_filters = {link: list(self._shorter_filters(link)) for link in others}
+        linked = self._linked_groups(url, others, group, cluster)
+        self._count_links(linked)
+        self._update_budget(
+            snapshot.id, name, gain=gain, worth_following=linked.is_gain, offers_more=offers_more or is_date(url)
+        )
+        if any(shorter_filters.values()):
+            self._filters.update(_crc(shorter) for each in shorter_filters.values() for shorter in each)
+            others = [link for link in others if not shorter_filters[link]]
+            linked = self._linked_groups(url, others, group, cluster)
+            self._count_links(linked)
+            self._add_to_section(snapshot, url, worth_following=linked.is_gain)
 
-    def _visited_section(self, seen: Snapshot, url: str, *, worth: bool) -> None:
-        """Filters that are segments of the path, each page of which offers the others again: /red, /large, /red/large.
+    def _add_to_section(self, snapshot: Snapshot, url: str, *, worth_following: bool) -> None:
+        """Count a visit for its section, where filters are path segments: /red, /large, /red/large.
 
-        Every combination has a path of its own, so that no group of one path ever sees the next.
+        Every combination has a path of its own, so no group of one path contains the next combination.
         """
-        group = self._group(_section(url), url)
-        gain, _ = group.shows(seen)
+        group = self._group(section_of(url), url)
+        gain, _ = group.add_visit(snapshot)
         if gain:
-            group.give_back()
-        elif not worth:
-            group.charge()
+            group.restore_budget()
+        elif not worth_following:
+            group.spend_budget()
 
-    def _recombined(self, url: str) -> Iterator[str]:
-        """Offered URLs that become this one by a further segment in the middle of the path."""
-        shorter = (url.replace(f"/{segment}/", "/", 1) for segment in shape_of(url).segments[1:-1] if segment)
-        return (candidate for candidate in shorter if _crc(candidate) in self._offered)
-
-    def _visited_in_page(self, seen: Snapshot, source: Snapshot, fresh: list[str], *, is_repeated: bool) -> None:
-        name = f"in page {self._key(seen.url)}"
+    def _add_in_page_state(
+        self, snapshot: Snapshot, source: Snapshot, new_links: list[str], *, is_repeated: bool
+    ) -> None:
+        name = f"in page {self._url_key(snapshot.url)}"
         group = self._groups.get(name)
         if group is None:
-            group = self._groups[name] = Group(self._budget, self._budget)
-            group.shows(source)
-        gain, cluster = group.shows(seen)
-        generating = is_repeated or _new_handlers(seen, source)
-        group.generating += generating
-        # A dialog of a page is no chain, however little it says; what is opened from within it may be.
+            group = self._groups[name] = PageGroup(self._budget, self._budget)
+            group.add_visit(source)
+        gain, cluster = group.add_visit(snapshot)
+        offers_more = is_repeated or _has_new_handlers(snapshot, source)
+        group.visits_offering_more += offers_more
+        # A dialog of a page is no chain, even if it has little text; a dialog opened from a dialog may be one.
         is_chain = source.id in self._in_page or source.id in self._member_of
-        worth = self._are_worth_following(seen.url, fresh, group, cluster)
-        self._settle(seen.id, name, gain=gain, worth=worth, generating=generating and is_chain)
-        self._in_page.add(seen.id)
+        linked = self._linked_groups(snapshot.url, new_links, group, cluster)
+        self._count_links(linked)
+        self._update_budget(
+            snapshot.id, name, gain=gain, worth_following=linked.is_gain, offers_more=offers_more and is_chain
+        )
+        self._in_page.add(snapshot.id)
 
-    def _settle(self, node_id: str, name: str, *, gain: bool, worth: bool, generating: bool) -> None:
+    def _update_budget(self, node_id: str, name: str, *, gain: bool, worth_following: bool, offers_more: bool) -> None:
         group = self._groups[name]
         if gain:
-            group.give_back()
-        elif not worth:
+            group.restore_budget()
+        elif not worth_following:
             self._member_of[node_id] = name
-            if generating:
-                group.charge()
+            if offers_more:
+                group.spend_budget()
 
-    # ---- judging -------------------------------------------------------------------------------------------------
+    # ---- links ---------------------------------------------------------------------------------------------------
 
-    def _is_more(self, group: Group, cluster: int, link: str) -> bool:
-        """Whether a link of this page's own group leads to more of the same, not to pages of another structure."""
-        return group.kinds.get(_kind(link), cluster) == cluster
+    def _linked_groups(self, url: str, links: Iterable[str], group: PageGroup, cluster: int) -> _LinkedGroups:
+        """Return where new links of a page lead out of its group.
 
-    def _are_worth_following(self, url: str, links: Iterable[str], group: Group, cluster: int) -> bool:
-        """Whether unseen links out of its group make a visit a gain.
+        Parameters
+        ----------
+        url
+            URL of the page.
+        links
+            The new links.
+        group
+            Group of the page.
+        cluster
+            Index of the page's structure in its group.
 
-        They promise new states. Where promises are not kept (links back from a log-in page, products with the filters
-        in their addresses), they do not count any longer.
+        Returns
+        -------
+        _LinkedGroups
+            Links to other hosts, and from dates to dates, are left out.
         """
-        promising: set[str] = set()
+        groups: dict[str, str] = {}
+        folders: set[str] = set()
         for link in links:
-            if shape_of(link).host != shape_of(url).host or (is_date(url) and is_date(link)):
+            if url_parts(link).host != url_parts(url).host or (is_date(url) and is_date(link)):
                 continue
             if self._skeleton is not None and self._skeleton.stands_for(link):
-                return True
+                return _LinkedGroups(True, groups, frozenset(folders))
             name = group_of(link)
             if name == group_of(url):
-                if not self._is_more(group, cluster, link):
-                    return True
-            elif self._group(name, link).is_fertile and self._promises.get(_folder(name), 0) < MAX_PROMISES:
-                promising.add(_folder(name))
-        for folder in sorted(promising):
-            self._promises[folder] = self._promises.get(folder, 0) + 1
-        return bool(promising)
+                if not _is_more(group, cluster, link):
+                    return _LinkedGroups(True, groups, frozenset(folders))
+                continue
+            groups.setdefault(name, link)
+            linked = self._groups.get(name) or self._new_group(groups[name])
+            unverified = self._unverified_links_by_folder.get(folder_of(name), 0)
+            if linked.has_mostly_content_pages and unverified < MAX_UNVERIFIED_LINKS:
+                folders.add(folder_of(name))
+        return _LinkedGroups(False, groups, frozenset(folders))
 
-    def _group(self, name: str, url: str) -> Group:
+    def _count_links(self, linked: _LinkedGroups) -> None:
+        """Add the groups that a page links to, and count the links that were a gain only if they show new states.
+
+        Links that never do so (back from a login page, to products with the filters in their addresses) stop counting
+        as a gain after `MAX_UNVERIFIED_LINKS` per folder.
+        """
+        for name, link in linked.groups.items():
+            self._group(name, link)
+        if not linked.leads_to_new:
+            for folder in sorted(linked.folders):
+                self._unverified_links_by_folder[folder] = self._unverified_links_by_folder.get(folder, 0) + 1
+
+    def _shorter_filters(self, url: str) -> Iterator[str]:
+        """Yield the offered URLs that lack one middle path segment of this URL, as filter combinations do."""
+        segments = url_parts(url).segments[1:-1]
+        shorter = (url.replace(f"/{segment}/", "/", 1) for segment in segments if segment)
+        return (candidate for candidate in shorter if _crc(candidate) in self._offered)
+
+    def _links(self, snapshot: Snapshot) -> Iterator[str]:
+        for candidate in snapshot.candidates:
+            if candidate.action.target.startswith(("http:", "https:")):
+                yield self._url_key(candidate.action.target)
+
+    def _group(self, name: str, url: str) -> PageGroup:
+        """Return the group with this name; if there is none yet, a new one, first seen by this URL."""
         if name not in self._groups:
-            budget = (self._budget + 1) // 2 if is_date(url) else self._budget
-            words = MIN_NEW_WORDS_OF_DATES if is_date(url) else MIN_NEW_WORDS
-            self._groups[name] = Group(budget, budget, words)
+            self._groups[name] = self._new_group(url)
         return self._groups[name]
 
-    def _is_in_page(self, seen: Snapshot, source: Snapshot | None, came_by: CameBy) -> bool:
-        return came_by == "in_page" and source is not None and self._key(source.url) == self._key(seen.url)
+    def _new_group(self, url: str) -> PageGroup:
+        budget = math.ceil(self._budget / DATE_BUDGET_DIVISOR) if is_date(url) else self._budget
+        return PageGroup(budget, budget, MIN_NEW_WORDS_OF_DATES if is_date(url) else MIN_NEW_WORDS)
 
-    def _links(self, seen: Snapshot) -> Iterator[str]:
-        for candidate in seen.candidates:
-            if candidate.action.target.startswith(("http:", "https:")):
-                yield self._key(candidate.action.target)
+    def _is_in_page(self, snapshot: Snapshot, source: Snapshot | None, arrival: Arrival) -> bool:
+        return arrival == "in_page" and source is not None and self._url_key(source.url) == self._url_key(snapshot.url)
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
 
-    def remember(self) -> dict[str, Any]:
-        """Everything that was noticed, as plain JSON."""
+    def to_checkpoint(self) -> dict[str, Any]:
+        """Return groups and counted links, as plain JSON."""
         return {
             "groups": {name: group.to_json() for name, group in self._groups.items()},
             "member_of": self._member_of,
             "in_page": sorted(self._in_page),
-            "offered": pack(self._offered),
-            "visited": pack(self._visited),
-            "filters": pack(self._filters),
-            "promises": self._promises,
+            "offered": pack_numbers(self._offered),
+            "visited": pack_numbers(self._visited),
+            "filters": pack_numbers(self._filters),
+            "promises": self._unverified_links_by_folder,
         }
 
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """Take over what `remember` gave."""
-        self._groups = {name: Group.from_json(group) for name, group in memory["groups"].items()}
-        self._member_of = dict(memory["member_of"])
-        self._in_page = set(memory.get("in_page", memory["member_of"]))  # until 2026-11-23 they were members all
-        self._offered = set(unpack(memory["offered"]))
-        self._visited = set(unpack(memory["visited"]))
-        self._filters = set(unpack(memory["filters"]))
-        self._promises = dict(memory["promises"])
+    def load_checkpoint(self, checkpoint: Mapping[str, Any]) -> None:
+        """Restore what `to_checkpoint` returned."""
+        self._groups = {name: PageGroup.from_json(group) for name, group in checkpoint["groups"].items()}
+        self._member_of = dict(checkpoint["member_of"])
+        # Checkpoints written before 2026-11-23 lack "in_page": all in-page states were in "member_of".
+        self._in_page = set(checkpoint.get("in_page", checkpoint["member_of"]))
+        self._offered = set(unpack_numbers(checkpoint["offered"]))
+        self._visited = set(unpack_numbers(checkpoint["visited"]))
+        self._filters = set(unpack_numbers(checkpoint["filters"]))
+        self._unverified_links_by_folder = dict(checkpoint["promises"])
 
 
-@lru_cache(maxsize=65_536)
-def group_of(url: str) -> str:
-    """Which pages a URL belongs with: host and path with numbers masked and runs collapsed, and words that route.
-
-    >>> group_of("http://x/calendar/2024/05/12?view=week")
-    'http://x/calendar/#'
-    >>> group_of("http://x/index.php?id=17&page=orders"), group_of("http://x/a/b/a/b")
-    ('http://x/index.php?page=orders', 'http://x/a/b')
-    """
-    shape = shape_of(url)
-    masked = [mask(segment) if is_identifier(segment) else segment for segment in shape.segments if segment]
-    collapsed: list[str] = []
-    for segment in masked:
-        is_number = segment in {"#", "*"} or set(segment) <= set("#-_.")
-        if is_number and collapsed and collapsed[-1] == "#":
-            continue
-        collapsed.append("#" if is_number else segment)
-        # a/b/a/b -> a/b
-        for length in range(1, len(collapsed) // 2 + 1):
-            if collapsed[-length:] == collapsed[-2 * length : -length]:
-                del collapsed[-length:]
-                break
-    routes = [f"{key}={value}" for key, value in shape.query if key in ROUTES and not is_identifier(value)]
-    return "/".join((shape.host, *collapsed)) + ("?" + "&".join(sorted(routes)) if routes else "")
+def _is_more(group: PageGroup, cluster: int, link: str) -> bool:
+    """Return whether a link into a page's own group leads to more of the same, not to pages of another structure."""
+    return group.cluster_by_query.get(query_kind(link), cluster) == cluster
 
 
-def _folder(name: str) -> str:
-    """The group and its neighbours: the last segment of its path left open, when there are others before it."""
-    path = name.partition("?")[0]
-    return path.rpartition("/")[0] + "/*" if path.count("/") > 3 else name
-
-
-def _kind(url: str) -> str:
-    """A query with what numbers things masked."""
-    return "&".join(f"{key}={mask(value) if is_identifier(value) else value}" for key, value in shape_of(url).query)
-
-
-def _section(url: str) -> str:
-    """The first segment of the path: what filters that are written as segments come after."""
-    shape = shape_of(url)
-    return f"{shape.host}/{shape.segments[0] if shape.segments else ''}/**"
-
-
-def _absurd(url: str) -> str:
-    """Why no person was meant to follow this URL; empty when one was."""
-    if len(url) > MAX_URL_LENGTH:
-        return f"the URL has {len(url)} characters"
-    segments = [segment for segment in shape_of(url).segments if segment]
-    for length in range(1, len(segments) // MAX_SEGMENT_REPEATS + 1):
-        for start in range(len(segments) - MAX_SEGMENT_REPEATS * length + 1):
-            piece = segments[start : start + length]
-            again = segments[start : start + MAX_SEGMENT_REPEATS * length]
-            if again == piece * MAX_SEGMENT_REPEATS and not all(segment.isdigit() for segment in piece):
-                return f"/{'/'.join(piece)} comes {MAX_SEGMENT_REPEATS} times in a row"
-    return ""
-
-
-def _new_handlers(seen: Snapshot, source: Snapshot) -> bool:
-    """Whether a state has elements to act on that its source lacks, and that are no links."""
+def _has_new_handlers(snapshot: Snapshot, source: Snapshot) -> bool:
+    """Return whether a state has elements to act on, other than links, that its source lacks."""
     known = {difference_key(candidate, "element") for candidate in source.candidates}
     return any(
         not candidate.action.target and difference_key(candidate, "element") not in known
-        for candidate in seen.candidates
+        for candidate in snapshot.candidates
     )
 
 

@@ -1,8 +1,8 @@
-"""How is a site explored that was explored before? What it answered then is recalled, a sample of it asked again."""
+"""Refresh of a map: recorded answers of the prior exploration are reused, and a sample of them is asked again."""
 
-from pipeline.explore.refresh.recall import Recall
-from pipeline.explore.refresh.record import Record, Track
-from pipeline.explore.refresh.sample import Plan, choose
-from pipeline.explore.refresh.visit import Visit
+from waygraph.pipeline.explore.refresh.exploration_record import AnswerHistory, ExplorationRecord
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.refresh import Refresh
+from waygraph.pipeline.explore.refresh.sample import RefreshPlan, plan_refresh
 
-__all__ = ["Plan", "Recall", "Record", "Track", "Visit", "choose"]
+__all__ = ["AnswerHistory", "ExplorationRecord", "PriorExploration", "Refresh", "RefreshPlan", "plan_refresh"]

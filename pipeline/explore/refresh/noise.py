@@ -1,4 +1,4 @@
-"""Did a page change, or does it only never look the same twice? Told from where several looks at it differ."""
+"""Noise of a page that several snapshots show: the features and regions that change although nothing is done."""
 
 from __future__ import annotations
 
@@ -7,114 +7,118 @@ from collections.abc import Hashable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 
-from pipeline.browser.features import candidate_feature, features, masked, text_feature
-from pipeline.browser.snapshot import Snapshot
-from pipeline.explore.identity import change
+from waygraph.pipeline.browser.page.features import candidate_feature, features, mask_numbers, text_feature
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.identity import feature_change
 
-#: What a person reads in one place: role, and text with its numbers masked.
+#: A text of a page: its role, and the text with its numbers masked.
 _Line = tuple[str, str]
 
-_SAYS_SOMETHING = re.compile(r"[^\W_]")
+_HAS_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
-def news(old: Snapshot, new: Snapshot, noise: AbstractSet[str] = frozenset()) -> set[str]:
-    """Features (`pipeline.browser.features`) that one of two looks has more often than the other, noise left out."""
-    return {name for name in change(features(old), features(new)) if name not in noise}
+def changed_features(old: Snapshot, new: Snapshot, noise: AbstractSet[str] = frozenset()) -> set[str]:
+    """Return the features of which two snapshots have different counts, without noise.
 
-
-def in_order(old: Snapshot, new: Snapshot, noise: AbstractSet[str] = frozenset()) -> bool:
-    """Whether two looks without news show things in the same order, noise left out.
-
-    What both show word for word counts with its numbers: "Order 17" tells which card of a list stands where. Of all
-    else, such as clocks, numbers are masked.
+    Features are defined in `waygraph.pipeline.browser.page.features`.
     """
-    then, now = (list(_things(seen, noise)) for seen in (old, new))
-    shared = {exact for exact, _ in then} & {exact for exact, _ in now}
-
-    def order(things: list[tuple[Hashable, str]]) -> list[Hashable]:
-        return [exact if exact in shared else feature for exact, feature in things]
-
-    return order(then) == order(now)
+    return {name for name in feature_change(features(old), features(new)) if name not in noise}
 
 
-def _things(seen: Snapshot, noise: AbstractSet[str]) -> Iterator[tuple[Hashable, str]]:
-    """Texts, then elements, each as it is and as a feature. Bars and stars, which come and go, are left out."""
-    for segment in seen.segments:
+def have_same_order(old: Snapshot, new: Snapshot, noise: AbstractSet[str] = frozenset()) -> bool:
+    """Return whether two snapshots without changed features show their content in the same order, without noise.
+
+    Texts that both snapshots have literally are compared with their numbers: "Order 17" tells which card of a list is
+    at which position. In all other texts, such as clocks, the numbers are masked.
+    """
+    before, after = (list(_content(snapshot, noise)) for snapshot in (old, new))
+    literal = {exact for exact, _ in before} & {exact for exact, _ in after}
+
+    def order(content: list[tuple[Hashable, str]]) -> list[Hashable]:
+        return [exact if exact in literal else feature for exact, feature in content]
+
+    return order(before) == order(after)
+
+
+def _content(snapshot: Snapshot, noise: AbstractSet[str]) -> Iterator[tuple[Hashable, str]]:
+    """Yield texts, then elements, each literally and as a feature. Bars and stars are left out: they come and go."""
+    for segment in snapshot.segments:
         feature = text_feature(segment.role, segment.text)
-        if feature not in noise and _SAYS_SOMETHING.search(segment.text):
+        if feature not in noise and _HAS_LETTER_OR_DIGIT.search(segment.text):
             yield (segment.role, segment.text), feature
-    for candidate in seen.candidates:
+    for candidate in snapshot.candidates:
         feature, action = candidate_feature(candidate), candidate.action
         if feature not in noise:
             yield (action.kind, action.value, action.role, action.name, action.target, candidate.handler), feature
 
 
-class Restless:
-    """The places of a page that look different each time.
+class UnstableRegions:
+    """Regions of a page that look different in each snapshot.
 
-    What all looks share, in its order, is what stays. Between two neighbours of it lies a gap; one in which any look
-    shows something changes by itself, whatever stands there the next time.
+    The stable lines are those that all snapshots have, in their order. A gap lies between two neighbouring stable
+    lines. A gap in which any snapshot has a line is unstable: whatever it shows the next time is noise.
 
     Parameters
     ----------
-    looks : several looks at the same page, at about the same time.
+    snapshots
+        Several snapshots of the same page, taken at about the same time.
     """
 
-    def __init__(self, looks: Sequence[Snapshot]) -> None:
-        lines = [_lines(seen) for seen in looks]
-        self._stays = lines[0]
-        for other in lines[1:]:
-            self._stays = _common(self._stays, other)
-        self._gaps = {gap for each in lines for gap in self._extra(each)}
+    def __init__(self, snapshots: Sequence[Snapshot]) -> None:
+        all_lines = [_lines(snapshot) for snapshot in snapshots]
+        self._stable = all_lines[0]
+        for other in all_lines[1:]:
+            self._stable = _common_lines(self._stable, other)
+        self._unstable_gaps = {gap for lines in all_lines for gap in self._lines_in_gaps(lines)}
 
-    def drawn(self, seen: Snapshot) -> set[str]:
-        """Features of a look at this page, or at something opened in it, that stand at a restless place.
+    def noise_in(self, snapshot: Snapshot) -> set[str]:
+        """Return the features of a snapshot of this page, or of something opened in it, that are in unstable regions.
 
-        What stays and is missing there counts too when it borders on a restless gap: it may have come by chance.
+        A stable line that is missing counts too if it borders on an unstable gap: it may have been there by chance.
         """
-        lines = _lines(seen)
-        found: set[_Line] = set()
-        for gap, extra in self._extra(lines).items():
-            found |= set(extra) if gap in self._gaps else set()
-        missing = self._missing(lines)
-        found |= {self._stays[place] for place in missing if self._borders(place, missing)}
-        names = {text for _, text in found}
-        links = {candidate_feature(c) for c in seen.candidates if masked(c.action.name) in names}
-        return links | {text_feature(role, text) for role, text in found}
+        lines = _lines(snapshot)
+        noise: set[_Line] = set()
+        for gap, in_gap in self._lines_in_gaps(lines).items():
+            noise |= set(in_gap) if gap in self._unstable_gaps else set()
+        missing = self._missing_lines(lines)
+        noise |= {self._stable[index] for index in missing if self._borders_unstable_gap(index, missing)}
+        names = {text for _, text in noise}
+        elements = {candidate_feature(c) for c in snapshot.candidates if mask_numbers(c.action.name) in names}
+        return elements | {text_feature(role, text) for role, text in noise}
 
-    def _extra(self, lines: list[_Line]) -> dict[int, list[_Line]]:
-        """What stands in the gaps of what stays; gap i is before place i."""
-        found: dict[int, list[_Line]] = {}
-        for tag, start, _, first, last in self._compared(lines):
+    def _lines_in_gaps(self, lines: list[_Line]) -> dict[int, list[_Line]]:
+        """Return the lines in the gaps between stable lines; gap i lies before stable line i."""
+        in_gaps: dict[int, list[_Line]] = {}
+        for tag, start, _, first, last in self._compare(lines):
             if tag in {"insert", "replace"}:
-                found.setdefault(start, []).extend(lines[first:last])
-        return found
+                in_gaps.setdefault(start, []).extend(lines[first:last])
+        return in_gaps
 
-    def _missing(self, lines: list[_Line]) -> set[int]:
+    def _missing_lines(self, lines: list[_Line]) -> set[int]:
         return {
-            place
-            for tag, start, end, _, _ in self._compared(lines)
+            index
+            for tag, start, end, _, _ in self._compare(lines)
             if tag in {"delete", "replace"}
-            for place in range(start, end)
+            for index in range(start, end)
         }
 
-    def _compared(self, lines: list[_Line]) -> Sequence[tuple[str, int, int, int, int]]:
-        return SequenceMatcher(None, self._stays, lines, autojunk=False).get_opcodes()
+    def _compare(self, lines: list[_Line]) -> Sequence[tuple[str, int, int, int, int]]:
+        return SequenceMatcher(None, self._stable, lines, autojunk=False).get_opcodes()
 
-    def _borders(self, place: int, missing: set[int]) -> bool:
-        """Whether a missing line lies beside a restless gap, other missing lines between them aside."""
-        first = last = place
+    def _borders_unstable_gap(self, index: int, missing: set[int]) -> bool:
+        """Return whether a missing line is beside an unstable gap, with only missing lines between them."""
+        first = last = index
         while first - 1 in missing:
             first -= 1
         while last + 1 in missing:
             last += 1
-        return any(gap in self._gaps for gap in range(first, last + 2))
+        return any(gap in self._unstable_gaps for gap in range(first, last + 2))
 
 
-def _lines(seen: Snapshot) -> list[_Line]:
-    return [(s.role, masked(s.text)) for s in seen.segments]
+def _lines(snapshot: Snapshot) -> list[_Line]:
+    return [(segment.role, mask_numbers(segment.text)) for segment in snapshot.segments]
 
 
-def _common(a: list[_Line], b: list[_Line]) -> list[_Line]:
+def _common_lines(a: list[_Line], b: list[_Line]) -> list[_Line]:
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     return [line for block in matcher.get_matching_blocks() for line in a[block.a : block.a + block.size]]

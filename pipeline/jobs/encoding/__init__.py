@@ -1,1 +1,1 @@
-"""How do states get vectors? A pool of encoder actors, the batches they take, and where vectors wait."""
+"""Encoding of states: a pool of encoder actors, their batches, and the vector spool."""

@@ -1,4 +1,4 @@
-"""Which process computes vectors? An actor that loads the encoder once and encodes batches of states."""
+"""The encoder actor: loads the encoder once and encodes batches of states."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 import ray
 
-from index.graph import Observation, SegmentCounts
-from index.store import Store
-from index.store.concurrency import concurrently
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
-from pipeline.encode.registry import create_encoder
-from pipeline.jobs.actors import end_with_ray
-from waygraph.errors import EncodingFailed, WaygraphError
-from waygraph.settings import Settings
+from waygraph.core.errors import EncodingFailed, WaygraphError
+from waygraph.core.settings import Settings
+from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.store import Store
+from waygraph.index.store.backends.concurrency import concurrent_map
+from waygraph.index.vectors.multivector import EncodedPage
+from waygraph.pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.jobs.actors import exit_with_raylet
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class EncoderIdentity:
-    """What others must know of an encoder."""
+    """Properties of an encoder that other processes need."""
 
     name: str
     dim: int
@@ -39,22 +39,22 @@ class EncoderIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Unencodable:
-    """A state that gets no vectors, and why."""
+    """A state that gets no vectors, with the reason."""
 
     reason: str
 
 
-#: What becomes of a state.
-Encoded = EncodedPage | Unencodable
+#: Result of one state.
+EncodeResult = EncodedPage | Unencodable
 
 
-class ReadAhead:
-    """Screenshots of the next batch, read while one is computed. The encoder takes each once.
+class ScreenshotPrefetch:
+    """Screenshots of the next batch, read while another batch is computed. The encoder takes each once.
 
     Parameters
     ----------
-    blobs : where they are.
-
+    blobs
+        Screenshots by content hash.
     """
 
     def __init__(self, blobs: Screenshots) -> None:
@@ -62,9 +62,9 @@ class ReadAhead:
         self._read: dict[str, bytes] = {}
 
     @contextmanager
-    def ahead(self, digests: Collection[str]) -> Iterator[None]:
-        """Read screenshots now, several at once, and hold them for the time of the block."""
-        for _ in concurrently(self._fetch, digests):
+    def fetched(self, digests: Collection[str]) -> Iterator[None]:
+        """Read screenshots concurrently and hold them inside the block."""
+        for _ in concurrent_map(self._fetch, digests):
             pass
         try:
             yield
@@ -76,7 +76,8 @@ class ReadAhead:
         try:
             self._read[digest] = self._blobs.get(digest)
         except WaygraphError as error:
-            log.debug("encode/unreadable %s: %s", digest, error.message)  # the encoder asks again, and says so
+            # The encoder reads it again and reports the error.
+            log.debug("encode/unreadable %s: %s", digest, error.message)
 
     def get(self, digest: str) -> bytes:
         """See `Screenshots.get`."""
@@ -85,74 +86,83 @@ class ReadAhead:
 
 
 class EncoderActor:
-    """Reads screenshots where they are, in the store: only references to states come here, and vectors go back.
+    """Ray actor that encodes batches of states. It reads screenshots from the store; calls carry texts and hashes.
 
-    Its calls may overlap, so that the next batch is here and read when one is done; the encoder does one at a time.
+    Calls may overlap: the screenshots of the next batch are read while the encoder computes one.
+
+    Parameters
+    ----------
+    settings
+        Encoder and store.
     """
 
     def __init__(self, settings: Settings) -> None:
         if not ray.get_gpu_ids():
-            # Ray hides GPUs from actors that reserved none, but not where a private Ray was told to keep out of it.
+            # Ray hides GPUs from actors that reserved none, but a private Ray is configured not to.
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        # Ray limits libraries to one thread in actors that ask for less than a CPU; the encoder works in bursts.
+        # Ray limits libraries to one thread in actors that reserve less than a CPU; the encoder works in bursts.
         threads = settings.encode.threads or len(os.sched_getaffinity(0))
         self._settings = settings.encode.model_copy(update={"threads": threads})
         self._store = settings.store
-        self._parts: tuple[Encoder, ReadAhead] | None = None
+        self._parts: tuple[Encoder, ScreenshotPrefetch] | None = None
         self._loading, self._turn = threading.Lock(), threading.Lock()
-        end_with_ray()
+        exit_with_raylet()
 
-    def _loaded(self) -> tuple[Encoder, ReadAhead]:
-        # Not in `__init__`: an error there reaches nobody but Ray.
+    def _loaded(self) -> tuple[Encoder, ScreenshotPrefetch]:
+        # Not in `__init__`, whose errors only Ray sees.
         with self._loading:
             if self._parts is None:
-                screenshots = ReadAhead(Store.open(self._store).blobs)
+                screenshots = ScreenshotPrefetch(Store.open(self._store).blobs)
                 self._parts = create_encoder(self._settings, screenshots), screenshots
             return self._parts
 
     def load(self) -> EncoderIdentity:
         """Load the encoder.
 
+        Returns
+        -------
+        EncoderIdentity
+            Its properties.
+
         Raises
         ------
         WeightsMissing
-            When its weights are nowhere.
+            If no source has its weights.
         StoreError
-            When the store is not usable from here.
-
+            If the store cannot be used from here.
         """
         encoder, _ = self._loaded()
         return EncoderIdentity(encoder.name, encoder.dim, encoder.fingerprint, encoder.needs_whole_site, encoder.reads)
 
     def process(self) -> int:
-        """Its process id."""
+        """Return the process id."""
         return os.getpid()
 
     def prepare_site(self, counts: SegmentCounts) -> SiteContext:
-        """See `Encoder.prepare_site`."""
+        """Call `Encoder.prepare_site`."""
         encoder, _ = self._loaded()
         with self._turn:
             return encoder.prepare_site(counts)
 
-    def encode(self, observations: Sequence[Observation], context: SiteContext) -> tuple[list[Encoded], float]:
-        """Encode states, in order; also tells for how many seconds the encoder computed."""
+    def encode(self, observations: Sequence[Observation], context: SiteContext) -> tuple[list[EncodeResult], float]:
+        """Encode states, in order. Return the results and the computing time in seconds."""
         encoder, screenshots = self._loaded()
-        digests = {seen.screenshot for seen in observations if seen.screenshot and encoder.reads == "screenshot"}
-        with screenshots.ahead(digests), self._turn:
+        digests = {each.screenshot for each in observations if each.screenshot and encoder.reads == "screenshot"}
+        with screenshots.fetched(digests), self._turn:
             started = time.monotonic()
-            encoded = each_or_why_not(
-                lambda states: [checked(page, encoder.dim) for page in encoder.encode_pages(states, context)],
+            encoded = encode_each(
+                lambda states: [check_page(page, encoder.dim) for page in encoder.encode_pages(states, context)],
                 observations,
             )
             return encoded, time.monotonic() - started
 
 
-def each_or_why_not(
+def encode_each(
     encode: Callable[[Sequence[Observation]], list[EncodedPage]], observations: Sequence[Observation]
-) -> list[Encoded]:
-    """Encode states together. When one of them cannot be encoded, find out which, and encode the others.
+) -> list[EncodeResult]:
+    """Encode states together. If one of them cannot be encoded, find it by bisection and encode the others.
 
-    Only errors that waygraph knows are some state's fault. Any other says that this process is not to be trusted.
+    Only a `WaygraphError` is attributed to a state. Other errors propagate, since the process may be broken.
     """
     if not observations:
         return []
@@ -162,17 +172,28 @@ def each_or_why_not(
         if len(observations) == 1:
             return [Unencodable(error.message)]
     middle = len(observations) // 2
-    return each_or_why_not(encode, observations[:middle]) + each_or_why_not(encode, observations[middle:])
+    return encode_each(encode, observations[:middle]) + encode_each(encode, observations[middle:])
 
 
-def checked(page: EncodedPage, dim: int) -> EncodedPage:
-    """`page`, when a store could hold it.
+def check_page(page: EncodedPage, dim: int) -> EncodedPage:
+    """Return `page` if a store can hold it.
+
+    Parameters
+    ----------
+    page
+        Result of an encoder.
+    dim
+        Expected number of columns.
+
+    Returns
+    -------
+    EncodedPage
+        The same object.
 
     Raises
     ------
     EncodingFailed
-        When its vectors have another shape, or values that float16 cannot hold.
-
+        If its vectors have another shape, or values that float16 cannot represent.
     """
     shape = page.vectors.shape
     if len(shape) != 2 or not shape[0] or shape[1] != dim or not len(page.rows) == len(page.segments) == shape[0]:

@@ -1,4 +1,4 @@
-"""How many encoders should there be, on what? One rule: one more while batches wait, one less when one idles."""
+"""Size of the encoder pool, and the resources of an encoder."""
 
 from __future__ import annotations
 
@@ -6,31 +6,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from pipeline.encode.registry import wants_gpu
-from pipeline.jobs.actors import share
-from waygraph.cluster import Machine
-from waygraph.settings import Settings
+from waygraph.cluster import ClusterMachine
+from waygraph.core.settings import Settings
+from waygraph.pipeline.encode.registry import wants_gpu
+from waygraph.pipeline.jobs.actors import cpu_share
 
-#: Of all CPUs, what encoders ask for together, and one of them at most. They work in bursts, and may use more.
-_CPU_SHARE, _MOST_CPUS = 0.15, 0.25
+#: Share of all CPUs that encoders reserve together, and maximum per encoder. They work in bursts and may use more.
+_CPU_SHARE, _MAX_CPUS = 0.15, 0.25
 
-#: Batches that may be in an encoder: one is computed, the next one is on its way.
-IN_FLIGHT = 2
-#: An encoder beyond the least that had nothing to do for so long is let go. Loading one anew takes about as long.
+#: Number of batches assigned to an encoder: one is computed while the next one is transferred.
+BATCHES_IN_FLIGHT = 2
+#: Idle time after which an encoder above the minimum is stopped. Loading one takes about as long.
 IDLE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What there is to do, and who is there to do it.
+class EncoderDemand:
+    """State of the pool that decides its size.
 
     Attributes
     ----------
-    encoders : running ones, those that are starting included.
-    starting : of them, those that are still starting.
-    waiting : batches that no encoder has taken yet.
-    idle_seconds : for how long the encoder that has idled longest had nothing to do; 0 when all are busy.
-
+    encoders
+        Number of encoders, starting ones included.
+    starting
+        Number of starting encoders.
+    waiting
+        Number of unassigned batches.
+    idle_seconds
+        Longest idle time of an encoder, in seconds. 0 if all are busy.
     """
 
     encoders: int
@@ -39,20 +42,36 @@ class Demand:
     idle_seconds: float = 0.0
 
 
-def wanted(demand: Demand, least: int, most: int) -> int:
-    """How many encoders there should be.
+def target_size(demand: EncoderDemand, least: int, most: int) -> int:
+    """Return how many encoders there should be.
 
-    There are never less than `least`. One more is started, up to `most`, while more batches wait than a new one would
-    take at once; one at a time, so that the effect of each shows before the next. One is let go after it idled.
+    One more is started, up to `most`, while more batches wait than a new encoder would take at once. They start one at
+    a time, so that the effect of one shows before the next. One is stopped, down to `least`, after it idled.
 
-    >>> wanted(Demand(1, waiting=3), 1, 4), wanted(Demand(2, starting=1, waiting=9), 1, 4)
+    Parameters
+    ----------
+    demand
+        State of the pool.
+    least
+        Minimal number of encoders.
+    most
+        Maximal number of encoders.
+
+    Returns
+    -------
+    int
+        The target, at most one more or less than there are, except below `least`.
+
+    Examples
+    --------
+    >>> target_size(EncoderDemand(1, waiting=3), 1, 4), target_size(EncoderDemand(2, starting=1, waiting=9), 1, 4)
     (2, 2)
-    >>> wanted(Demand(3, idle_seconds=31), 1, 4), wanted(Demand(0), 1, 4)
+    >>> target_size(EncoderDemand(3, idle_seconds=31), 1, 4), target_size(EncoderDemand(0), 1, 4)
     (2, 1)
     """
     if demand.encoders < least:
         return least
-    if demand.waiting > IN_FLIGHT and not demand.starting and demand.encoders < most:
+    if demand.waiting > BATCHES_IN_FLIGHT and not demand.starting and demand.encoders < most:
         return demand.encoders + 1
     if not demand.waiting and demand.idle_seconds >= IDLE_SECONDS and demand.encoders > least:
         return demand.encoders - 1
@@ -60,14 +79,19 @@ def wanted(demand: Demand, least: int, most: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderRoom:
-    """How many encoders there may be, and what each reserves.
+class EncoderResources:
+    """Limits of the number of encoders, and what each reserves.
 
     Attributes
     ----------
-    least, most : actors.
-    cpus, gpus : of each.
-
+    least
+        Minimal number of encoders.
+    most
+        Maximal number of encoders.
+    cpus
+        CPUs of each.
+    gpus
+        GPUs of each.
     """
 
     least: int
@@ -77,22 +101,22 @@ class EncoderRoom:
 
     @classmethod
     def of(cls, settings: Settings, *, cpus: float, gpus: float) -> Self:
-        """The room on a cluster with so many CPUs and GPUs."""
+        """Return the resources on a cluster with so many CPUs and GPUs."""
         jobs = settings.jobs
         each = jobs.gpus_per_encoder
         if each is None:
             each = 1.0 if gpus and wants_gpu(settings.encode.encoder) else 0.0
         fitting = int(gpus / each) if each else 0
         most = max(jobs.encoders_min, jobs.encoders_max or fitting)
-        return cls(jobs.encoders_min, most, share(_CPU_SHARE * cpus / most, _MOST_CPUS), each)
+        return cls(jobs.encoders_min, most, cpu_share(_CPU_SHARE * cpus / most, _MAX_CPUS), each)
 
 
-def without_gpus(machines: Sequence[Machine]) -> Sequence[Machine]:
-    """Machines for browsers where encoders use GPUs: a browser takes the CPUs that feed a GPU. All, if all have GPUs.
+def machines_for_browsers(machines: Sequence[ClusterMachine]) -> Sequence[ClusterMachine]:
+    """Return the machines without GPUs, or all if all have GPUs. A browser would take the CPUs that feed a GPU.
 
-    >>> [machine.id for machine in without_gpus([Machine("a", 4.0), Machine("b", 8.0, 1.0)])]
+    >>> [each.id for each in machines_for_browsers([ClusterMachine("a", 4.0), ClusterMachine("b", 8.0, 1.0)])]
     ['a']
-    >>> [machine.id for machine in without_gpus([Machine("b", 8.0, 1.0)])]
+    >>> [each.id for each in machines_for_browsers([ClusterMachine("b", 8.0, 1.0)])]
     ['b']
     """
     return [machine for machine in machines if not machine.gpus] or machines

@@ -1,31 +1,31 @@
-"""How do the states of a site get their vectors? Known ones are taken, the others go through encoders and the spool."""
+"""Vectors of a site: reuse existing ones, encode the rest through the pool and the spool."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import ray
 
-from index.graph import Observation, SegmentCounts
-from index.store import EncoderInfo, Manifest, MapVersion, Store
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.called import by_node
-from pipeline.encode.counts import count_segments
-from pipeline.encode.drift import pinned, reads_alike
-from pipeline.encode.protocol import SiteContext, content_key
-from pipeline.jobs.encoding.batches import Batch, planned
-from pipeline.jobs.encoding.encoder_actor import Encoded, EncoderIdentity, Unencodable
-from pipeline.jobs.encoding.encoder_pool import EncoderPool, Job
-from pipeline.jobs.encoding.vector_spool import Spool
-from waygraph.errors import EncodingFailed, StoreError
+from waygraph.core.errors import EncodingFailed, StoreError
+from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.store import EncoderInfo, Manifest, MapVersion, Store
+from waygraph.index.vectors.multivector import EncodedPage
+from waygraph.pipeline.encode.protocol import SiteContext, content_key
+from waygraph.pipeline.encode.text.anchor_text import anchored_observations
+from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
+from waygraph.pipeline.encode.text_counts import count_segments
+from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
+from waygraph.pipeline.jobs.encoding.encoder_actor import EncodeResult, EncoderIdentity, Unencodable
+from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool
+from waygraph.pipeline.jobs.encoding.vector_spool import VectorSpool
 
 log = logging.getLogger(__name__)
 
-#: So often the spool may vanish under a run before it gives up: other runs of the site remove it when they publish.
-_READS = 3
+#: Attempts to read the spool, which other runs of the site remove when they publish.
+_MAX_SPOOL_READS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,18 @@ class SiteVectors:
 
     Attributes
     ----------
-    pages : by node id; states that could not be encoded are not there.
-    failures : why not, by node id.
-    encoded, reused, streamed : see `pipeline.jobs.report.outcomes.Publication`.
-
+    encoder
+        What made the vectors.
+    pages
+        Vectors by node id, without states that could not be encoded.
+    failures
+        Reasons by node id of states that could not be encoded.
+    encoded
+        See `waygraph.pipeline.jobs.report.outcomes.Publication`.
+    reused
+        See `waygraph.pipeline.jobs.report.outcomes.Publication`.
+    streamed
+        See `waygraph.pipeline.jobs.report.outcomes.Publication`.
     """
 
     encoder: EncoderInfo
@@ -49,125 +57,163 @@ class SiteVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stream:
-    """Of a site that is being explored: where its vectors go, and which contents have some, or will."""
+class _SiteStream:
+    """Encoding of a site during its exploration: its spool, and the content keys that need no encoding any more."""
 
-    spool: Spool
-    known: set[str]
+    spool: VectorSpool
+    keys: set[str]
 
 
-class Vectors:
-    """Sends what has no vectors yet to a pool of encoders.
+@dataclass(frozen=True, slots=True)
+class _SpooledVectors:
+    """Vectors that were read from the spool, by content key.
+
+    Attributes
+    ----------
+    pages
+        Vectors in the spool.
+    failures
+        Why contents could not be encoded.
+    streamed
+        Number of contents that were in the spool or pending at the start.
+    """
+
+    pages: Mapping[str, EncodedPage]
+    failures: Mapping[str, str]
+    streamed: int
+
+
+class SiteVectorizer:
+    """Vectors of sites, computed with a pool of encoders.
 
     Parameters
     ----------
-    store : location of the store.
-    size : states in a batch.
-
+    store
+        Location of the store.
+    pool
+        The encoders.
+    batch_states
+        Maximal number of states of a batch.
     """
 
-    def __init__(self, store: str, pool: EncoderPool, *, size: int) -> None:
+    def __init__(self, store: str, pool: EncoderPool, *, batch_states: int) -> None:
         self._store = store
         self._pool = pool
-        self._size = size
-        self._under_way: dict[tuple[str, str], asyncio.Future[Unencodable | None]] = {}
-        """By spool and content key."""
-        self._streams: dict[str, _Stream] = {}
-        self._context_of_all: SiteContext | None = None
+        self._batch_states = batch_states
+        self._pending: dict[tuple[str, str], asyncio.Future[Unencodable | None]] = {}
+        """Pending results by folder of the spool and content key."""
+        self._streams: dict[str, _SiteStream] = {}
+        self._shared_context: SiteContext | None = None
+        """Context of all sites, for an encoder that does not need the whole site."""
 
-    async def of_site(
+    async def encode_site(
         self,
         site: str,
         observations: Mapping[str, Observation],
         on_progress: Callable[[int, int], None],
         *,
         previous: MapVersion | None = None,
-        pin: bool = False,
+        keep_boilerplate: bool = False,
     ) -> SiteVectors:
-        """Vectors of every state.
+        """Return the vectors of every state of a site.
 
         Parameters
         ----------
-        observations : by node id.
-        on_progress : told how many of the states that have to be encoded are done, and how many there are.
-        previous : the published version, if it was read already. Its vectors are taken over if this encoder made them.
-        pin : keep what `previous` says that the site repeats everywhere, see `pipeline.encode.drift`.
+        site
+            Key of the site.
+        observations
+            States by node id.
+        on_progress
+            Called with the number of encoded states and of states to encode.
+        previous
+            The published version, if it is read already. Its vectors are reused if the same encoder made them.
+        keep_boilerplate
+            Keep the boilerplate of `previous`, see `waygraph.pipeline.encode.text.boilerplate_reuse`.
+
+        Returns
+        -------
+        SiteVectors
+            Vectors and failures.
 
         Raises
         ------
         EncodingFailed
-            When no state at all could be encoded.
+            If no state at all could be encoded.
         StoreError
-            When vectors can be neither kept nor read.
+            If vectors can be neither written nor read.
         WaygraphError
-            When there are no encoders.
-
+            If there are no encoders.
         """
         identity = await self._pool.load()
         context = await self._context(identity, list(observations.values()))
-        if pin and previous is not None and is_current(previous.manifest, identity):
-            context = pinned(previous.manifest.encoder.context, context)
-        encoder = EncoderInfo(identity.name, identity.dim, identity.fingerprint, context)
-        spool = Spool(self._store, site, identity.fingerprint, context, identity.dim)
-        keys = {node_id: content_key(seen, identity.reads) for node_id, seen in observations.items()}
-        known = await asyncio.to_thread(lambda: _pages_of(previous or self._previous(site), encoder, identity))
-        wanted = {key: observations[node_id] for node_id, key in keys.items() if key not in known}
-        spooled = await asyncio.to_thread(spool.read)
-        before = sum(key in spooled or (str(spool.folder), key) in self._under_way for key in wanted)
-        failed: dict[str, str] = {}
-        for _ in range(_READS):
-            if not (missing := wanted.keys() - spooled.keys() - failed.keys()):
-                break
-            failed |= await self._encode(wanted, missing, spool, context, on_progress)
-            spooled = await asyncio.to_thread(spool.read)
-        if missing := wanted.keys() - spooled.keys() - failed.keys():
-            raise StoreError(
-                f"Vectors of {len(missing)} states of {site} are not in {spool.folder} any more.",
-                hint="Does another run publish this site? Wait for its end, and run the command again.",
-            )
-        known |= {key: spooled[key] for key in wanted if key in spooled}
-        if failed and not known:
-            raise EncodingFailed(f"No state of {site} could be encoded. {next(iter(failed.values()))}")
-        pages = {node_id: known[key] for node_id, key in keys.items() if key in known}
-        computed = len(wanted) - len(failed)
+        if keep_boilerplate and previous is not None and is_encoded_by(previous.manifest, identity):
+            context = reuse_boilerplate(previous.manifest.encoder.context, context)
+        encoder = _encoder_info(identity, context)
+        keys = {node_id: content_key(each, identity.reads) for node_id, each in observations.items()}
+        pages = await asyncio.to_thread(lambda: _reusable_pages(previous or self._previous(site), encoder, identity))
+        missing = {key: observations[node_id] for node_id, key in keys.items() if key not in pages}
+        spooled = await self._encode_missing(site, missing, encoder, on_progress)
+        pages |= {key: spooled.pages[key] for key in missing if key in spooled.pages}
+        if spooled.failures and not pages:
+            raise EncodingFailed(f"No state of {site} could be encoded. {next(iter(spooled.failures.values()))}")
+        encoded = len(missing) - len(spooled.failures)
+        pages_by_node = {node_id: pages[key] for node_id, key in keys.items() if key in pages}
         return SiteVectors(
             encoder=encoder,
-            pages=pages,
-            failures={node_id: failed[key] for node_id, key in keys.items() if key in failed},
-            encoded=computed,
-            reused=len(pages) - computed,
-            streamed=before,
+            pages=pages_by_node,
+            failures={node_id: spooled.failures[key] for node_id, key in keys.items() if key in spooled.failures},
+            encoded=encoded,
+            reused=len(pages_by_node) - encoded,
+            streamed=spooled.streamed,
         )
 
-    async def published(self, site: str, encoder: EncoderInfo) -> None:
-        """A site's vectors are in the store: remove them from the spool."""
+    async def remove_spool(self, site: str, encoder: EncoderInfo) -> None:
+        """Remove the spool of a site whose vectors are in the store.
+
+        Parameters
+        ----------
+        site
+            Key of the site.
+        encoder
+            The encoder and its context for the site.
+        """
         self._streams.pop(site, None)
-        spool = Spool(self._store, site, encoder.fingerprint, encoder.context, encoder.dim)
-        # What was handed over and then not needed would come back after it.
-        late = [future for (folder, _), future in self._under_way.items() if folder == str(spool.folder)]
+        spool = VectorSpool(self._store, site, encoder)
+        # Results that are still pending would create the spool again.
+        late = [future for (folder, _), future in self._pending.items() if folder == str(spool.folder)]
         await asyncio.gather(*late, return_exceptions=True)
         await asyncio.to_thread(spool.remove)
 
     async def offer(self, site: str, observation: Observation) -> bool:
-        """Have a state encoded while its site is still explored; waits while the line is full.
+        """Encode a state while its site is still explored. Waits while the queue is full.
 
-        Returns whether more such states are wanted: not when the encoder must know the whole site first.
+        Parameters
+        ----------
+        site
+            Key of the site.
+        observation
+            The state.
+
+        Returns
+        -------
+        bool
+            Whether more states are accepted. They are not if the encoder needs the whole site first.
         """
         identity = await self._pool.load()
         if identity.needs_whole_site:
             return False
         context = await self._context(identity, [])
         if (stream := self._streams.get(site)) is None:
-            encoder = EncoderInfo(identity.name, identity.dim, identity.fingerprint, context)
-            spool = Spool(self._store, site, identity.fingerprint, context, identity.dim)
+            encoder = _encoder_info(identity, context)
+            spool = VectorSpool(self._store, site, encoder)
             known = await asyncio.to_thread(
-                lambda: spool.known() | _pages_of(self._previous(site), encoder, identity).keys()
+                lambda: spool.known() | _reusable_pages(self._previous(site), encoder, identity).keys()
             )
-            stream = self._streams.setdefault(site, _Stream(spool, known))
+            stream = self._streams.setdefault(site, _SiteStream(spool, known))
         key = content_key(observation, identity.reads)
-        if key not in stream.known:
-            stream.known.add(key)
-            await self._pool.add(Batch((self._job(key, observation, stream.spool),), context, joinable=True))
+        if key not in stream.keys:
+            stream.keys.add(key)
+            await self._pool.add(StateBatch((self._job(key, observation, stream.spool),), context, joinable=True))
         return True
 
     def _previous(self, site: str) -> MapVersion | None:
@@ -177,73 +223,114 @@ class Vectors:
     async def _context(self, identity: EncoderIdentity, observations: Sequence[Observation]) -> SiteContext:
         if identity.needs_whole_site:
             return await self._pool.prepare_site(await asyncio.to_thread(count_segments, observations))
-        if self._context_of_all is None:
-            self._context_of_all = await self._pool.prepare_site(SegmentCounts(0, {}, {}))
-        return self._context_of_all
+        if self._shared_context is None:
+            self._shared_context = await self._pool.prepare_site(SegmentCounts(0, {}, {}))
+        return self._shared_context
+
+    async def _encode_missing(
+        self,
+        site: str,
+        missing: Mapping[str, Observation],
+        encoder: EncoderInfo,
+        on_progress: Callable[[int, int], None],
+    ) -> _SpooledVectors:
+        """Encode the contents that are not in the spool, and read all of them from it."""
+        spool = VectorSpool(self._store, site, encoder)
+        pages = await asyncio.to_thread(spool.read)
+        streamed = sum(key in pages or (str(spool.folder), key) in self._pending for key in missing)
+        failures: dict[str, str] = {}
+        for _ in range(_MAX_SPOOL_READS):
+            if not (left := missing.keys() - pages.keys() - failures.keys()):
+                break
+            failures |= await self._encode(missing, left, spool, encoder.context, on_progress)
+            pages = await asyncio.to_thread(spool.read)
+        if left := missing.keys() - pages.keys() - failures.keys():
+            raise StoreError(
+                f"Vectors of {len(left)} states of {site} disappeared from {spool.folder}.",
+                hint="Does another run publish this site? Wait for its end, and run the command again.",
+            )
+        return _SpooledVectors(pages, failures, streamed)
 
     async def _encode(
         self,
-        wanted: Mapping[str, Observation],
-        missing: Iterable[str],
-        spool: Spool,
+        missing: Mapping[str, Observation],
+        left: Collection[str],
+        spool: VectorSpool,
         context: SiteContext,
         on_progress: Callable[[int, int], None],
     ) -> dict[str, str]:
-        """Have states encoded; returns why some could not be, by key."""
-        left = set(missing)
-        waits = {k: f for k in wanted if k in left and (f := self._under_way.get((str(spool.folder), k))) is not None}
+        """Encode the contents `left` of `missing`. Return the reasons of failures by content key."""
+        futures = {
+            key: future
+            for key in missing
+            if key in left and (future := self._pending.get((str(spool.folder), key))) is not None
+        }
         shared = ray.put(context)  # once, not with every batch
-        done = len(wanted) - len(left)
+        done = len(missing) - len(left)
 
         def count(_: object) -> None:
             nonlocal done
             done += 1
-            on_progress(done, len(wanted))
+            on_progress(done, len(missing))
 
-        on_progress(done, len(wanted))
-        for future in waits.values():
+        on_progress(done, len(missing))
+        for future in futures.values():
             future.add_done_callback(count)
-        # All that is wanted is planned, whatever is done of it: so a killed run goes on with the same batches.
-        for keys in planned(list(wanted), self._size):
-            jobs = [self._job(key, wanted[key], spool) for key in keys if key in left and key not in waits]
+        # Plan all states, including finished ones, so that a resumed run forms the same batches.
+        for keys in plan_batches(list(missing), self._batch_states):
+            jobs = [self._job(key, missing[key], spool) for key in keys if key in left and key not in futures]
             for job in jobs:
                 job.done.add_done_callback(count)
-                waits[job.key] = job.done
+                futures[job.key] = job.done
             if jobs:
-                await self._pool.add(Batch(tuple(jobs), shared))
-        results = await asyncio.gather(*waits.values())
-        return {key: result.reason for key, result in zip(waits, results, strict=True) if result is not None}
+                await self._pool.add(StateBatch(tuple(jobs), shared))
+        results = await asyncio.gather(*futures.values())
+        return {key: result.reason for key, result in zip(futures, results, strict=True) if result is not None}
 
-    def _job(self, key: str, observation: Observation, spool: Spool) -> Job:
-        job = Job(key, observation, spool)
-        place = str(spool.folder), key
-        self._under_way[place] = job.done
-        job.done.add_done_callback(lambda _: self._under_way.pop(place, None))
+    def _job(self, key: str, observation: Observation, spool: VectorSpool) -> EncodeJob:
+        job = EncodeJob(key, observation, spool)
+        pending_key = str(spool.folder), key
+        self._pending[pending_key] = job.done
+        job.done.add_done_callback(lambda _: self._pending.pop(pending_key, None))
         return job
 
 
-async def keep_vectors(jobs: Sequence[Job], encoded: Sequence[Encoded]) -> None:
-    """Spool what was encoded in one batch, each site's by itself."""
-    by_spool: dict[Spool, dict[str, EncodedPage]] = {}
-    for job, page in zip(jobs, encoded, strict=True):
-        if isinstance(page, EncodedPage):
-            by_spool.setdefault(job.spool, {})[job.key] = page
+async def spool_vectors(jobs: Sequence[EncodeJob], results: Sequence[EncodeResult]) -> None:
+    """Spool the vectors of one batch, by site.
+
+    Parameters
+    ----------
+    jobs
+        The states of the batch.
+    results
+        Their results, in the same order.
+    """
+    by_spool: dict[VectorSpool, dict[str, EncodedPage]] = {}
+    for job, result in zip(jobs, results, strict=True):
+        if isinstance(result, EncodedPage):
+            by_spool.setdefault(job.spool, {})[job.key] = result
     for spool, pages in by_spool.items():
         await asyncio.to_thread(spool.add, pages)
 
 
-def is_current(manifest: Manifest, identity: EncoderIdentity) -> bool:
-    """Whether an encoder made the vectors of a version."""
+def is_encoded_by(manifest: Manifest, identity: EncoderIdentity) -> bool:
+    """Return whether an encoder made the vectors of a version."""
     return manifest.encoder.fingerprint == identity.fingerprint
 
 
-def _pages_of(version: MapVersion | None, encoder: EncoderInfo, identity: EncoderIdentity) -> dict[str, EncodedPage]:
-    """Vectors of the published version by content key, of states that the same encoder read in the same way."""
+def _encoder_info(identity: EncoderIdentity, context: SiteContext) -> EncoderInfo:
+    return EncoderInfo(identity.name, identity.dim, identity.fingerprint, context)
+
+
+def _reusable_pages(
+    version: MapVersion | None, encoder: EncoderInfo, identity: EncoderIdentity
+) -> dict[str, EncodedPage]:
+    """Return reusable vectors of a version by content key: of states that this encoder reads in the same context."""
     if version is None or replace(version.manifest.encoder, context=encoder.context) != encoder:
         return {}
     before = version.manifest.encoder.context
     return {
-        content_key(seen, identity.reads): version.pages[node_id]
-        for node_id, seen in by_node(version.graph, version.observations.values()).items()
-        if node_id in version.pages and reads_alike(before, encoder.context, seen)
+        content_key(each, identity.reads): version.pages[node_id]
+        for node_id, each in anchored_observations(version.graph, version.observations.values()).items()
+        if node_id in version.pages and has_same_vectors(before, encoder.context, each)
     }

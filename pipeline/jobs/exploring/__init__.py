@@ -1,1 +1,1 @@
-"""How are sites explored by many processes? Actors with a browser each, and who takes which site."""
+"""Explorer actors, worker slots, and refreshes of mapped sites."""

@@ -1,20 +1,20 @@
-"""Which maps are due to be refreshed, and which of them first? Those that nobody looked at for the longest time."""
+"""Age of maps: which are due for a refresh, the oldest first."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
-from index.store import Manifest
+from waygraph.index.store import Manifest
 
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 
 
 def explored_at(manifest: Manifest) -> dt.datetime | None:
-    """When the site was explored for a version, whatever was done with its map since; nothing when that is not known.
+    """Return when the site of a version was explored, or None if that is unknown.
 
-    Versions of an earlier waygraph do not say it: then it is when they were published, unless an older map was
-    published anew.
+    Versions of an earlier waygraph do not record it. For these it is the time of publishing, unless an older map was
+    published again.
     """
     report = manifest.report
     known = report.get("explored") or ("" if {"rollback_to", "reencoded_from"} & report.keys() else manifest.created)
@@ -26,14 +26,14 @@ def explored_at(manifest: Manifest) -> dt.datetime | None:
 
 
 def is_younger(manifest: Manifest, seconds: float) -> bool:
-    """Whether a map is known to show its site as of less than so long ago: not one of a clock that was ahead."""
+    """Return whether a map was explored at most `seconds` ago. A time in the future does not count."""
     at = explored_at(manifest)
     return at is not None and 0 <= (dt.datetime.now(dt.UTC) - at).total_seconds() <= seconds
 
 
 def oldest_first(sites: Iterable[str], manifests: Mapping[str, Manifest]) -> list[str]:
-    """Sites by when they were explored; those of which that is not known come first.
+    """Sort sites by the time of their exploration, unknown times first.
 
-    A run that ends before it has come to all of them thus begins with others than the one before it.
+    A run that ends early thus leaves other sites than the run before it.
     """
     return sorted(sites, key=lambda site: (site in manifests and explored_at(manifests[site])) or _LONG_AGO)

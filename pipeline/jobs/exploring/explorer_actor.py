@@ -1,6 +1,6 @@
-"""Which process explores sites? An actor with one browser, in which many sites are explored at once.
+"""The explorer actor: one browser, in which many sites are explored at once.
 
-Sites whose host must not be visited right now cost nothing but memory, so that a few busy pages serve many sites.
+Sites that wait for their host's delay cost only memory, so a few busy pages serve many sites.
 """
 
 from __future__ import annotations
@@ -10,38 +10,36 @@ import importlib
 import os
 import threading
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from index.graph import Observation, site_key
-from index.store import Store
-from pipeline.browser.launch import launch
-from pipeline.browser.processes import adopt_orphans, machine_memory_bytes
-from pipeline.browser.supervise import BrowserPool, Limits
-from pipeline.explore.capture import BlobSink, ExploreProgress, SiteCapture
-from pipeline.explore.pacing import Pacer, Slots
-from pipeline.explore.slots import LEAST, PAGES_PER_CPU
-from pipeline.jobs.actors import Actor, EndUnheard, end_with_ray
-from pipeline.jobs.exploring.capture_stream import Stream
-from pipeline.jobs.report.outcomes import DepthRecord, Exploration, FailedItem
-from pipeline.jobs.sites.site_settings import settings_of
-from pipeline.jobs.unfinished_work import drop_journal, journal_path
-from waygraph.settings import Settings
-from waygraph.spelling import spellable
+from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
+from waygraph.index.graph import Observation
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserLimits, BrowserPool
+from waygraph.pipeline.browser.process.process_tree import adopt_orphans, machine_memory_bytes
+from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.slots import MIN_SLOTS, SLOTS_PER_CPU, Slots
+from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress, SiteCapture
+from waygraph.pipeline.jobs.actors import ActorHandle, PollWatchdog, exit_with_raylet
+from waygraph.pipeline.jobs.exploring.exploration_statistics import exploration_statistics
+from waygraph.pipeline.jobs.exploring.state_stream import StateStream
+from waygraph.pipeline.jobs.report.outcomes import Exploration
+from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
+from waygraph.pipeline.jobs.work_files import journal_path, remove_journal
 
-#: Failures of a site that its report shows in full; the map's manifest holds all of them.
-_SHOWN_FAILURES = 20
-#: A question for progress is answered after this long even when there is none.
+#: A poll for progress is answered after this time even without progress.
 _PROGRESS_PATIENCE_SECONDS = 10.0
-#: Of the machine's memory, what all its browsers together may take before they are recycled.
+#: Share of the machine's memory that all its browsers may use before they are recycled.
 _MEMORY_SHARE = 0.5
 
 
-class Explore(Protocol):
-    """What explores a site: `pipeline.explore.explore_site`, or its stand-in in a test of the jobs alone."""
+class ExploreFunction(Protocol):
+    """Function that explores a site: `waygraph.pipeline.explore.explore_site`, or a stand-in in tests."""
 
     def __call__(
         self,
@@ -57,20 +55,22 @@ class Explore(Protocol):
         journal: Path,
         on_state: Callable[[Observation], Awaitable[None]],
     ) -> Coroutine[object, object, SiteCapture]:
-        """Explore one site until it is done or `stop` is set; go on with what `journal` holds, if anything.
+        """Explore one site until it is done or `stop` is set. Resume from `journal` if it has content.
 
-        `on_state` is told what each state of the map looks like as soon as it is one, and may hold exploring up.
+        `on_state` is called with each new state of the map. Exploring waits for it.
         """
         ...
 
 
 class _Explorations:
-    """The explorations of a process, in an event loop of their own, with what they share.
+    """The explorations of a process, in a separate event loop, with shared browser pool, pacer and slots.
 
     Parameters
     ----------
-    share : the part of its machine that this process may use.
-
+    settings
+        Settings of the run.
+    share
+        Share of its machine that this process may use.
     """
 
     def __init__(self, settings: Settings, share: float) -> None:
@@ -80,17 +80,16 @@ class _Explorations:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="explorations", daemon=True).start()
 
-    def run(self, explore: Explore, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401 - see `Explore`
-        """Explore a site in the loop, and wait for it."""
+    def run(self, explore: ExploreFunction, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401 - see `ExploreFunction`
+        """Explore a site in the loop and wait for the result."""
         return asyncio.run_coroutine_threadsafe(self._run(explore, start_url, **details), self._loop).result()
 
-    async def _run(self, explore: Explore, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401
+    async def _run(self, explore: ExploreFunction, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401
         stop = asyncio.Event()
         self._stops.add(stop)
         try:
             return await explore(
                 start_url,
-                settings=settings_of(self._settings, site_key(start_url)),
                 stop=stop,
                 pool=self._pool,
                 pacer=self._pacer,
@@ -101,7 +100,7 @@ class _Explorations:
             self._stops.discard(stop)
 
     def stop(self) -> None:
-        """Ask all of them to end soon."""
+        """Ask all explorations to end."""
 
         def stop_all() -> None:
             for stop in self._stops:
@@ -109,12 +108,14 @@ class _Explorations:
 
         self._loop.call_soon_threadsafe(stop_all)
 
-    # Made when they are first used, in the loop that they are used in.
+    # Created on first use, in the loop that uses them.
 
     @cached_property
     def _pool(self) -> BrowserPool:
         memory = int(_MEMORY_SHARE * self._share * machine_memory_bytes())
-        return BrowserPool(partial(launch, self._settings.browser, guarded=True), limits=Limits(memory_bytes=memory))
+        return BrowserPool(
+            partial(launch, self._settings.browser, guarded=True), limits=BrowserLimits(memory_bytes=memory)
+        )
 
     @cached_property
     def _pacer(self) -> Pacer:
@@ -123,143 +124,136 @@ class _Explorations:
 
     @cached_property
     def _slots(self) -> Slots:
-        return Slots(max(LEAST, round(PAGES_PER_CPU * self._share * len(os.sched_getaffinity(0)))))
+        return Slots(max(MIN_SLOTS, round(SLOTS_PER_CPU * self._share * len(os.sched_getaffinity(0)))))
 
 
 class ExplorerActor:
-    """Explores sites, many at once, in one event loop with one browser.
+    """Ray actor that explores many sites at once, in one event loop with one browser.
 
-    Ray runs the methods in threads, so that it answers while it explores. None of them may be async: then Ray would
-    run all of them in one event loop, where `explore` would make the others wait.
+    Ray runs the methods in threads, so the actor answers while it explores. No method may be async: Ray would then run
+    all of them in one event loop, where `explore` blocks the others.
 
     Parameters
     ----------
-    explore : `module:function`, see `Explore`.
-    share : the part of its machine that this process may use.
-    unheard_seconds : it ends when nobody has asked for its progress for so long; None: it does not.
-
+    settings
+        Settings of the run.
+    explore
+        `module:function`, see `ExploreFunction`.
+    share
+        Share of its machine that this process may use.
+    max_poll_seconds
+        The process ends when its progress was not polled for this time. None: never.
     """
 
-    def __init__(self, settings: Settings, explore: str, share: float, unheard_seconds: float | None = None) -> None:
+    def __init__(self, settings: Settings, explore: str, share: float, max_poll_seconds: float | None = None) -> None:
         self._settings = settings
         self._explore_name = explore
-        self._end = EndUnheard(unheard_seconds) if unheard_seconds else None
+        self._watchdog = PollWatchdog(max_poll_seconds) if max_poll_seconds else None
         self._explorations = _Explorations(settings, share)
         self._changed = threading.Condition()
         self._progress: dict[str, tuple[int, ExploreProgress]] = {}
         self._count = 0
-        self._told = 0.0
+        self._answered_at = 0.0
         adopt_orphans()
-        end_with_ray()
+        exit_with_raylet()
 
     def ready(self) -> int:
-        """Check that this machine can reach the store and has the explorer; returns the process id.
+        """Check that this machine can reach the store and has the explorer.
+
+        Returns
+        -------
+        int
+            The process id.
 
         Raises
         ------
         StoreError
-            When the store is not usable from here.
-
+            If the store cannot be used from here.
         """
-        self._parts()
+        self._explore_function()
         return os.getpid()
 
-    def _parts(self) -> tuple[Explore, BlobSink]:
+    def _explore_function(self) -> tuple[ExploreFunction, BlobSink]:
         module, _, name = self._explore_name.partition(":")
-        explore: Explore = getattr(importlib.import_module(module), name)
+        explore: ExploreFunction = getattr(importlib.import_module(module), name)
         return explore, Store.open(self._settings.store).blobs
 
-    def explore(self, start_url: str, publisher: Actor) -> tuple[Exploration, SiteCapture]:
-        """Explore a site: its account, and the capture, which Ray keeps as an object of its own.
+    def explore(self, start_url: str, publisher: ActorHandle) -> tuple[Exploration, SiteCapture]:
+        """Explore a site.
 
-        Meanwhile its states are handed to the publisher, for encoders that need not know the whole site.
+        During the exploration, states are passed to the publisher for encoders that do not need the whole site.
+
+        Parameters
+        ----------
+        start_url
+            Where to start.
+        publisher
+            Handle of the publisher.
+
+        Returns
+        -------
+        tuple of Exploration and SiteCapture
+            The statistics, and the capture, which Ray stores as a separate object.
         """
         started = time.monotonic()
-        explore, blobs = self._parts()
-        max_seconds = settings_of(self._settings, site_key(start_url)).explore.max_seconds
-        stream = Stream(publisher, site_key(start_url), max_seconds)
+        explore, blobs = self._explore_function()
+        site = site_key(start_url)
+        settings = settings_for_site(self._settings, site)
+        stream = StateStream(publisher, site, settings.explore.max_seconds)
         capture = self._explorations.run(
             explore,
             start_url,
+            settings=settings,
             blobs=blobs,
-            on_progress=partial(self._tell, start_url),
+            on_progress=partial(self._record_progress, start_url),
             journal=self._journal(start_url),
             on_state=stream,
         )
-        return _account(capture, time.monotonic() - started, stream.waited_seconds), capture
+        statistics = exploration_statistics(
+            capture, seconds=time.monotonic() - started, waited_seconds=stream.waited_seconds
+        )
+        return statistics, capture
 
-    def published(self, start_url: str) -> None:
-        """A site's map is published: what was kept to go on with its exploration is not needed any more."""
-        drop_journal(self._journal(start_url))
+    def remove_journal(self, start_url: str) -> None:
+        """Remove the journal of a published site."""
+        remove_journal(self._journal(start_url))
 
     def _journal(self, start_url: str) -> Path:
         return journal_path(self._settings.store, site_key(start_url))
 
     def stop(self) -> None:
-        """Ask all running explorations to end soon."""
+        """Ask all running explorations to end."""
         self._explorations.stop()
 
-    def _tell(self, start_url: str, progress: ExploreProgress) -> None:
+    def _record_progress(self, start_url: str, progress: ExploreProgress) -> None:
         with self._changed:
             self._count += 1
             self._progress[start_url] = self._count, progress
             self._changed.notify_all()
 
-    def progress(self, seen: int, pause_seconds: float) -> tuple[int, Mapping[str, ExploreProgress]]:
-        """The newest progress of each site (by start URL) since the number `seen`, and the number to ask with next.
+    def progress(self, version: int, pause_seconds: float) -> tuple[int, Mapping[str, ExploreProgress]]:
+        """Return the progress of sites that changed since an earlier call. Long-polls until there is some.
 
-        For one listener: what it has seen is forgotten, else every answer would go through all sites of the run.
+        For a single caller: progress that it has received is discarded.
 
         Parameters
         ----------
-        pause_seconds : between two answers, at least.
+        version
+            The number that the previous call returned, or 0.
+        pause_seconds
+            Minimal time between two answers, in seconds.
 
+        Returns
+        -------
+        tuple[int, Mapping[str, ExploreProgress]]
+            The number to pass to the next call, and the latest progress by start URL.
         """
-        if self._end is not None:
-            self._end.heard()
+        if self._watchdog is not None:
+            self._watchdog.polled()
         with self._changed:
-            self._progress = {url: entry for url, entry in self._progress.items() if entry[0] > seen}
-            # Whatever comes within the time is told together.
-            self._changed.wait_for(lambda: False, max(0.0, self._told + pause_seconds - time.monotonic()))
-            self._changed.wait_for(lambda: self._count != seen, _PROGRESS_PATIENCE_SECONDS)
-            self._told = time.monotonic()
-            return self._count, {url: told for url, (_, told) in self._progress.items()}
-
-
-def _account(capture: SiteCapture, seconds: float, waited: float) -> Exploration:
-    report = capture.report
-    inherited = Counter(edge.inherited for edge in capture.graph.edges)
-    return Exploration(
-        site=capture.site,
-        states=len(capture.graph),
-        edges=inherited[False],
-        inherited_edges=inherited[True],
-        seconds=round(seconds, 3),
-        waited_for_encoders=round(waited, 3),
-        partial=report.partial,
-        stopped_by=report.stopped_by,
-        depths=tuple(
-            DepthRecord(
-                depth=row.depth,
-                states=row.states,
-                activations=row.activations,
-                seconds=round(row.seconds, 3),
-                states_per_minute=round(row.states_per_minute, 1),
-            )
-            for row in report.depths
-        ),
-        counters=dict(report.counters),
-        skipped={
-            name.removeprefix("skip/"): count for name, count in report.counters.items() if name.startswith("skip/")
-        },
-        failed=_by_reason(spellable(failure.reason) for failure in report.failures),
-        advice=tuple(map(spellable, report.advice)),
-        failures=tuple(
-            FailedItem(node_id=f.node_id, action=spellable(f.action), reason=spellable(f.reason))
-            for f in report.failures[:_SHOWN_FAILURES]
-        ),
-    )
-
-
-def _by_reason(reasons: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(reasons).most_common())
+            self._progress = {url: entry for url, entry in self._progress.items() if entry[0] > version}
+            # Progress within this time is returned together.
+            self._changed.wait_for(lambda: False, max(0.0, self._answered_at + pause_seconds - time.monotonic()))
+            self._changed.wait_for(lambda: self._count != version, _PROGRESS_PATIENCE_SECONDS)
+            self._answered_at = time.monotonic()
+            return self._count, {url: progress for url, (_, progress) in self._progress.items()}

@@ -1,4 +1,4 @@
-"""How is a mapped site mapped again? Explored under its own settings, recalling what need not be asked again."""
+"""Refresh of one mapped site: explore it with its own settings, reusing answers of the version before."""
 
 from __future__ import annotations
 
@@ -9,107 +9,124 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from index.graph import Action, site_key
-from index.store import Manifest, Store
-from pipeline.browser.script import page_script_hash
-from pipeline.explore import explore_site
-from pipeline.explore.capture import BlobSink, SiteCapture
-from pipeline.explore.refresh import Plan, Recall, Record, choose
-from pipeline.explore.refresh.record import KeptOutcome
-from pipeline.jobs.exploring.made_with import check, differences, settings_of
-from pipeline.jobs.publishing.changes import record_named
-from pipeline.jobs.publishing.draft import recorded
-from pipeline.jobs.unfinished_work import drop_journal
-from waygraph.errors import SiteUnreachable, WaygraphError
-from waygraph.settings import Settings
+from waygraph.core.errors import SiteUnreachable, WaygraphError
+from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
+from waygraph.index.graph import Action
+from waygraph.index.store import Manifest, Store
+from waygraph.pipeline.browser.page.script import page_script_hash
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.records.capture import BlobSink, SiteCapture
+from waygraph.pipeline.explore.refresh import ExplorationRecord, PriorExploration, RefreshPlan, plan_refresh
+from waygraph.pipeline.explore.refresh.exploration_record import RecordedOutcome
+from waygraph.pipeline.jobs.exploring.provenance import check_provenance, describe_differences, settings_for_refresh
+from waygraph.pipeline.jobs.publishing.changes import load_exploration_record
+from waygraph.pipeline.jobs.publishing.draft import recorded_settings
+from waygraph.pipeline.jobs.work_files import remove_journal
 
 log = logging.getLogger(__name__)
 
-
-#: When more than this share of the pages that were asked for, and not only a few, met an outage, it is no page's own.
-_MOST_OUTAGES, _FEW_PAGES = 0.5, 4
-#: Such a refresh is tried again after so long, at least.
-_AFTER_S = 60.0
+#: If more than this share of the requested pages, and more than a few, met an outage, the site counts as unreachable.
+_MAX_OUTAGE_SHARE, _MIN_OUTAGES = 0.5, 4
+#: Minimal delay before such a refresh is retried.
+_RETRY_AFTER_SECONDS = 60.0
 
 
 class RefreshUnfinished(WaygraphError):
-    """A refresh was stopped before it was done. The published version stays; the next refresh goes on."""
+    """A refresh was stopped before it was complete. The published version stays; the next refresh resumes."""
 
     exit_code, slug, title = 5, "refresh-unfinished", "Refresh unfinished"
 
 
 async def refresh_site(start_url: str, *, settings: Settings, blobs: BlobSink, **details: Any) -> SiteCapture:  # noqa: ANN401
-    """Explore a mapped site again; see `pipeline.jobs.exploring.explorer_actor.Explore` for the parameters.
+    """Explore a mapped site again. It is an `explorer_actor.ExploreFunction`.
+
+    Parameters
+    ----------
+    start_url
+        Start page of the map.
+    settings
+        Settings of the run for this site.
+    blobs
+        Where screenshots and DOMs go.
+    **details
+        See `explorer_actor.ExploreFunction`.
+
+    Returns
+    -------
+    SiteCapture
+        A complete map.
 
     Raises
     ------
     NotFound
-        When the site is not mapped.
+        If the site is not mapped.
     SiteMoved
-        When its start page leads to another site: that one may have a map of its own.
+        If its start page redirects to another site, which may have its own map.
     SiteUnreachable
-        When it cannot be reached, or could not for most of its pages.
-    TermsDiffer, EncoderMismatch
-        When it would become what somebody else sees, or somebody else's vectors.
+        If the site or most of its pages cannot be reached.
+    ProvenanceMismatch, EncoderMismatch
+        If visitor, rules or encoder differ from those of the map.
     RefreshUnfinished
-        When it was stopped early. What it found is kept for the next one.
+        If it was stopped early. The next refresh resumes from what was found.
     """
     store = await asyncio.to_thread(Store.open, settings.store)
     manifest = await asyncio.to_thread(store.manifest, site_key(start_url))
-    check(manifest, settings)
-    own = settings_of(manifest, settings)
-    recall = await asyncio.to_thread(recall_of, store, manifest, own)
-    notes = (*differences(manifest, settings), *_not_recalled(recall, manifest))
+    check_provenance(manifest, settings)
+    own = settings_for_refresh(manifest, settings)
+    prior = await asyncio.to_thread(load_prior_exploration, store, manifest, own)
+    notes = (*describe_differences(manifest, settings), *_missing_record_notes(prior, manifest))
     for note in notes:
         log.warning("refresh/note %s: %s", manifest.site, note)
     capture = await explore_site(
-        manifest.start_url, settings=own, blobs=blobs, recall=recall, site=manifest.site, **details
+        manifest.start_url, settings=own, blobs=blobs, prior=prior, site=manifest.site, **details
     )
     if capture.report.partial:
         raise RefreshUnfinished(
             f"The refresh of {manifest.site} was stopped ({capture.report.stopped_by}). "
             f"Version {manifest.version} stays.",
-            hint="Refresh it again: it goes on where it was.",
+            hint="Refresh it again: it resumes.",
         )
-    outages, asked = capture.refresh.outages, _asked(capture)
-    if outages >= _FEW_PAGES and outages > _MOST_OUTAGES * asked:
-        # What was kept for lack of an answer must not be gone on with: the next try asks again.
+    outages, requested = capture.refresh.outages, _requested_pages(capture)
+    if outages >= _MIN_OUTAGES and outages > _MAX_OUTAGE_SHARE * requested:
+        # Answers that were reused because of the outage must not be resumed from: the next attempt requests them again.
         if (journal := details.get("journal")) is not None:
-            await asyncio.to_thread(drop_journal, journal)
+            await asyncio.to_thread(remove_journal, journal)
         raise SiteUnreachable(
-            f"{outages} of {asked} pages that were asked for at {manifest.site} gave no answer. "
+            f"{outages} of {requested} pages that were requested from {manifest.site} did not answer. "
             f"Version {manifest.version} stays.",
-            hint="Can this machine reach the site? If they are gone for good: waygraph index " + manifest.start_url,
-            after_s=_AFTER_S,
+            hint="Check that this machine can reach the site. If the pages are gone for good: waygraph index "
+            + manifest.start_url,
+            retry_after_s=_RETRY_AFTER_SECONDS,
         )
     return replace(
         capture,
         refresh=replace(capture.refresh, notes=notes),
         refreshes=manifest.version,
-        settings={**capture.settings, "explore": recorded(own)["explore"]},
+        settings={**capture.settings, "explore": recorded_settings(own)["explore"]},
     )
 
 
-def _asked(capture: SiteCapture) -> int:
-    """Pages that were not recalled."""
+def _requested_pages(capture: SiteCapture) -> int:
+    """Return the number of pages that were requested, not reused."""
     return sum(count for source, count in capture.refresh.loads.items() if source != "recalled")
 
 
-def _not_recalled(recall: Recall, manifest: Manifest) -> Iterator[str]:
-    if not recall.record.about:
-        yield f"Version {manifest.version} keeps nothing that could be recalled: everything was asked."
+def _missing_record_notes(prior: PriorExploration, manifest: Manifest) -> Iterator[str]:
+    if not prior.record.about:
+        yield f"Version {manifest.version} has no reusable exploration record: every page and action was checked."
 
 
-def recall_of(store: Store, manifest: Manifest, settings: Settings) -> Recall:
-    """What an exploration of the site recalls of a version."""
+def load_prior_exploration(store: Store, manifest: Manifest, settings: Settings) -> PriorExploration:
+    """Return the answers of a version that a refresh may reuse."""
     policy, refresh = settings.explore.url_policy, settings.refresh
-    record = record_named(store, manifest.report)
+    record = load_exploration_record(store, manifest.report)
     name = f"version {manifest.version}"
     if record is None or record.about.get("script") != page_script_hash():
-        return Recall(Record({}), Plan(), url_policy=policy, name=name)
+        return PriorExploration(ExplorationRecord({}), RefreshPlan(), url_policy=policy, name=name)
     if refresh.full:
-        return Recall(record, Plan(), url_policy=policy, grace=refresh.grace, name=f"{name}, in full")
-    plan = choose(
+        return PriorExploration(record, RefreshPlan(), url_policy=policy, grace=refresh.grace, name=f"{name}, in full")
+    plan = plan_refresh(
         record,
         share=refresh.share,
         budget_ms=1000 * refresh.budget_seconds,
@@ -117,11 +134,11 @@ def recall_of(store: Store, manifest: Manifest, settings: Settings) -> Recall:
         doubted=_doubts(settings.store, manifest),
     )
     name = f"{name}, {refresh.share:g} of it, {refresh.budget_seconds:g} s"
-    return Recall(record, plan, url_policy=policy, grace=refresh.grace, name=name)
+    return PriorExploration(record, plan, url_policy=policy, grace=refresh.grace, name=name)
 
 
-def _doubts(location: str, manifest: Manifest) -> Callable[[KeptOutcome], bool]:
-    """Actions of which agents said more often that they do not work than that they do."""
+def _doubts(location: str, manifest: Manifest) -> Callable[[RecordedOutcome], bool]:
+    """Return a predicate for actions that agents reported more often as failed than as successful."""
     reports = Store.open(location).feedback.read(manifest.site)
     votes: Counter[tuple[str | None, Action]] = Counter()
     for report in reports:

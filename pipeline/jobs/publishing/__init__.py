@@ -1,1 +1,1 @@
-"""How does an explored site become a published map? One actor that writes, drafts, and what changed since before."""
+"""Publishing of explored sites: the publisher actor, drafts, and changes since the version before."""

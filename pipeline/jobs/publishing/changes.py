@@ -1,4 +1,4 @@
-"""What changed between two versions of a map, noise aside, and how does one become the successor of the other?"""
+"""Changes between two versions of a map without noise, and drafts of successors."""
 
 from __future__ import annotations
 
@@ -7,76 +7,85 @@ from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
-from index.graph.diff import EdgeVerdict, MapDiff, Side, compare
-from index.graph.succession import composed
-from index.store import MapDraft, MapVersion, Store
-from pipeline.browser.features import text_features
-from pipeline.explore.capture import SiteCapture
-from pipeline.explore.journal_codec import Unreadable
-from pipeline.explore.refresh import Record
-from pipeline.jobs.publishing.draft import report_of_content
-from waygraph.errors import NotFound, StoreError
-from waygraph.spelling import spellable
+from waygraph.core.errors import NotFound, StoreError
+from waygraph.core.text import replace_surrogates
+from waygraph.index.graph.diff import ComparedMap, EdgeVerdict, MapDiff, diff_maps
+from waygraph.index.graph.state_matching import compose_lineage
+from waygraph.index.store import MapDraft, MapVersion, Store
+from waygraph.pipeline.browser.page.features import text_features
+from waygraph.pipeline.explore.checkpoint.journal_codec import Unreadable
+from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.explore.refresh import ExplorationRecord
+from waygraph.pipeline.jobs.publishing.draft import content_report
 
-#: Unstable actions that the outcome of a site shows; the manifest has all of them.
+#: Number of unstable actions in the outcome of a site. The manifest has all.
 _SHOWN_UNSTABLE = 20
 
 
-def changes(store: Store, old: MapVersion, new: MapVersion | SiteCapture) -> MapDiff:
-    """Compare a version with a later one, or with what is about to become one."""
+def compare_versions(store: Store, old: MapVersion, new: MapVersion | SiteCapture) -> MapDiff:
+    """Compare a version with a later version, or with a capture that will become one."""
     if isinstance(new, SiteCapture):
         report: Mapping[str, Any] = {"record": new.report.record, "refresh": asdict(new.refresh)}
     else:
         report = new.manifest.report
     unstable: dict[tuple[str, ...], EdgeVerdict] = {
-        (state, action, *place): verdict
-        for state, action, verdict, *place in report.get("refresh", {}).get("unstable", ())
+        (state, action, *element): verdict
+        for state, action, verdict, *element in report.get("refresh", {}).get("unstable", ())
     }
-    return compare(_side(store, old, old.manifest.report), _side(store, new, report), unstable)
+    return diff_maps(_side(store, old, old.manifest.report), _side(store, new, report), unstable)
 
 
-def _side(store: Store, version: MapVersion | SiteCapture, report: Mapping[str, Any]) -> Side:
-    record = record_named(store, report)
+def _side(store: Store, version: MapVersion | SiteCapture, report: Mapping[str, Any]) -> ComparedMap:
+    record = load_exploration_record(store, report)
 
     @cache
     def noise(url: str) -> Collection[str]:
         return record.noise(url) if record is not None else ()
 
-    return Side(version.graph, version.observations, version.recognition, text_features, noise)
+    return ComparedMap(version.graph, version.observations, version.recognition, text_features, noise)
 
 
-def record_named(store: Store, report: Mapping[str, Any]) -> Record | None:
-    """What a version keeps of its exploration; nothing when that was made by another waygraph, or is lost."""
+def load_exploration_record(store: Store, report: Mapping[str, Any]) -> ExplorationRecord | None:
+    """Return the exploration record of a version, or None if it is missing or of another format."""
     digest = report.get("record")
     if not isinstance(digest, str) or not digest:
         return None
     try:
-        return Record.parse(store.blobs.get(digest))
+        return ExplorationRecord.parse(store.blobs.get(digest))
     except (NotFound, StoreError, Unreadable):
         return None
 
 
-def refreshed(draft: MapDraft, previous: MapVersion, capture: SiteCapture, diff: MapDiff) -> MapDraft:
-    """The draft of a refresh: it knows what became of older states, and its report says what changed."""
-    account = {"of": previous.manifest.version, **asdict(capture.refresh), **diff.counts(), "broken": len(diff.broken)}
-    return replace(succeeding(draft, previous, diff), report={**draft.report, "refresh": account})
+def refreshed_draft(draft: MapDraft, previous: MapVersion, capture: SiteCapture, diff: MapDiff) -> MapDraft:
+    """Add lineage and the summary of changes to the draft of a refresh."""
+    summary = {"of": previous.manifest.version, **asdict(capture.refresh), **diff.counts(), "broken": len(diff.broken)}
+    return replace(with_lineage(draft, previous, diff), report={**draft.report, "refresh": summary})
 
 
-def refresh_account(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What the report of a version says of the refresh that made it, for the outcome of its site."""
-    account = dict(report.get("refresh") or {})
-    if unstable := account.get("unstable"):
-        account["unstable"] = [[spellable(str(part)) for part in each] for each in unstable[:_SHOWN_UNSTABLE]]
-    return account
+def refresh_summary(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the refresh summary of a version's report, for the outcome of its site."""
+    summary = dict(report.get("refresh") or {})
+    if unstable := summary.get("unstable"):
+        summary["unstable"] = [[replace_surrogates(str(part)) for part in each] for each in unstable[:_SHOWN_UNSTABLE]]
+    return summary
 
 
-def rolled_back(version: MapVersion, current: MapVersion, diff: MapDiff) -> MapDraft:
-    """A draft of an older version that is to be published anew.
+def rollback_draft(version: MapVersion, current: MapVersion, diff: MapDiff) -> MapDraft:
+    """Return a draft that publishes an older version again.
 
     Parameters
     ----------
-    current : the version that it replaces.
-    diff : of `current` to `version`.
+    version
+        The older version.
+    current
+        The version that it replaces.
+    diff
+        Changes from `current` to `version`.
+
+    Returns
+    -------
+    MapDraft
+        With lineage.
     """
     manifest = version.manifest
     draft = MapDraft(
@@ -87,16 +96,16 @@ def rolled_back(version: MapVersion, current: MapVersion, diff: MapDiff) -> MapD
         pages=version.pages,
         encoder=manifest.encoder,
         capture=manifest.capture,
-        report={**report_of_content(manifest.report), "rollback_to": manifest.version},
+        report={**content_report(manifest.report), "rollback_to": manifest.version},
         partial=manifest.partial,
         settings=manifest.settings,
         recognition=version.recognition,
     )
-    return succeeding(draft, current, diff)
+    return with_lineage(draft, current, diff)
 
 
-def succeeding(draft: MapDraft, previous: MapVersion, diff: MapDiff) -> MapDraft:
-    """The draft with what became of the states of all versions up to `previous`."""
+def with_lineage(draft: MapDraft, previous: MapVersion, diff: MapDiff) -> MapDraft:
+    """Return the draft with the lineage of the states of all versions up to `previous`."""
     gone = previous.graph.nodes.keys() - diff.successors
-    known = composed(previous.lineage, diff.successors, live=draft.graph.nodes, gone=gone)
-    return replace(draft, lineage=known)
+    lineage = compose_lineage(previous.lineage, diff.successors, live=draft.graph.nodes, gone=gone)
+    return replace(draft, lineage=lineage)

@@ -1,4 +1,4 @@
-"""How does an explored site become a draft of a map? The one place that says which field comes from where."""
+"""Drafts of maps from captures and versions: the only place that maps their fields."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from index.store import EncoderInfo, MapDraft, MapVersion
-from index.vectors.multivector import EncodedPage
-from pipeline.encode.called import with_names
-from pipeline.encode.counts import count_segments
-from pipeline.encode.protocol import Encoder
-from pipeline.encode.registry import public_name
-from pipeline.explore.capture import SiteCapture
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.index.store import EncoderInfo, MapDraft, MapVersion
+from waygraph.index.vectors.multivector import EncodedPage
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.runtime.model_files import public_name
+from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
+from waygraph.pipeline.encode.text_counts import count_segments
+from waygraph.pipeline.explore.records.capture import SiteCapture
 
-#: Of a map that nobody searches.
+#: Encoder of a map without vectors.
 NOT_ENCODED = EncoderInfo("none", 1, "none")
-#: What a report says of how its version came about: what was refreshed, copied or encoded anew, and by which run.
-_OF_ONE_VERSION = frozenset({"refresh", "rollback_to", "reencoded_from", "run_id"})
+#: Report fields about the origin of one version: refreshed, rolled back, re-encoded, and by which run.
+_VERSION_FIELDS = frozenset({"refresh", "rollback_to", "reencoded_from", "run_id"})
 
 
-def draft_of(
+def draft_from_capture(
     capture: SiteCapture,
     settings: Settings,
     *,
@@ -29,12 +29,25 @@ def draft_of(
     encoder: EncoderInfo = NOT_ENCODED,
     run_id: str = "",
 ) -> MapDraft:
-    """A draft of what was explored.
+    """Return the draft of a capture.
 
     Parameters
     ----------
-    pages : vectors by node id.
-    run_id : of the run that publishes it, for its report.
+    capture
+        The explored site.
+    settings
+        Settings to record.
+    pages
+        Vectors by node id.
+    encoder
+        What made the vectors.
+    run_id
+        Run that publishes it, for its report.
+
+    Returns
+    -------
+    MapDraft
+        Ready to publish.
     """
     return MapDraft(
         site=capture.site,
@@ -46,15 +59,15 @@ def draft_of(
         capture=dict(capture.profile),
         report={**({"run_id": run_id} if run_id else {}), **asdict(capture.report)},
         partial=capture.report.partial,
-        settings={**recorded(settings), **capture.settings, "domain": capture.domain},
+        settings={**recorded_settings(settings), **capture.settings, "domain": capture.domain},
         recognition=capture.recognition,
     )
 
 
-def reencoded_draft(
+def draft_from_version(
     version: MapVersion, settings: Settings, *, pages: Mapping[str, EncodedPage], encoder: EncoderInfo, run_id: str
 ) -> MapDraft:
-    """A draft of what is published already, with other vectors: graph, looks and the account of exploring stay."""
+    """Return the draft of a published version with other vectors. Graph, observations and report stay."""
     manifest = version.manifest
     return MapDraft(
         site=manifest.site,
@@ -64,34 +77,34 @@ def reencoded_draft(
         pages=dict(pages),
         encoder=encoder,
         capture=manifest.capture,
-        report={**report_of_content(manifest.report), "run_id": run_id, "reencoded_from": manifest.version},
+        report={**content_report(manifest.report), "run_id": run_id, "reencoded_from": manifest.version},
         partial=manifest.partial,
-        settings={**manifest.settings, "encode": recorded(settings)["encode"]},
+        settings={**manifest.settings, "encode": recorded_settings(settings)["encode"]},
         recognition=version.recognition,
         lineage=version.lineage,
     )
 
 
-def report_of_content(report: Mapping[str, Any]) -> dict[str, Any]:
-    """What a version's report says of its content: the account of exploring. How a copy of it came about is its own."""
-    return {name: value for name, value in report.items() if name not in _OF_ONE_VERSION}
+def content_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the part of a report that describes the content of a version, without its origin."""
+    return {name: value for name, value in report.items() if name not in _VERSION_FIELDS}
 
 
-def encoded_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
-    """A draft that is encoded here and now, without Ray."""
-    observations = with_names(capture.graph, capture.observations.values())
+def encode_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
+    """Return the draft of a capture, encoded in this process without Ray."""
+    observations = with_anchor_texts(capture.graph, capture.observations.values())
     context = encoder.prepare_site(count_segments(observations))
     vectors = encoder.encode_pages(observations, context)
-    return draft_of(
+    return draft_from_capture(
         capture,
         settings,
-        pages={seen.node_id: page for seen, page in zip(observations, vectors, strict=True)},
+        pages={each.node_id: page for each, page in zip(observations, vectors, strict=True)},
         encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
     )
 
 
-def recorded(settings: Settings) -> dict[str, Any]:
-    """The settings that shaped a map; paths of this machine are nobody else's business."""
+def recorded_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that shaped a map, without local paths."""
     return {
         "explore": settings.explore.model_dump(mode="json", exclude={"storage_state", "rules"}),
         "encode": {

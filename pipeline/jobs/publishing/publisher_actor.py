@@ -1,6 +1,6 @@
-"""How does an explored site become a published map? An actor that feeds encoders and writes to the store.
+"""The publisher actor: feeds the encoders and writes versions to the store.
 
-Captures and vectors stay between this actor, the encoders and Ray's object store; the driver never sees them.
+Captures and vectors pass between this actor, the encoders and Ray's object store. The driver never holds them.
 """
 
 from __future__ import annotations
@@ -14,73 +14,90 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from index.graph import InteractionGraph, Observation
-from index.store import MapDraft, MapVersion, Store
-from pipeline.encode.called import by_node
-from pipeline.explore.capture import SiteCapture
-from pipeline.jobs.actors import Actor, end_with_ray, start_actor
-from pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
-from pipeline.jobs.encoding.encoder_pool import EncoderPool
-from pipeline.jobs.encoding.pool_size import IN_FLIGHT, EncoderRoom
-from pipeline.jobs.encoding.site_vectors import SiteVectors, Vectors, is_current, keep_vectors
-from pipeline.jobs.failures import typed
-from pipeline.jobs.metrics import EncodingMetrics
-from pipeline.jobs.publishing.changes import changes, refresh_account, refreshed, succeeding
-from pipeline.jobs.publishing.draft import draft_of, reencoded_draft
-from pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
-from pipeline.jobs.sites.site_settings import settings_of
-from waygraph.errors import EncoderMismatch, PublishConflict
-from waygraph.settings import Settings
-from waygraph.spelling import spellable
+from waygraph.core.errors import EncoderMismatch, PublishConflict
+from waygraph.core.settings import Settings
+from waygraph.core.text import replace_surrogates
+from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.store import MapDraft, MapVersion, Store
+from waygraph.pipeline.encode.text.anchor_text import anchored_observations
+from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.jobs.actors import ActorHandle, exit_with_raylet, start_actor
+from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
+from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
+from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, EncoderResources
+from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, SiteVectors, is_encoded_by, spool_vectors
+from waygraph.pipeline.jobs.metrics import EncodingMetrics
+from waygraph.pipeline.jobs.publishing.changes import compare_versions, refresh_summary, refreshed_draft, with_lineage
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, draft_from_version
+from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
+from waygraph.pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
+from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
 
 _Result = TypeVar("_Result")
 
-#: Calls that may be in this actor at once: hardly more than explorers that wait for room in the line of encoders.
-PUBLISHER_CALLS = 1_000
-#: So often publishing what succeeds a version is begun again because somebody else published it meanwhile.
-_CONFLICTS = 3
-#: A question for progress is answered after this long even when there is none.
+#: Maximal number of concurrent calls, most of them explorers that wait for room in the encoder queue.
+MAX_PUBLISHER_CALLS = 1_000
+#: Number of attempts to publish a successor when another process publishes meanwhile.
+_MAX_PUBLISH_ATTEMPTS = 3
+#: A poll for progress is answered after this time even without progress.
 _PROGRESS_PATIENCE_SECONDS = 10.0
-#: States without vectors that a report names; the manifest names all.
+#: Number of states without vectors in a report. The manifest holds all.
 _SHOWN_FAILURES = 20
 
 
 class PublisherActor:
-    """Owns the encoders of a run. Its calls overlap: one site is written while the next one is encoded."""
+    """Ray actor that owns the encoders of a run and publishes its sites.
 
-    def __init__(self, settings: Settings, run_id: str, room: EncoderRoom) -> None:
+    Calls overlap: one site is written while the next is encoded.
+
+    Parameters
+    ----------
+    settings
+        Settings of the run.
+    run_id
+        Recorded in the versions.
+    resources
+        Resources of the encoders.
+    """
+
+    def __init__(self, settings: Settings, run_id: str, resources: EncoderResources) -> None:
         self._settings = settings
         self._run_id = run_id
-        self._room = room
+        self._resources = resources
         jobs = settings.jobs
         self._pool = EncoderPool(
             self._start_encoder,
-            keep_vectors,
-            least=room.least,
-            most=room.most,
-            size=jobs.states_per_batch,
-            room=jobs.waiting_states,
+            spool_vectors,
+            PoolLimits(resources.least, resources.most, jobs.states_per_batch, jobs.waiting_states),
             metrics=EncodingMetrics(),
         )
-        self._vectors = Vectors(settings.store, self._pool, size=jobs.states_per_batch)
+        self._vectors = SiteVectorizer(settings.store, self._pool, batch_states=jobs.states_per_batch)
         self._progress: dict[str, tuple[int, int]] = {}
-        self._moved = asyncio.Event()
+        self._progress_changed = asyncio.Event()
         self._early: deque[tuple[str, Observation]] = deque()
-        end_with_ray()
+        exit_with_raylet()
 
-    def _start_encoder(self) -> Actor:
+    def _start_encoder(self) -> ActorHandle:
         return start_actor(
-            EncoderActor, self._settings, cpus=self._room.cpus, gpus=self._room.gpus, concurrency=IN_FLIGHT + 1
+            EncoderActor,
+            self._settings,
+            cpus=self._resources.cpus,
+            gpus=self._resources.gpus,
+            concurrency=BATCHES_IN_FLIGHT + 1,
         )
 
     async def load(self) -> EncoderIdentity:
         """Wait until an encoder is loaded.
 
+        Returns
+        -------
+        EncoderIdentity
+            Properties of the encoder.
+
         Raises
         ------
         WaygraphError
-            When none can be.
-
+            If no encoder can be loaded.
         """
         identity = await self._pool.load()
         while self._early:
@@ -88,24 +105,34 @@ class PublisherActor:
         return identity
 
     async def offer(self, site: str, observation: Observation) -> bool:
-        """See `Vectors.offer`. While the first encoder loads, as many states as may wait are kept for it."""
+        """Call `SiteVectorizer.offer`. While the first encoder loads, as many states as may wait are held back."""
         if self._pool.identity is None and len(self._early) < self._settings.jobs.waiting_states:
             self._early.append((site, observation))
             return True
         return await self._vectors.offer(site, observation)
 
     async def publish(self, capture: SiteCapture) -> Publication:
-        """Encode and publish one site; a repeated call of the same run finds the version that the first one made.
+        """Encode and publish one site. A repeated call in the same run returns the version of the first call.
 
-        It succeeds the version that is there: what became of older states goes on to be known. A refresh succeeds the
-        version that it recalled, or nothing is published.
+        The new version continues the lineage of the current one. A refresh replaces exactly the version that it was
+        made from.
+
+        Parameters
+        ----------
+        capture
+            The explored site.
+
+        Returns
+        -------
+        Publication
+            What was published.
 
         Raises
         ------
         EncoderMismatch
-            When a refresh would change whose vectors the map has.
+            If a refresh would change the encoder of the map.
         PublishConflict
-            When the version that is refreshed is not the current one any more.
+            If the refreshed version is not the current one any more.
         """
         store = await asyncio.to_thread(Store.open, self._settings.store)
         if capture.refreshes is not None:
@@ -123,29 +150,31 @@ class PublisherActor:
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
         if is_refresh and previous is not None:
             await self._check_encoder(previous)
-        vectors = await self._encoded(site, capture.graph, capture.observations, previous, pin=is_refresh)
+        vectors = await self._encoded(site, capture.graph, capture.observations, previous, keep_boilerplate=is_refresh)
         encoded = time.monotonic()
-        settings = settings_of(self._settings, site)
-        draft = draft_of(capture, settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
+        settings = settings_for_site(self._settings, site)
+        draft = draft_from_capture(capture, settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
         if previous is not None:
-            diff = await asyncio.to_thread(changes, store, previous, capture)
-            draft = refreshed(draft, previous, capture, diff) if is_refresh else succeeding(draft, previous, diff)
+            diff = await asyncio.to_thread(compare_versions, store, previous, capture)
+            draft = (
+                refreshed_draft(draft, previous, capture, diff) if is_refresh else with_lineage(draft, previous, diff)
+            )
         version = await asyncio.to_thread(_publish_once, store, _with_failures(draft, vectors), self._run_id, replaced)
-        await self._vectors.published(site, vectors.encoder)
-        made = _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
-        return made.model_copy(update={"refresh": refresh_account(draft.report)})
+        await self._vectors.remove_spool(site, vectors.encoder)
+        publication = _publication(version, vectors, draft, encoded - started, time.monotonic() - encoded)
+        return publication.model_copy(update={"refresh": refresh_summary(draft.report)})
 
     async def _check_encoder(self, previous: MapVersion) -> None:
         manifest, identity = previous.manifest, await self.load()
-        if previous.pages and not is_current(manifest, identity):
+        if previous.pages and not is_encoded_by(manifest, identity):
             raise EncoderMismatch(
                 f"Version {manifest.version} of {manifest.site} was encoded by another {manifest.encoder.name} than "
                 f"the {identity.name} of this run: its weights, settings or code differ.",
-                hint=f"Give the map this one's vectors first: waygraph reencode {manifest.site}",
+                hint=f"Re-encode the map first: waygraph reencode {manifest.site}",
             )
 
     async def reencode(self, site: str) -> Publication | None:
-        """Publish the current version of a site with vectors of this run's encoder; nothing when it has them."""
+        """Publish the current version of a site with this run's encoder. Return None if it has its vectors already."""
         store = await asyncio.to_thread(Store.open, self._settings.store)
         return await _unless_published_meanwhile(lambda: self._reencode(store, site))
 
@@ -153,18 +182,18 @@ class PublisherActor:
         started = time.monotonic()
         version = await asyncio.to_thread(store.read, site)
         identity = await self.load()
-        if is_current(version.manifest, identity) and version.pages.keys() == version.observations.keys():
+        if is_encoded_by(version.manifest, identity) and version.pages.keys() == version.observations.keys():
             return None
         vectors = await self._encoded(site, version.graph, version.observations, version)
-        if is_current(version.manifest, identity) and vectors.pages.keys() == version.pages.keys():
-            return None  # what could not be encoded still cannot be
+        if is_encoded_by(version.manifest, identity) and vectors.pages.keys() == version.pages.keys():
+            return None  # states that could not be encoded still fail
         encoded = time.monotonic()
-        draft = reencoded_draft(
+        draft = draft_from_version(
             version, self._settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id
         )
         replaces = version.manifest.version
         number = await asyncio.to_thread(store.publish, _with_failures(draft, vectors), replaces=replaces)
-        await self._vectors.published(site, vectors.encoder)
+        await self._vectors.remove_spool(site, vectors.encoder)
         return _publication(number, vectors, draft, encoded - started, time.monotonic() - encoded)
 
     async def _encoded(
@@ -174,43 +203,42 @@ class PublisherActor:
         observations: Mapping[str, Observation],
         previous: MapVersion | None = None,
         *,
-        pin: bool = False,
+        keep_boilerplate: bool = False,
     ) -> SiteVectors:
         await self.load()
-        named = await asyncio.to_thread(by_node, graph, observations.values())
+        named = await asyncio.to_thread(anchored_observations, graph, observations.values())
         try:
-            return await self._vectors.of_site(site, named, partial(self._tell, site), previous=previous, pin=pin)
+            return await self._vectors.encode_site(
+                site, named, partial(self._report_progress, site), previous=previous, keep_boilerplate=keep_boilerplate
+            )
         except Exception as error:
-            raise typed(error, f"Encoding {site}") from error
+            raise to_waygraph_error(error, f"Encoding {site}") from error
         finally:
             self._progress.pop(site, None)
 
-    def _tell(self, site: str, done: int, states: int) -> None:
+    def _report_progress(self, site: str, done: int, states: int) -> None:
         self._progress[site] = done, states
-        self._moved.set()
+        self._progress_changed.set()
 
     async def progress(self) -> dict[str, tuple[int, int]]:
-        """By site that is being encoded: states that are done, and all that have to be. Answers when that changed.
-
-        For one listener.
-        """
+        """Return the number of encoded states and of states to encode, by site. Long-polls for a single caller."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._moved.wait(), _PROGRESS_PATIENCE_SECONDS)
-        self._moved.clear()
+            await asyncio.wait_for(self._progress_changed.wait(), _PROGRESS_PATIENCE_SECONDS)
+        self._progress_changed.clear()
         return dict(self._progress)
 
     async def report(self) -> EncodingReport:
-        """What the encoders did so far."""
+        """Return what the encoders did so far."""
         return self._pool.report()
 
 
 async def _unless_published_meanwhile(publish: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Publish what is made from the current version; begin again when that is another one by then."""
-    for conflicts in range(_CONFLICTS):
+    """Publish a successor of the current version. Retry if another version was published meanwhile."""
+    for attempt in range(1, _MAX_PUBLISH_ATTEMPTS + 1):
         try:
             return await publish()
         except PublishConflict:
-            if conflicts + 1 == _CONFLICTS:
+            if attempt == _MAX_PUBLISH_ATTEMPTS:
                 raise
     raise AssertionError("a conflict is raised or tried again")
 
@@ -237,7 +265,9 @@ def _publication(
         without_vectors=len(vectors.failures),
         failures=tuple(
             StateWithoutVectors(
-                node_id=node_id, url=spellable(draft.graph.nodes[node_id].url), reason=spellable(reason)
+                node_id=node_id,
+                url=replace_surrogates(draft.graph.nodes[node_id].url),
+                reason=replace_surrogates(reason),
             )
             for node_id, reason in list(vectors.failures.items())[:_SHOWN_FAILURES]
         ),
@@ -248,5 +278,5 @@ def _publish_once(store: Store, draft: MapDraft, run_id: str, replaces: int | No
     current = store.current(draft.site)
     if current is not None and store.manifest(draft.site, current).report.get("run_id") == run_id:
         return current
-    # Of a site that had no version, too: on a machine that was cut off there may be another publisher of this run.
+    # Also for a site without a version: another publisher of this run may live on a machine that was cut off.
     return store.publish(draft, replaces=replaces or 0)

@@ -1,1 +1,1 @@
-"""What came of a run? Outcomes of its sites, the numbers they add up to, and the page that people read."""
+"""Reports of runs: outcomes of sites, totals, the JSON file and the HTML page."""

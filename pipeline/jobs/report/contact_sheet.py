@@ -1,4 +1,4 @@
-"""What do the sites of a run look like? Small pictures of the start pages of some, from the store."""
+"""Thumbnails of start pages for the report page."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from index.store import Store
-from pipeline.encode.screenshots import decode, read_size
-from pipeline.jobs.report.outcomes import SiteOutcome
-from waygraph.errors import WaygraphError
+from waygraph.core.errors import WaygraphError
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.vision.screenshots import decode, read_size
+from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
 
 log = logging.getLogger(__name__)
 
-#: Sites that are shown at most, spread over the list evenly.
-PICTURES = 24
+#: Maximal number of sites shown, evenly spread over the list.
+MAX_PICTURES = 24
 _WIDTH, _HEIGHT = 280, 175
 _QUALITY = 70
 
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """The upper part of a start page, as JPEG, or why there is none."""
+    """The upper part of a start page as JPEG, or the reason why there is none."""
 
     site: str
     states: int
@@ -32,47 +32,58 @@ class Thumbnail:
     problem: str = ""
 
 
-def spread(places: Sequence[int], most: int) -> list[int]:
-    """At most so many of them, the first and the last included, at even distances.
+def evenly_spaced(positions: Sequence[int], most: int) -> list[int]:
+    """Return at most `most` positions at even distances, the first and the last included.
 
-    >>> spread(range(10), 4), spread(range(2), 4)
+    >>> evenly_spaced(range(10), 4), evenly_spaced(range(2), 4)
     ([0, 3, 6, 9], [0, 1])
     """
-    if len(places) <= most:
-        return list(places)
-    return [places[round(number * (len(places) - 1) / (most - 1))] for number in range(most)]
+    if len(positions) <= most:
+        return list(positions)
+    return [positions[round(number * (len(positions) - 1) / (most - 1))] for number in range(most)]
 
 
-def choose(sites: Iterable[SiteOutcome], mapped: int) -> Iterator[SiteOutcome]:
-    """The sites to show, of which so many are `mapped` in all."""
-    shown = set(spread(range(mapped), PICTURES))
-    found = (site for site in sites if site.publication is not None)
-    for place, site in enumerate(found):
-        if place in shown:
+def sample_sites(sites: Iterable[SiteOutcome], mapped: int) -> Iterator[SiteOutcome]:
+    """Yield the sites to show. `mapped` is the number of all mapped sites."""
+    positions = set(evenly_spaced(range(mapped), MAX_PICTURES))
+    published = (site for site in sites if site.publication is not None)
+    for position, site in enumerate(published):
+        if position in positions:
             yield site
 
 
-def thumbnail(store: Store, site: str, version: int, states: int) -> Thumbnail:
-    """The picture of a site, as it was published in this run."""
+def load_thumbnail(store: Store, site: str, version: int, states: int) -> Thumbnail:
+    """Return the thumbnail of a site as published in this run."""
     try:
-        seen = next(iter(store.observations(site, version).values()), None)
-        if seen is None or not seen.screenshot:
+        start_page = next(iter(store.observations(site, version).values()), None)
+        if start_page is None or not start_page.screenshot:
             return Thumbnail(site, states, problem="no screenshot")
-        return Thumbnail(site, states, jpeg=shrunk(store.blobs.get(seen.screenshot), site))
+        return Thumbnail(site, states, jpeg=shrink(store.blobs.get(start_page.screenshot), site))
     except WaygraphError as error:
-        # Versions that were collected since then, blobs that are lost: the report is worth more than its pictures.
+        # The version may be deleted or a blob lost since: write the report without this thumbnail.
         log.warning("report/no_picture %s: %s", site, error.message)
         return Thumbnail(site, states, problem=error.title)
 
 
-def shrunk(content: bytes, name: str) -> bytes:
-    """The upper part of a picture, small.
+def shrink(content: bytes, name: str) -> bytes:
+    """Return the upper part of an image as a small JPEG.
+
+    Parameters
+    ----------
+    content
+        The image file.
+    name
+        What the image is, for errors.
+
+    Returns
+    -------
+    bytes
+        A JPEG.
 
     Raises
     ------
     BadImage
-        When it cannot be decoded.
-
+        If it cannot be decoded.
     """
     read_size(content, name)
     image = decode(content, name)

@@ -1,4 +1,4 @@
-"""How is a page written that shows what web sites said, and loads nothing? Texts are escaped, scripts are off."""
+"""Self-contained HTML pages: texts are escaped, scripts are disabled, nothing is loaded."""
 
 from __future__ import annotations
 
@@ -17,15 +17,22 @@ figure { margin: 0; min-width: 0; } figcaption { color: #666; } code { color: #6
 """
 
 
-def page(title: str, body: str, *, style: str = "") -> str:
-    """A whole document.
+def render_page(title: str, body: str, *, style: str = "") -> str:
+    """Return a whole document.
 
     Parameters
     ----------
-    title : as text.
-    body : as HTML, whose texts are escaped already.
-    style : rules besides those that all pages have.
+    title
+        Plain text.
+    body
+        HTML with escaped texts.
+    style
+        Additional CSS rules.
 
+    Returns
+    -------
+    str
+        HTML.
     """
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
@@ -35,8 +42,23 @@ def page(title: str, body: str, *, style: str = "") -> str:
     )
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Collection[str] = ()) -> str:
-    """Rows under headers; `right` names columns of numbers."""
+def render_table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Collection[str] = ()) -> str:
+    """Return a table.
+
+    Parameters
+    ----------
+    headers
+        Plain texts.
+    rows
+        Cells, shown as plain text.
+    right
+        Headers of right-aligned columns.
+
+    Returns
+    -------
+    str
+        HTML.
+    """
     marks = ['class="number"' if header in right else "" for header in headers]
     head = "".join(f"<th {mark}>{escape(header)}</th>" for header, mark in zip(headers, marks, strict=True))
     body = "".join(
@@ -48,7 +70,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Colle
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def inlined(content: bytes) -> str:
-    """A JPEG or PNG as an address that holds it."""
+def data_url(content: bytes) -> str:
+    """Return a JPEG or PNG as a data URL."""
     kind = "png" if content.startswith(b"\x89PNG") else "jpeg"
     return f"data:image/{kind};base64,{b64encode(content).decode()}"

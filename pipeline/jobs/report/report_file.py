@@ -1,4 +1,4 @@
-"""How is the report of a run kept? One JSON document with a line for each site, written and read as a stream."""
+"""The report file: one JSON document with one line per site, written and read as a stream."""
 
 from __future__ import annotations
 
@@ -10,26 +10,35 @@ from typing import Any, overload
 
 from pydantic import ValidationError
 
-from index.store import Store
-from index.store.records import RUN_ID
-from pipeline.jobs.report.outcomes import RunReport, SiteOutcome
-from waygraph.errors import StoreError
+from waygraph.core.errors import StoreError
+from waygraph.index.store import Store
+from waygraph.index.store.upkeep.retention import RUN_ID
+from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
+from waygraph.pipeline.jobs.report.run_report import RunReport
 
 REPORT_NAME = "report.json"
-#: Outcomes of so many sites are held in memory; those of larger runs are read when they are asked for.
-IN_MEMORY = 1_000
+#: Maximal number of outcomes held in memory. Those of larger runs are read on access.
+MAX_SITES_IN_MEMORY = 1_000
 _SITES = '  "sites": ['
 _END = "  ]\n}\n"
 
 
 def write_report(store: Store, report: RunReport, outcomes: Iterable[SiteOutcome]) -> None:
-    """Write a report whose sites are `outcomes`, one in memory at a time.
+    """Write a report, with one outcome in memory at a time.
+
+    Parameters
+    ----------
+    store
+        Where to write.
+    report
+        The report without its sites.
+    outcomes
+        The sites.
 
     Raises
     ------
     StoreError
-        When the store does not take it.
-
+        If the store cannot be written.
     """
     store.write_run_stream(report.run_id, REPORT_NAME, _chunks(report, outcomes))
 
@@ -44,8 +53,8 @@ def _chunks(report: RunReport, outcomes: Iterable[SiteOutcome]) -> Iterator[byte
     yield f"{end}{_END}".encode()
 
 
-def read_head(store: Store, run_id: str) -> RunReport:
-    """A report without its sites (NotFound when there is none, StoreError when it cannot be read)."""
+def read_report_head(store: Store, run_id: str) -> RunReport:
+    """Read a report without its sites. Raise NotFound if there is none, StoreError if it cannot be read."""
     with closing(_lines(store, run_id)) as lines:
         head = "\n".join(takewhile(lambda line: line != _SITES, lines))
     try:
@@ -61,7 +70,7 @@ def read_head(store: Store, run_id: str) -> RunReport:
 
 
 def _whole(store: Store, run_id: str, reason: str) -> RunReport:
-    """A report that has not a site on each line: of an earlier version, which held all in memory as well."""
+    """Read a report of an earlier version, which does not have one site per line."""
     try:
         document = json.loads(store.read_run(run_id, REPORT_NAME))
         document["sites"] = tuple(SiteOutcome.model_validate(site) for site in document["sites"])
@@ -78,21 +87,21 @@ def _unreadable(run_id: str, reason: str, error: Exception) -> StoreError:
 
 
 def read_report(store: Store, run_id: str) -> RunReport:
-    """A report with its sites (NotFound when there is none)."""
-    report = read_head(store, run_id)
+    """Read a report with its sites. Raise NotFound if there is none."""
+    report = read_report_head(store, run_id)
     if report.sites:
         return report
     return report.model_copy(update={"sites": stored_sites(store, report)})
 
 
 def stored_sites(store: Store, report: RunReport) -> Sequence[SiteOutcome]:
-    """The sites of a report that is written: in memory when they are few."""
+    """Return the sites of a written report, in memory if they are few."""
     stored = StoredSites(store, report.run_id, report.totals.sites)
-    return tuple(stored) if len(stored) <= IN_MEMORY else stored
+    return tuple(stored) if len(stored) <= MAX_SITES_IN_MEMORY else stored
 
 
 class StoredSites(Sequence[SiteOutcome]):
-    """The sites of a written report. To go through them is one pass over the file; to ask for one is that as well."""
+    """The sites of a written report. Iteration and access by index each take one pass over the file."""
 
     def __init__(self, store: Store, run_id: str, count: int) -> None:
         self._store = store
@@ -130,6 +139,6 @@ def _lines(store: Store, run_id: str) -> Generator[str, None, None]:
         yield rest.decode()
 
 
-def known_runs(store: Store) -> list[str]:
-    """Ids of the runs that left something in a store, newest first."""
+def list_run_ids(store: Store) -> list[str]:
+    """Return the ids of the runs in a store, newest first."""
     return sorted(filter(RUN_ID.fullmatch, store.runs()), reverse=True)

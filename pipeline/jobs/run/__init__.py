@@ -1,1 +1,1 @@
-"""How does a run go on until it is done, whatever ends it? What is asked for, what was done, what is next."""
+"""Runs of many sites: manifest, run database, fair queue, budget, coordinator."""

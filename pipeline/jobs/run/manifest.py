@@ -1,4 +1,4 @@
-"""Which run is this? What was asked for, and so what another call must ask for to go on with it."""
+"""Manifest of a run: what was requested, and the key under which another invocation resumes it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from index.store.layout import bucket_and_prefix, local_path
-from pipeline.explore import shaping
-from pipeline.jobs.publishing.draft import recorded
-from pipeline.jobs.sites.site_list import SiteTask
-from pipeline.jobs.unfinished_work import unfinished_work
-from waygraph.errors import InvalidInput
-from waygraph.settings import Settings
+from waygraph.core.errors import InvalidInput
+from waygraph.core.settings import Settings
+from waygraph.index.store.backends.storage_urls import bucket_and_prefix, local_path
+from waygraph.pipeline.explore import shaping
+from waygraph.pipeline.jobs.publishing.draft import recorded_settings
+from waygraph.pipeline.jobs.sites.site_list import SiteTask
+from waygraph.pipeline.jobs.work_files import work_folder
 
 MANIFEST_NAME = "manifest.json"
-#: Format of ledgers and manifests. A ledger of another one is not gone on with.
+#: Format of run databases and manifests. A run database of another format is not resumed.
 FORMAT = 1
 
 
 class RunManifest(BaseModel):
-    """What a run was asked for. It is written when the run begins and never changes."""
+    """What a run was started with. Written when the run begins and never changed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -35,23 +35,23 @@ class RunManifest(BaseModel):
     work: str
     """`index`, `refresh`, `reencode`, or the function that explores instead."""
     key: str
-    """Of sites and settings; calls with one key are one run, until it is finished."""
+    """Key of sites and settings. Invocations with the same key are one run until it is finished."""
     store: str
     started: str
     """ISO 8601, UTC."""
     sites: int
     sites_sha256: str
-    """Of their start URLs, sorted, one a line."""
+    """Hash of the start URLs, sorted, one per line."""
     settings: dict[str, Any]
-    """Those that shape maps. Secrets and what concerns this machine alone are left out."""
+    """Settings that shape maps, without secrets and without settings of the machine."""
     settings_sha256: str
 
 
 def new_manifest(tasks: Iterable[SiteTask], settings: Settings, work: str) -> RunManifest:
-    """What is asked for now, as a run of its own.
+    """Return the manifest of a new run.
 
-    Two calls have one key when they name the same sites, in any order, and the same settings that shape maps: not how
-    many sites at once, budgets, retries, secrets, nor limits of time and bytes, which may differ when a run goes on.
+    Two invocations have the same key if they name the same sites, in any order, and the same settings that shape maps.
+    Concurrency, budgets, retries, secrets, and limits of time and bytes may differ when a run is resumed.
     """
     urls = sorted(task.start_url for task in tasks)
     sites_sha256 = _sha256("\n".join(urls))
@@ -70,11 +70,13 @@ def new_manifest(tasks: Iterable[SiteTask], settings: Settings, work: str) -> Ru
     )
 
 
-def ledgers(store: str) -> Path:
-    """Where ledgers of unfinished runs are: in a local store itself, for others in this machine's cache folder."""
-    # One place, however its location is written.
+def run_database_folder(store: str) -> Path:
+    """Return the folder of run databases: in a local store itself, for other stores in this machine's cache folder."""
+    # Equal locations have one folder, however they are written.
     named = bucket_and_prefix(store)
-    return unfinished_work(f"s3://{'/'.join(filter(None, named))}" if named else str(local_path(store)), "ledgers")
+    return work_folder(
+        f"s3://{'/'.join(filter(None, named))}" if named else str(local_path(store)), "ledgers"
+    )  # the folder's name since version 1
 
 
 def _shaping(settings: Settings, work: str) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def _shaping(settings: Settings, work: str) -> dict[str, Any]:
     shapes: dict[str, Any] = {
         "explore": {**shaping(settings.explore), "rules": _content_sha256(rules) if rules else ""},
         "capture": settings.capture.model_dump(mode="json"),
-        "encode": recorded(settings)["encode"],
+        "encode": recorded_settings(settings)["encode"],
         "site_depths": dict(sorted(settings.jobs.site_depths.items())),
     }
     return shapes | ({"refresh": settings.refresh.model_dump(mode="json")} if work == "refresh" else {})

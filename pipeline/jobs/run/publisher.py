@@ -1,4 +1,4 @@
-"""How does a run reach its publisher? A handle that starts it, and another one when it dies, and asks how it went."""
+"""Client of the publisher actor: starts it, restarts it when it dies, and collects its report."""
 
 from __future__ import annotations
 
@@ -10,113 +10,140 @@ from typing import TypeVar
 import ray
 from ray.exceptions import RayError
 
-from pipeline.jobs.actors import Actor, start_actor
-from pipeline.jobs.encoding.pool_size import EncoderRoom
-from pipeline.jobs.failures import MOST_MACHINES, CaptureLost, MachineLost, WorkerLost, typed, verdict
-from pipeline.jobs.publishing.publisher_actor import PUBLISHER_CALLS, PublisherActor
-from pipeline.jobs.run.account import Account
 from waygraph.cluster import Cluster
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
+from waygraph.pipeline.jobs.actors import ActorHandle, start_actor
+from waygraph.pipeline.jobs.encoding.pool_size import EncoderResources
+from waygraph.pipeline.jobs.failures import CallRetries, decide_call_retry
+from waygraph.pipeline.jobs.publishing.publisher_actor import MAX_PUBLISHER_CALLS, PublisherActor
+from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
+from waygraph.pipeline.jobs.run.run_state import RunState
 
 _Result = TypeVar("_Result")
 
 _PUBLISHER_CPUS = 0.05
-#: The encoders' account is waited for so long: a publisher that is too busy to give it is not worth more.
+#: Time to wait for the encoders' report at the end of a run.
 _REPORT_SECONDS = 2.0
-#: After this long without an encoder the user is told why nothing happens.
+#: Time without an encoder after which a notice explains the delay.
 _PATIENCE_SECONDS = 60.0
-#: So much is kept of each log when a worker died.
+#: Maximal size of each log that is kept when a worker died.
 _LOG_BYTES = 200_000
 
 
-class Publisher:
-    """The publisher of a run, started when it is first wanted.
+class PublisherClient:
+    """The publisher of a run.
+
+    Parameters
+    ----------
+    run_state
+        State of the run.
+    settings
+        Settings of the run.
+    cluster
+        The connected Ray.
 
     Attributes
     ----------
-    lost_workers : whether it, or an encoder, died.
-    uses_gpus : whether its encoders reserve GPUs.
-
+    lost_workers
+        Whether the publisher or an encoder died.
+    uses_gpus
+        Whether its encoders reserve GPUs.
+    actor
+        The current actor.
     """
 
-    def __init__(self, account: Account, settings: Settings, cluster: Cluster) -> None:
-        self._account = account
+    def __init__(self, run_state: RunState, settings: Settings, cluster: Cluster) -> None:
+        self._run_state = run_state
         self._settings = settings
         self._private = cluster.private
-        self._room = EncoderRoom.of(settings, cpus=cluster.cpus, gpus=cluster.gpus)
+        self._resources = EncoderResources.of(settings, cpus=cluster.cpus, gpus=cluster.gpus)
         self.lost_workers = False
-        self.uses_gpus = self._room.gpus > 0
+        self.uses_gpus = self._resources.gpus > 0
         self.actor = self._start()
 
-    def _start(self) -> Actor:
+    def _start(self) -> ActorHandle:
         return start_actor(
             PublisherActor,
             self._settings,
-            self._account.run_id,
-            self._room,
+            self._run_state.run_id,
+            self._resources,
             cpus=_PUBLISHER_CPUS,
-            concurrency=PUBLISHER_CALLS,
+            concurrency=MAX_PUBLISHER_CALLS,
         )
 
     async def load(self) -> None:
-        """Wait until there is an encoder (WaygraphError when there can be none)."""
+        """Wait until an encoder is loaded. Raise WaygraphError if none can be loaded."""
         loading = asyncio.ensure_future(self.call(lambda publisher: publisher.load.remote(), "the encoder"))
         try:
             finished, _ = await asyncio.wait({loading}, timeout=_PATIENCE_SECONDS)
             if not finished:
-                needs = f"{self._room.cpus:g} CPUs" + (f" and {self._room.gpus:g} GPUs" if self._room.gpus else "")
-                self._account.notice(f"Still waiting for the encoder: it loads, or waits for {needs} of the cluster.")
+                needs = f"{self._resources.cpus:g} CPUs" + (
+                    f" and {self._resources.gpus:g} GPUs" if self._resources.gpus else ""
+                )
+                self._run_state.notify(
+                    f"Still waiting for the encoder: it is loading, or waits for {needs} of the cluster."
+                )
             await loading
         finally:
             loading.cancel()
-        self._account.mark("encoder_ready")
+        self._run_state.record_phase("encoder_ready")
 
-    async def call(self, call: Callable[[Actor], Awaitable[_Result]], what: str) -> _Result:
-        """Call the publisher; when it dies, start another one and call again.
+    async def call(self, call: Callable[[ActorHandle], Awaitable[_Result]], what: str) -> _Result:
+        """Call the publisher. If it dies, start another one and call again.
+
+        Parameters
+        ----------
+        call
+            Calls a method of the actor.
+        what
+            What is published, for messages.
+
+        Returns
+        -------
+        _Result
+            The result of the call.
 
         Raises
         ------
         CaptureLost
-            When what it was called with was lost with its machine: another call cannot help.
+            If the arguments of the call were lost with their machine, so that another call cannot succeed.
         WaygraphError
-            When it failed otherwise.
-
+            If the call failed otherwise.
         """
-        left, machines = self._settings.jobs.site_retries, MOST_MACHINES
+        left = CallRetries(crashes=self._settings.jobs.site_retries)
         while True:
             actor = self.actor
             try:
                 return await call(actor)
             except Exception as error:
-                failure = typed(await verdict(error, actor.report.remote), f"Publishing {what}")
-                with_machine = isinstance(failure, MachineLost)
-                again = machines if with_machine else left
-                if not (again and isinstance(failure, WorkerLost)) or isinstance(failure, CaptureLost):
+                failure = to_waygraph_error(await resolve_actor_error(error, actor.report.remote), f"Publishing {what}")
+                retry = decide_call_retry(failure, left)
+                if retry is None:
                     raise failure from error
-            left, machines = left - (not with_machine), machines - with_machine
+            left = retry
             self.lost_workers = True
-            self._account.notice(f"{what}: trying again. {failure.message}")
+            self._run_state.notify(f"{what}: trying again. {failure.message}")
             if actor is self.actor:
-                ray.kill(actor)  # it may live, and cannot be reached
+                ray.kill(actor)  # it may be alive and unreachable
                 self.actor = self._start()
 
     async def report(self) -> None:
-        """Put what the encoders did into the run's account, if they can still be asked."""
-        if self._private is not None and self._private.ended:
-            return  # and everything in it
+        """Add the encoders' report to the run state, if the publisher still answers."""
+        if self._private is not None and self._private.has_ended:
+            return  # with the publisher
         started = time.monotonic()
         try:
             report = await asyncio.wait_for(self.actor.report.remote(), _REPORT_SECONDS)
         except (RayError, TimeoutError) as error:
             seconds = time.monotonic() - started
-            self._account.notice(f"No account of the encoders after {seconds:.1f} s: {type(error).__name__}.")
+            self._run_state.notify(f"No report of the encoders after {seconds:.1f} s: {type(error).__name__}.")
         else:
-            self._account.encoding = report
+            self._run_state.encoding = report
             self.lost_workers |= report.actors_lost > 0
 
 
-def keep_logs(account: Account, cluster: Cluster) -> None:
-    """Keep what the workers wrote: the private Ray's folder disappears with it."""
+def save_worker_logs(run_state: RunState, cluster: Cluster) -> None:
+    """Copy the workers' logs to the run's folder. A private Ray deletes its own folder."""
     if cluster.private is None:
         return
     logs = cluster.private.logs
@@ -124,4 +151,4 @@ def keep_logs(account: Account, cluster: Cluster) -> None:
         lines = log.read_bytes()[-_LOG_BYTES:].splitlines(keepends=True)
         # Lines that start with a colon are Ray's marks for its own log reader.
         if content := b"".join(line for line in lines if not line.startswith(b":")):
-            account.keep(f"log-{log.name}", content)
+            run_state.write_file(f"log-{log.name}", content)

@@ -1,1 +1,1 @@
-"""Which sites does a run cover, and under which settings? Lists that people write, checked."""
+"""Lists of sites and their settings, as users write them."""

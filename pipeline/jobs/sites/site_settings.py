@@ -1,4 +1,4 @@
-"""Which settings does one site of a run have? Those of the run, and what the rules file says about this site.
+"""Settings of one site of a run: those of the run, with the changes of the rules file.
 
     placeholders:
       __SHOPPING__: http://127.0.0.1:7770
@@ -8,10 +8,10 @@
         max_states: 200
         max_seconds: 900
         storage_state: shop.json      # beside this file
-        block:                        # see `pipeline.explore.blocklist`
+        block:                        # see `waygraph.pipeline.explore.policies.blocklist`
           - {name: no comparing, text: compare}
 
-Of several entries that name a site, later ones win, and their rules add up.
+Of several entries that match a site, later settings win and rules accumulate.
 """
 
 from __future__ import annotations
@@ -23,22 +23,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.browser.rule_hosts import speaks_of
-from pipeline.explore.blocklist import SITE_SETTINGS
-from waygraph.errors import InvalidInput
-from waygraph.rules_file import read_rules
-from waygraph.settings import ExploreSettings, Settings
-
-#: Depths by site of the paper's experiments (WebNavigator, 4.1): Map 1, CMS, Shopping and GitLab 2, Reddit 3.
-WEBARENA_DEPTHS = {
-    "__MAP__": 1, "__SHOPPING_ADMIN__": 2, "__SHOPPING__": 2, "__GITLAB__": 2, "__REDDIT__": 3
-}  # fmt: skip
-#: And of its experiment on live sites.
-ONLINE_MIND2WEB_DEPTH = 1
+from waygraph.core.errors import InvalidInput
+from waygraph.core.settings import ExploreSettings, Settings
+from waygraph.core.site_patterns import matches_site
+from waygraph.core.yaml_file import read_yaml_file
+from waygraph.pipeline.explore.policies.blocklist import SITE_SETTINGS
 
 
-class _Site(BaseModel):
-    # The same file holds rules, which the explorer checks.
+class _SiteEntry(BaseModel):
+    # The same file holds rules, which `BlockList` validates.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     host: str
@@ -54,22 +47,33 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     placeholders: Mapping[str, str] = Field(default={})
-    sites: tuple[_Site, ...] = ()
+    sites: tuple[_SiteEntry, ...] = ()
 
 
-def placeholders_of(rules: Path | None) -> dict[str, str]:
-    """What a rules file says stands for `__NAME__` (InvalidInput when it cannot be read)."""
+def read_placeholders(rules: Path | None) -> dict[str, str]:
+    """Return the placeholders of a rules file. Raise InvalidInput if it cannot be read."""
     return {} if rules is None else dict(_read(rules).placeholders)
 
 
-def settings_of(settings: Settings, site: str) -> Settings:
-    """The settings of one site.
+def settings_for_site(settings: Settings, site: str) -> Settings:
+    """Return the settings of one site.
+
+    Parameters
+    ----------
+    settings
+        Settings of the run.
+    site
+        Key of the site.
+
+    Returns
+    -------
+    Settings
+        With the changes for this site.
 
     Raises
     ------
     InvalidInput
-        When the rules file cannot be read, or gives the site a setting that makes no sense.
-
+        If the rules file cannot be read, or has an invalid setting for the site.
     """
     changes: dict[str, Any] = {}
     if site in settings.jobs.site_depths:
@@ -77,7 +81,7 @@ def settings_of(settings: Settings, site: str) -> Settings:
     if (rules := settings.explore.rules) is not None:
         file = _read(rules)
         for entry in file.sites:
-            if speaks_of(site, entry.host, file.placeholders, rules):
+            if matches_site(site, entry.host, file.placeholders, rules):
                 changes |= entry.model_dump(exclude_none=True, include=set(SITE_SETTINGS))
         if (state := changes.get("storage_state")) is not None:
             changes["storage_state"] = rules.parent / state
@@ -88,7 +92,7 @@ def settings_of(settings: Settings, site: str) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         raise InvalidInput(
-            f"The rules file '{rules}' gives '{site}' a setting that makes no sense: "
+            f"The rules file '{rules}' gives '{site}' an invalid setting: "
             f"{'.'.join(map(str, first['loc']))}: {first['msg']}.",
             hint="docs/store.md, section Lists of sites, shows the format.",
         ) from error
@@ -106,5 +110,7 @@ def _read(path: Path) -> _File:
 
 @lru_cache(8)
 def _read_state(path: Path, _changed: int) -> _File:
-    """Read once for all sites of a run, and again when it changed."""
-    return read_rules(path, _File, what="rules file", hint="docs/store.md, section Lists of sites, shows the format.")
+    """Read the file once for all sites of a run, and again after a change."""
+    return read_yaml_file(
+        path, _File, what="rules file", hint="docs/store.md, section Lists of sites, shows the format."
+    )

@@ -1,6 +1,6 @@
-"""Where do the frameworks of the fixture apps come from? Pinned npm packages, fetched once into a cache folder.
+"""Frameworks of the fixture apps: pinned npm packages, downloaded once into a cache folder.
 
-Nothing is built: pages load the packages' own browser builds. React ships CommonJS alone, which `common_js` wraps.
+Nothing is built: pages load the packages' own browser builds. React ships CommonJS only, which `common_js` wraps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can a page be like, and what does exploring it find? One area per phenomenon, with its known answer.
+"""Page phenomena: one area of pages per phenomenon, with its known answer.
 
 `AREAS` belong on one site (`tests.sites.answers.site_pages`), with a second server for the other origin.
 """

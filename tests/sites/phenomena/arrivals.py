@@ -1,4 +1,4 @@
-"""What if content comes late, only on scrolling, or only as far as it is in view?"""
+"""Late content: slow responses and timers, loading on scroll, virtual lists."""
 
 import time
 
@@ -10,7 +10,7 @@ DOT = b"\x89PNG\r\n\x1a\n"
 
 
 def _late(request: Request) -> Page:
-    """What the network takes its time for: the server waits, nothing in the browser does."""
+    """Respond after 0.8 s: only the server waits, nothing in the browser."""
     time.sleep(0.8)
     return Page('{"name": "late-xhr"}', content_type="application/json")
 
@@ -89,7 +89,7 @@ VIRTUAL = Area(
         ),
         **{f"/virtual/{n}": found(f"row-{n}") for n in range(20)},
     },
-    # A person would scroll the list: rows that are not in the document yet can be clicked as well.
+    # Rows that are not in the document yet can be clicked after scrolling the list.
     (
         *(shows(f"row-{n}", by=f"Row {n}") for n in (0, 4)),
         *(shows(f"row-{n}", by=f"Row {n}") for n in (5, 12, 19)),

@@ -1,4 +1,4 @@
-"""What can be clicked that is no link and no button? And what must not be, although it looks like one?"""
+"""Clickable elements that are neither link nor button, and elements that look clickable and must be skipped."""
 
 from tests.sites.answers import Area, found, hidden, page, shows, skipped, states
 from tests.sites.server import Page

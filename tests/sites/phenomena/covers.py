@@ -1,4 +1,4 @@
-"""What if something lies over what a person wants? Sticky bars, and cookie banners of several makes and languages."""
+"""Covered elements: sticky bars, and cookie banners of several vendors and languages."""
 
 from tests.sites.answers import Area, found, never, page, shows, states
 

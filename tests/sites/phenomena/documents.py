@@ -1,4 +1,4 @@
-"""What if a page is more than one document? Frames, shadow roots, new tabs, dialogs, downloads."""
+"""Pages of several documents: frames, shadow roots, new tabs, dialogs, downloads."""
 
 from tests.sites.answers import Area, dialog, edge, fetched, found, hidden, never, page, shows, skipped, states
 from tests.sites.server import Page

@@ -1,4 +1,4 @@
-"""What of forms? They are seen; what they would send is not sent; controls with handlers are used."""
+"""Forms: their fields are captured, they are not submitted, and controls with event handlers are used."""
 
 from tests.sites.answers import Area, found, never, page, shows, skipped, states
 

@@ -1,4 +1,4 @@
-"""What if a page changes its address by itself, without loading anything?"""
+"""Client-side routing: pages that change their URL without loading a document."""
 
 from tests.sites.answers import Area, found, page, shows, states
 

@@ -1,4 +1,4 @@
-"""What if a page shows only a part of itself at a time? Menus, tabs, accordions, carousels, comboboxes, modals."""
+"""Widgets that show one part of a page at a time: menus, tabs, accordions, carousels, comboboxes, modals."""
 
 from tests.sites.answers import Area, found, hidden, page, shows, states
 

@@ -1,4 +1,4 @@
-"""The dashboard and the monitors ask for what exists."""
+"""The dashboard and the monitors refer to metrics and objects that exist."""
 
 import json
 import re
@@ -23,7 +23,7 @@ def expressions():
     return [target["expr"] for panel in dashboard()["panels"] for target in panel.get("targets", ())]
 
 
-def test_the_dashboard_asks_for_metrics_that_are_exported():
+def test_dashboard_queries_exported_metrics():
     import ray.dashboard.modules.metrics.dashboards as of_ray
 
     rays = "".join(file.read_text() for file in Path(of_ray.__file__).parent.glob("*.py"))
@@ -38,7 +38,7 @@ def test_the_dashboard_asks_for_metrics_that_are_exported():
             assert exported(name), name
 
 
-def test_the_dashboard_is_whole():
+def test_dashboard_is_complete():
     panels = dashboard()["panels"]
     assert len({panel["id"] for panel in panels}) == len(panels)
     taken = set()

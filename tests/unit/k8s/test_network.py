@@ -1,4 +1,4 @@
-"""Who reaches whom: what each pod needs, and nothing else."""
+"""Network policies: each pod reaches what it needs and nothing else."""
 
 import ipaddress
 
@@ -6,10 +6,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.browser.egress import why_not_public
 from tests.kustomize import identity
 from tests.manifests import BROWSING, ROOT, of_kind, pods, role
 from tests.networking import Pod, may_connect, selects
+from waygraph.pipeline.browser.egress import non_public_reason
 
 
 def test_policies_select_pods_that_exist_and_every_pod_is_denied_by_default(installed):
@@ -22,7 +22,7 @@ def test_policies_select_pods_that_exist_and_every_pod_is_denied_by_default(inst
 
 
 def test_labels_in_policies_are_labels_of_pods(installed):
-    """So that no rule is for pods that nobody makes."""
+    """No rule refers to pods that do not exist."""
     theirs = [pod.labels for pod in pods(installed)]
     for policy in of_kind(installed, "NetworkPolicy"):
         for rule in [*policy["spec"].get("ingress", ()), *policy["spec"].get("egress", ())]:
@@ -93,26 +93,26 @@ def end(documents, name):
     return Pod(role(documents, last, cluster)[0].labels)
 
 
-def test_each_reaches_what_it_needs(installed):
+def test_each_pod_reaches_what_it_needs(installed):
     policies = of_kind(installed, "NetworkPolicy")
     for source, target, port in ALLOWED:
         assert may_connect(policies, end(installed, source), end(installed, target), port), (source, target, port)
 
 
-def test_each_reaches_nothing_else(installed):
+def test_each_pod_reaches_nothing_else(installed):
     policies = of_kind(installed, "NetworkPolicy")
     for source, target, port in FORBIDDEN:
         assert not may_connect(policies, end(installed, source), end(installed, target), port), (source, target, port)
 
 
-def test_everybody_may_ask_for_names(installed):
+def test_every_pod_may_query_dns(installed):
     policies = of_kind(installed, "NetworkPolicy")
     for pod in pods(installed):
         assert may_connect(policies, Pod(pod.labels), OUTSIDE["dns"], 53, "UDP")
         assert not may_connect(policies, Pod(pod.labels), OUTSIDE["dns"], 9153)
 
 
-def test_nobody_but_pods_with_browsers_reaches_the_web_and_no_udp(installed):
+def test_only_browser_pods_reach_the_web_and_without_udp(installed):
     policies = of_kind(installed, "NetworkPolicy")
     reaching = [pod for pod in pods(installed) if may_connect(policies, Pod(pod.labels), OUTSIDE["web"], 443)]
     assert {pod.labels["waygraph/role"] for pod in reaching} == BROWSING & {
@@ -140,7 +140,7 @@ POLICIES = list(yaml.safe_load_all((ROOT / "k8s" / "base" / "network.yaml").read
 @settings(max_examples=300)
 @given(address=ADDRESSES)
 def test_no_page_reaches_an_address_that_the_egress_proxy_would_refuse(address):
-    """Two walls with one opinion: NetworkPolicies let nothing through that the proxy beside the browser would stop."""
+    """NetworkPolicies and the egress proxy agree: policies allow no address that the proxy would refuse."""
     explorer = Pod({"app.kubernetes.io/part-of": "waygraph", "waygraph/cluster": "index", "waygraph/role": "explore"})
     if may_connect(POLICIES, explorer, str(address), 443):
-        assert why_not_public(str(address)) is None
+        assert non_public_reason(str(address)) is None

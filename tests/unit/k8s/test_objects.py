@@ -1,4 +1,4 @@
-"""The manifests are valid and whole. No cluster has seen them."""
+"""The manifests are valid and complete. They have not been applied to a cluster."""
 
 import base64
 import copy
@@ -31,7 +31,7 @@ def test_the_manifests_are_clean_yaml():
 
 @pytest.mark.skipif(kustomize() is None, reason="neither kustomize nor kubectl is installed")
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_kustomize_builds_what_these_tests_look_at(folder, copied, built):
+def test_kustomize_and_the_builder_of_the_tests_agree(folder, copied, built):
     def in_order(documents):
         for secret in of_kind(documents, "Secret"):  # kustomize breaks lines of base64
             secret["data"] = {name: base64.b64decode(value) for name, value in secret["data"].items()}
@@ -69,7 +69,7 @@ def test_every_object_is_valid_for_kubernetes(folder, version, built):
             kubernetes_validate.validate(document, version, strict=True)
 
 
-def test_a_misspelt_field_is_noticed(built):
+def test_misspelt_field_is_detected(built):
     policy = json.loads(json.dumps(of_kind(built["base"], "NetworkPolicy")[0]))
     policy["spec"]["podSelectors"] = policy["spec"].pop("podSelector")
     with pytest.raises(kubernetes_validate.ValidationError):
@@ -80,7 +80,7 @@ def test_a_misspelt_field_is_noticed(built):
         jsonschema.Draft202012Validator(SCHEMAS["ray.io/v1", "RayService"]).validate(service)
 
 
-def test_no_two_objects_have_one_name_and_none_but_the_nodes_names_a_namespace(installed, built):
+def test_object_names_are_unique_and_only_node_objects_have_a_namespace(installed, built):
     names = [identity(document) for document in installed]
     assert len(names) == len(set(names))
     assert all("namespace" not in document["metadata"] for document in installed)

@@ -1,4 +1,4 @@
-"""Pods are restricted, sized, and placed where their work can be done."""
+"""Security settings, resources, probes and placement of pods."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.manifests import (
     templates,
 )
 from tests.networking import selects
-from waygraph.settings import Settings
+from waygraph.core.settings import Settings
 
 
 def test_every_mount_has_its_volume_and_every_claim_exists(installed):
@@ -34,7 +34,7 @@ def test_every_mount_has_its_volume_and_every_claim_exists(installed):
         assert claimed <= claims
 
 
-def test_pods_are_as_the_restricted_pod_security_standard_wants_them(installed):
+def test_pods_conform_to_the_restricted_pod_security_standard(installed):
     allowed_volumes = {"name", "configMap", "emptyDir", "persistentVolumeClaim"}
     for pod in pods(installed):
         security = pod.spec["securityContext"]
@@ -58,7 +58,7 @@ def test_no_pod_gets_a_token_for_the_kubernetes_api(installed, built):
     assert {pod.spec["serviceAccountName"] for pod in pods(installed)} == accounts
 
 
-def test_every_container_says_what_it_needs_and_memory_is_guaranteed(installed):
+def test_every_container_requests_resources_and_guaranteed_memory(installed):
     for pod in pods(installed):
         for container in containers(pod):
             requests, limits = container["resources"]["requests"], container["resources"]["limits"]
@@ -67,7 +67,7 @@ def test_every_container_says_what_it_needs_and_memory_is_guaranteed(installed):
             assert "cpu" not in limits  # throttling makes pages time out
 
 
-def test_open_maps_take_at_most_half_of_an_answering_pod(installed):
+def test_open_maps_budget_is_at_most_half_of_the_memory_of_a_serving_pod(installed):
     """Beside them are Ray, the encoder, caches, and a map that is being read."""
     for pod in role(installed, "answer", "serve"):
         (container,) = pod.spec["containers"]
@@ -121,7 +121,7 @@ def test_the_object_store_fits_into_shared_memory(installed):
             assert int(group["rayStartParams"]["object-store-memory"]) < 2**30
 
 
-def test_qdrant_is_asked_for_its_health_at_ports_it_has(installed):
+def test_qdrant_probes_use_ports_that_it_opens(installed):
     (qdrant,) = role(installed, "qdrant")
     (container,) = qdrant.spec["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
@@ -145,7 +145,7 @@ def test_selectors_of_controllers_select_their_own_pods(installed, built):
             assert selects(document["spec"]["selector"], template["metadata"]["labels"])
 
 
-def test_budgets_protect_pods_that_exist_and_say_how_many_must_stay(installed):
+def test_disruption_budgets_select_existing_pods_and_set_a_limit(installed):
     for budget in of_kind(installed, "PodDisruptionBudget"):
         protected = [pod for pod in pods(installed) if selects(budget["spec"]["selector"], pod.labels)]
         count = sum(pod.count for pod in protected)
@@ -159,17 +159,17 @@ def test_budgets_protect_pods_that_exist_and_say_how_many_must_stay(installed):
 
 # Ray's own models use what pydantic calls deprecated.
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
-def test_the_serve_configuration_is_valid_for_ray_and_names_our_application(installed):
+def test_serve_configuration_is_valid_for_ray_and_names_the_application(installed):
     from ray.serve.schema import ServeDeploySchema
 
-    from serve import app
+    from waygraph.serve.runtime import app
 
     for service in of_kind(installed, "RayService"):
         config = ServeDeploySchema.model_validate(yaml.safe_load(service["spec"]["serveConfigV2"]))
         (application,) = config.applications
-        assert application.import_path == f"serve.app:{app.application.__name__}"
+        assert application.import_path == f"waygraph.serve.runtime.app:{app.application.__name__}"
         (deployment,) = application.deployments
-        sources = "".join(file.read_text() for file in (ROOT / "serve").glob("*.py"))
+        sources = "".join(file.read_text() for file in (ROOT / "serve").rglob("*.py"))
         assert f'name="{deployment.name}"' in sources
         (group,) = ray_cluster(service)["workerGroupSpecs"]
         # A worker without a replica has no proxy, and is never ready.
@@ -201,7 +201,7 @@ def test_pods_with_browsers_have_the_seccomp_profile_that_nodes_are_given(instal
             assert profile == {"type": "RuntimeDefault"}, pod.name
 
 
-def test_kind_mounts_the_profile_where_the_kubelet_looks():
+def test_kind_mounts_the_seccomp_profile_in_the_kubelet_folder():
     cluster = yaml.safe_load((ROOT / "k8s" / "overlays" / "kind-local" / "kind.yaml").read_text())
     (node,) = cluster["nodes"]
     (mount,) = node["extraMounts"]
@@ -215,7 +215,7 @@ def test_the_sandbox_of_browsers_is_on(installed):
         assert not any("sandbox" in value for name, value in config["data"].items() if name.startswith("WAYGRAPH_"))
 
 
-def test_encoders_are_on_gpu_nodes_and_nobody_else_reserves_a_gpu(installed, built):
+def test_encoders_run_on_gpu_nodes_and_no_other_pod_reserves_a_gpu(installed, built):
     for pod in pods(installed):
         gpus = containers(pod)[0]["resources"]["limits"].get("nvidia.com/gpu", 0)
         tolerated = {toleration["key"] for toleration in pod.spec.get("tolerations", ())}

@@ -1,4 +1,4 @@
-"""Commands, settings and secrets of the pods are ones that waygraph understands."""
+"""Commands, settings and secrets of the pods are valid for waygraph."""
 
 import shlex
 import subprocess
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from index.vectors.engines import Engines
 from tests.commands import parse_command
 from tests.manifests import (
     FOREIGN_VARIABLES,
@@ -21,10 +20,11 @@ from tests.manifests import (
     secret_values,
     settings_of,
 )
-from waygraph.settings import JobSettings
+from waygraph.core.settings import JobSettings
+from waygraph.index.vectors.engines import VectorIndexFactory
 
 
-def test_every_command_is_one_that_the_cli_understands(installed):
+def test_every_command_is_valid_for_the_cli(installed):
     lines = [shlex.split(job["spec"]["entrypoint"]) for job in of_kind(installed, "RayJob")]
     jobs = [pod for pod in pods(installed) if pod.owner["kind"] == "CronJob"]
     lines += [["waygraph", *container["args"]] for pod in jobs for container in pod.spec["containers"]]
@@ -33,7 +33,7 @@ def test_every_command_is_one_that_the_cli_understands(installed):
         parse_command(line)
 
 
-def test_refresh_visits_what_is_older_than_a_week(installed):
+def test_refresh_visits_maps_older_than_a_week(installed):
     (refresh,) = role(installed, "refresh")
     assert refresh.spec["containers"][0]["args"][:4] == ["refresh", "--all", "--older-than", "7d"]
 
@@ -57,7 +57,7 @@ def test_the_list_of_sites_is_mounted_where_the_bulk_run_reads_it(installed):
 
 
 @pytest.mark.parametrize("name", ["kind-local", "gpu"])
-def test_every_variable_is_a_setting_and_all_of_a_pod_make_sense_together(name, built):
+def test_every_environment_variable_is_a_setting_and_those_of_a_pod_are_consistent(name, built):
     documents = [document for folder in INSTALLATIONS[name] for document in built[folder]]
     stores = set()
     for pod in pods(documents):
@@ -67,7 +67,7 @@ def test_every_variable_is_a_setting_and_all_of_a_pod_make_sense_together(name, 
                 assert set(values) <= FOREIGN_VARIABLES
                 continue
             wanted = settings_of(values)
-            Engines(wanted.vectors).close()  # refuses settings that contradict each other
+            VectorIndexFactory(wanted.vectors).close()  # refuses settings that contradict each other
             mounts = {mount["mountPath"] for mount in container.get("volumeMounts", ())}
             if "WAYGRAPH_STORE" in values:
                 stores.add(wanted.store)
@@ -79,13 +79,13 @@ def test_every_variable_is_a_setting_and_all_of_a_pod_make_sense_together(name, 
     assert stores == {"/maps"}
 
 
-def test_pages_and_questions_are_encoded_in_one_precision(built):
+def test_pages_and_queries_are_encoded_in_one_precision(built):
     wanted = settings_of(named(built["overlays/gpu"], "ConfigMap", "waygraph-settings")["data"])
     assert wanted.encode.encoder != "text"
     assert wanted.encode.dtype != "auto"  # another one on GPUs than on CPUs
 
 
-def test_secrets_are_made_anew_each_time_and_are_settings(copied, built):
+def test_secrets_are_generated_each_time_and_are_settings(copied, built):
     first, second = (secret_values(built[f"overlays/{name}"])["waygraph-secrets"] for name in ("kind-local", "gpu"))
     assert set(first) == {"API_KEYS", "QDRANT_API_KEY"}
     assert not set(first.values()) & set(second.values())
@@ -102,7 +102,7 @@ def test_no_secret_is_in_the_repository():
         assert ignored.returncode == 0
 
 
-def test_only_who_needs_a_secret_is_given_it(installed):
+def test_secrets_are_mounted_only_where_needed(installed):
     def given_to(pod):
         return {v["valueFrom"]["secretKeyRef"]["key"] for v in containers(pod)[0].get("env", ()) if "valueFrom" in v}
 

@@ -1,1 +1,1 @@
-"""What does each page of the demo shop say? One module per area; every page is a function of the shop's state."""
+"""Pages of the demo shop, one module per area. Every page is a function of the shop's state."""

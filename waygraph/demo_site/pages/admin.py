@@ -1,6 +1,8 @@
-"""What does the back office show? Orders, customers, the catalogue and its editor, settings."""
+"""Pages of the back office: orders, customers, catalogue, editor, settings."""
 
 from __future__ import annotations
+
+import math
 
 from waygraph.demo_site.art import product_art
 from waygraph.demo_site.catalogue import (
@@ -45,7 +47,7 @@ ORDER_HEAD = Html(
 
 
 def dashboard(state: ShopState) -> Html:
-    """The back office's first page."""
+    """Return the dashboard."""
     waiting = sum(status == "Paid" for status in state.statuses.values())
     figures = (
         ("Turnover this week", money(sum(TURNOVER)), "+12%", TURNOVER),
@@ -77,7 +79,7 @@ def dashboard(state: ShopState) -> Html:
 
 
 def orders(state: ShopState) -> Html:
-    """All orders."""
+    """Return the list of orders."""
     return admin_page(
         "Orders", "/admin/orders",
         html(
@@ -88,7 +90,7 @@ def orders(state: ShopState) -> Html:
 
 
 def order_page(state: ShopState, order: Order) -> Html:
-    """One order."""
+    """Return the page of an order."""
     who = CUSTOMERS[order.customer - 1]
     lines = [
         html(
@@ -116,7 +118,7 @@ def order_page(state: ShopState, order: Order) -> Html:
 
 
 def customers() -> Html:
-    """Everybody who bought. The names are no links: a script makes them clickable."""
+    """Return the list of customers. A script, not a link, makes the names clickable."""
     rows = [
         html(
             '<tr><td><span class="opens" data-href="/admin/customers/{n}">{name}</span></td><td>{town}</td>'
@@ -138,7 +140,7 @@ def customers() -> Html:
 
 
 def customer_page(customer: Customer) -> Html:
-    """One customer."""
+    """Return the page of a customer."""
     spent = sum(o.total for o in ORDERS if o.customer == customer.number)
     return admin_page(
         customer.name, f"/admin/customers/{customer.number}",
@@ -154,12 +156,12 @@ def customer_page(customer: Customer) -> Html:
 
 
 def page_count(state: ShopState) -> int:
-    """Pages of the catalogue."""
-    return max(1, -(-len(state.items) // CATALOGUE_PAGE_ROWS))
+    """Return the number of catalogue pages."""
+    return max(1, math.ceil(len(state.items) / CATALOGUE_PAGE_ROWS))
 
 
 def catalogue(state: ShopState, page: int) -> Html:
-    """Everything that is or will be on sale, a few rows at a time."""
+    """Return one page of the catalogue."""
     shown = list(state.items.values())[(page - 1) * CATALOGUE_PAGE_ROWS : page * CATALOGUE_PAGE_ROWS]
     rows = [
         html(
@@ -200,7 +202,7 @@ def _page_url(page: int) -> str:
 
 
 def editor(item: Item | None) -> Html:
-    """Change a product, or describe a new one."""
+    """Return the editor of an existing or a new product."""
     number, shelf = (str(item.number), item.category) if item else ("new", "")
     options = [
         html("<option{on}>{name}</option>", name=c.name, on=Html(" selected" if c.slug == shelf else ""))
@@ -243,7 +245,7 @@ def editor(item: Item | None) -> Html:
 
 
 def settings(state: ShopState) -> Html:
-    """How the shop behaves: three tabs."""
+    """Return the settings, in three tabs."""
     names = ("General", "Taxes", "Notifications")
     tabs = [
         html(

@@ -1,4 +1,4 @@
-"""What do the reports show? One page whose four views are put in place by the browser: each has its own URL."""
+"""The reports: one page with four client-side views, each with its own URL."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _inventory() -> Html:
 
 
 def reports(path: str) -> Html:
-    """The page behind every report URL: it carries all views as templates and shows none until the script runs."""
+    """Return the page of every report URL. It contains all views as templates; a script shows one of them."""
     templates = [
         html(
             '<template data-view="{path}" data-title="{name}">{view}</template>', path=view_path, name=name, view=view()

@@ -1,4 +1,4 @@
-"""What do customers see about themselves and about help? The account area and the help centre."""
+"""The account area and the help centre."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _account(state: ShopState, title: str, path: str, *content: Html) -> Html:
 
 
 def profile(state: ShopState) -> Html:
-    """Name and email."""
+    """Return the profile page."""
     return _account(
         state, "Profile", "/account",
         html(
@@ -45,7 +45,7 @@ def profile(state: ShopState) -> Html:
 
 
 def orders(state: ShopState) -> Html:
-    """What was bought before."""
+    """Return the order history."""
     rows = [
         html(
             '<tr><td>{number}</td><td>{date}</td><td><span class="status s-{status}">{status}</span></td>'
@@ -67,7 +67,7 @@ def orders(state: ShopState) -> Html:
 
 
 def own_order(state: ShopState, order: Order) -> Html:
-    """One of the customer's orders."""
+    """Return the page of one of the customer's orders."""
     rows = [
         html(
             '<li><span class="thumb tint-{c}">{art}</span><p><strong>{name}</strong><br>{n} x {price}</p></li>',
@@ -89,7 +89,7 @@ def own_order(state: ShopState, order: Order) -> Html:
 
 
 def addresses(state: ShopState) -> Html:
-    """Where parcels go."""
+    """Return the address book."""
     cards = [
         html(
             '<div class="panel"><h2>{name}</h2><p>{where}</p><form method="post" '
@@ -120,7 +120,7 @@ def _help(state: ShopState, title: str, path: str, *content: Html) -> Html:
 
 
 def questions(state: ShopState) -> Html:
-    """Frequently asked: an accordion of which one item is open at a time."""
+    """Return frequently asked questions: an accordion with one open item."""
     answers = (
         html("<p>Two days at the workshop, then two to five on the road.</p>"),
         html(
@@ -153,7 +153,7 @@ def questions(state: ShopState) -> Html:
 
 
 def shipping(state: ShopState) -> Html:
-    """What delivery costs."""
+    """Return the shipping costs."""
     return _help(
         state, "Shipping", "/help/shipping",
         html(
@@ -171,7 +171,7 @@ def shipping(state: ShopState) -> Html:
 
 
 def returns(state: ShopState) -> Html:
-    """How to send something back."""
+    """Return the returns policy."""
     return _help(
         state, "Returns", "/help/returns",
         html(
@@ -185,7 +185,7 @@ def returns(state: ShopState) -> Html:
 
 
 def contact(state: ShopState) -> Html:
-    """Write to people."""
+    """Return the contact page."""
     return _help(
         state, "Contact", "/help/contact",
         html(

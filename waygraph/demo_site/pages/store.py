@@ -1,4 +1,4 @@
-"""What do visitors of the shop see? Home, shelves, products, cart, search, and the few pages around them."""
+"""Pages of the shop: home, categories, products, cart, search and others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _shelf(title: str, line: str, products: Iterable[Product], *extra: Html) -> 
 
 
 def home(state: ShopState) -> Html:
-    """The start page."""
+    """Return the start page."""
     hero = html(
         '<section class="hero"><div class="hero-text"><p class="eyebrow">Spring collection</p>'
         "<h1>Quiet things, made well, for rooms you live in.</h1>"
@@ -81,19 +81,19 @@ def home(state: ShopState) -> Html:
 
 
 def shop(state: ShopState) -> Html:
-    """Everything on sale."""
+    """Return the list of all products."""
     body = _shelf("The whole shop", f"{len(PRODUCTS)} pieces, all in stock.", PRODUCTS)
     return store_page("Shop", "/shop", crumbs(HOME, here="Shop"), body, in_cart=state.in_cart)
 
 
 def category(state: ShopState, shelf: Category) -> Html:
-    """One shelf."""
+    """Return the page of a category."""
     body = _shelf(shelf.name, shelf.line, [p for p in PRODUCTS if p.category == shelf.slug])
     return store_page(shelf.name, f"/c/{shelf.slug}", crumbs(HOME, here=shelf.name), body, in_cart=state.in_cart)
 
 
 def new_arrivals(state: ShopState) -> Html:
-    """What came in last."""
+    """Return the new arrivals."""
     body = _shelf(
         "New arrivals", "Unpacked this week, hardly a fingerprint on them.", [PRODUCTS_BY_SLUG[s] for s in NEW_ARRIVALS]
     )
@@ -101,7 +101,7 @@ def new_arrivals(state: ShopState) -> Html:
 
 
 def search(state: ShopState, query: str) -> Html:
-    """Products whose words contain the query."""
+    """Return the products whose words contain the query."""
     words = query.lower().split()
     hits = [
         p for p in PRODUCTS if words and all(w in f"{p.name} {p.category} {p.line} {p.story}".lower() for w in words)
@@ -156,7 +156,7 @@ def _size_guide(product: Product) -> Html:
 
 
 def product_page(state: ShopState, product: Product) -> Html:
-    """One product."""
+    """Return the page of a product."""
     shelf = next(c for c in CATEGORIES if c.slug == product.category)
     stars = round(sum(r.stars for r in product.reviews) / len(product.reviews)) if product.reviews else 0
     sizes = Html(
@@ -194,7 +194,7 @@ def product_page(state: ShopState, product: Product) -> Html:
 
 
 def cart(state: ShopState) -> Html:
-    """What is about to be bought."""
+    """Return the cart."""
     lines = [(PRODUCTS_BY_SLUG[slug], quantity) for slug, quantity in state.cart.items()]
     rows = [
         html(
@@ -232,7 +232,7 @@ def cart(state: ShopState) -> Html:
 
 
 def about(state: ShopState) -> Html:
-    """Who is behind the shop."""
+    """Return the page about the shop."""
     body = html(
         '<section class="letterpage"><h1>Our story</h1><p class="lead">{shop} began in a boathouse, with one kiln '
         'and a borrowed loom.</p>'
@@ -246,7 +246,7 @@ def about(state: ShopState) -> Html:
 
 
 def printable() -> Html:
-    """The catalogue on paper: its own plain layout, opened in a new tab."""
+    """Return the printable catalogue, which opens in a new tab with a plain layout."""
     rows = [
         html('<tr><td>{name}</td><td>{shelf}</td><td>{line}</td><td class="amount">{price}</td></tr>',
              name=p.name, shelf=p.category.title(), line=p.line, price=money(p.price))
@@ -264,7 +264,7 @@ def printable() -> Html:
 
 
 def not_found(state: ShopState) -> Html:
-    """The page that is not there."""
+    """Return the page of status 404."""
     body = html(
         '<section class="letterpage"><h1>Nothing on this shelf</h1><p>The page you asked for does not exist.</p>'
         '<p><a href="/">To the start page</a></p></section>'

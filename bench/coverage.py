@@ -1,0 +1,227 @@
+"""Benchmark of coverage: how many kinds of pages an exploration finds within a budget of states, by its order.
+
+Explores each site in every order and mode with the same budget, in one run of this command:
+
+    python -m bench.coverage [--sites generated,gentelella] [--states 250] [--save]
+
+Of the generated site (`bench.coverage_site`) all kinds are known. Of other sites the kinds are the URL templates that
+any of the explorations found, and for folders of files the pages in the folder. The benchmark also samples pairs of
+states and counts those between which a path without loading a URL is known, with and without the edges that were never
+performed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.coverage_site import CoverageSite, all_kinds, kind_of
+from bench.real_sites import NotAvailable, Served
+from bench.result_files import RESULTS, run_info, write_result
+from bench.site_walks import BROWSER
+from bench.sites import SITES
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import Settings
+from waygraph.index.graph import InteractionGraph
+from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.identity.url_groups import group_of
+
+ORDERS = (("novelty", "full"), ("breadth", "full"), ("breadth", "skeleton"))
+STATES = (50, 100, 250)
+SEED, PAIRS = 2026, 500
+
+
+@dataclass
+class Explored:
+    """One exploration.
+
+    Attributes
+    ----------
+    site, order, mode
+        What was explored, and how.
+    states, edges, unperformed_edges
+        Size of the map.
+    seconds
+        Duration.
+    activations
+        Performed actions.
+    kinds
+        Number of kinds among the first 50, 100 and 250 states.
+    path_share
+        Share of sampled pairs of states with a path that loads no URL; all edges, and performed edges only.
+    found
+        Names of all kinds found.
+    """
+
+    site: str
+    order: str
+    mode: str
+    states: int
+    edges: int
+    unperformed_edges: int
+    seconds: float
+    activations: int
+    kinds: dict[int, int]
+    path_share: dict[str, float]
+    found: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def generated(_: Path) -> Iterator[Served]:
+    """Serve the generated site."""
+    with CoverageSite() as site:
+        yield Served(site.url, Path("/dev/null"))
+
+
+def explore(
+    name: str, served: Served, order: str, mode: str, *, states: int, depth: int, kind: Callable[[str], str | None]
+) -> Explored:
+    """Explore a site and count what was found.
+
+    Parameters
+    ----------
+    name, served
+        The site.
+    order, mode
+        Settings of the exploration.
+    states
+        Limit of states.
+    depth
+        Limit of depth.
+    kind
+        Returns the kind of a page by its URL; None for pages that do not count.
+
+    Returns
+    -------
+    Explored
+        The counts.
+    """
+    settings = Settings(
+        browser=BROWSER,
+        explore={
+            "depth": depth,
+            "max_states": states,
+            "order": order,
+            "mode": mode,
+            "robots": False,
+            "storage_state": served.storage_state,
+        },
+    )
+    began = time.monotonic()
+    capture = asyncio.run(explore_site(served.start, settings=settings, blobs=MemoryBlobs()))
+    urls = [node.url for node in capture.graph.nodes.values()]
+    found = {kind(url) for url in urls} - {None}
+    edges = list(capture.graph.edges)
+    return Explored(
+        site=name,
+        order=order,
+        mode=mode,
+        states=len(urls),
+        edges=len(edges),
+        unperformed_edges=sum(edge.inherited for edge in edges),
+        seconds=round(time.monotonic() - began, 1),
+        activations=capture.report.counters.get("explore/activations", 0),
+        kinds={count: len({kind(url) for url in urls[:count]} - {None}) for count in STATES if count <= states},
+        path_share={"all": path_share(capture, inherited=True), "performed": path_share(capture, inherited=False)},
+        found=sorted(map(str, found)),
+    )
+
+
+def template_of(url: str) -> str:
+    """Return the template of a URL without its host, whose port differs between two explorations.
+
+    >>> template_of("http://127.0.0.1:8080/orders/17/edit")
+    'orders/#/edit'
+    """
+    return group_of(url).partition("//")[2].partition("/")[2]
+
+
+def path_share(capture: SiteCapture, *, inherited: bool) -> float:
+    """Return the share of random pairs of states between which edges lead, without loading a URL."""
+    chance = random.Random(SEED)
+    nodes = list(capture.graph.nodes)
+    if len(nodes) < 2:
+        return 0.0
+    reached = {node: _reachable(capture.graph, node, inherited=inherited) for node in nodes}
+    pairs = [chance.sample(nodes, 2) for _ in range(PAIRS)]
+    return round(sum(target in reached[source] for source, target in pairs) / PAIRS, 3)
+
+
+def _reachable(graph: InteractionGraph, start: str, *, inherited: bool) -> set[str]:
+    known, queue = {start}, [start]
+    while queue:
+        for edge in graph.edges_from(queue.pop()):
+            if (inherited or not edge.inherited) and edge.target not in known:
+                known.add(edge.target)
+                queue.append(edge.target)
+    return known
+
+
+def table(results: Sequence[Explored], total: dict[str, int]) -> str:
+    """Return the results as a Markdown table."""
+    counts = "".join(f" kinds at {count} |" for count in STATES)
+    lines = [
+        f"| site | order | states |{counts} of | actions | s | pairs with a path (performed edges only) |",
+        "| --- | --- | --- |" + " --- |" * (len(STATES) + 4),
+    ]
+    for r in results:
+        name = "skeleton" if r.mode == "skeleton" else r.order
+        kinds = "".join(f" {r.kinds.get(count, '')} |" for count in STATES)
+        share = f"{r.path_share['all']:.0%} ({r.path_share['performed']:.0%})"
+        lines.append(
+            f"| {r.site} | {name} | {r.states} |{kinds} {total[r.site]} | {r.activations} | {r.seconds:.0f} | {share} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = ("generated", *(site.name for site in SITES))
+    parser.add_argument("--sites", default="generated", help=f"comma-separated: {', '.join(names)}")
+    parser.add_argument("--states", type=int, default=max(STATES), help="limit of states of each exploration")
+    parser.add_argument("--depth", type=int, default=3)
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "waygraph-sites")
+    parser.add_argument(
+        "--save", action="store_true", help="replace the results of these sites in bench/results/coverage.json"
+    )
+    arguments = parser.parse_args()
+    arguments.scratch.mkdir(parents=True, exist_ok=True)
+    sources = {"generated": generated, **{site.name: site.get for site in SITES}}
+    results: list[Explored] = []
+    total: dict[str, int] = {}
+    for name in arguments.sites.split(","):
+        kind: Callable[[str], str | None] = kind_of if name == "generated" else template_of
+        of_site: list[Explored] = []
+        for order, mode in ORDERS:
+            try:
+                # Served anew for each exploration, so that none finds what another one left behind.
+                with sources[name](arguments.scratch) as served:
+                    limits: dict[str, Any] = {"states": arguments.states, "depth": arguments.depth}
+                    of_site.append(explore(name, served, order, mode, kind=kind, **limits))
+            except NotAvailable as error:
+                print(f"{name}: {error}")
+                break
+            print(f"{name} {order} {mode}: {of_site[-1].kinds}", flush=True)
+        total[name] = len(all_kinds()) if name == "generated" else len({k for r in of_site for k in r.found})
+        results += of_site
+    print(table(results, total))
+    if arguments.save:
+        path = RESULTS / "coverage.json"
+        known = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
+        rows = [row for row in known if row["site"] not in total]
+        rows += [{**asdict(result), "of": total[result.site], **run_info()} for result in results]
+        write_result(path, {"results": rows})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Open maps: search, locate and path over published versions."""

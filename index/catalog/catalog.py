@@ -1,0 +1,387 @@
+"""Catalog of open maps: each site's current version, opened on demand, replaced when a newer one is published."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
+from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
+from waygraph.index.catalog.loaded_map import LoadedMap
+from waygraph.index.catalog.locate import MIN_STRUCTURE_SIMILARITY, LocatedState
+from waygraph.index.catalog.open_map import OpenMap
+from waygraph.index.store import Manifest, MapVersion, Store
+from waygraph.index.store.layout import VECTORS_FILE
+from waygraph.index.vectors.cross_site import search_across_maps
+from waygraph.index.vectors.multivector import MultiVector
+from waygraph.index.vectors.pooling import merge_to_fit
+from waygraph.index.vectors.protocol import MapKey, VectorIndex
+
+__all__ = [
+    "MIN_STRUCTURE_SIMILARITY",
+    "Catalog",
+    "CatalogUsage",
+    "CrossSiteHits",
+    "ExplainedRow",
+    "HitExplanation",
+    "LocatedState",
+    "MakeIndex",
+    "OpenMap",
+    "SearchHit",
+]
+
+log = logging.getLogger(__name__)
+
+#: Creates the empty index of a version: `lambda manifest: EdgeIndex(manifest.encoder.dim)`.
+MakeIndex = Callable[[Manifest], VectorIndex]
+
+#: Returns free memory to the system if the C library is glibc, which keeps a lot of it otherwise.
+_MALLOC_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossSiteHits:
+    """Result of a search across maps.
+
+    Attributes
+    ----------
+    hits
+        Pairs of site and hit, best first; ranks count from 1.
+    skipped
+        Sites that could not be searched, with the reason.
+    """
+
+    hits: tuple[tuple[str, SearchHit], ...]
+    skipped: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogUsage:
+    """Number and size of a catalog's open maps.
+
+    Attributes
+    ----------
+    maps
+        Number of open maps.
+    bytes
+        Their estimated memory, see `OpenMap.memory_bytes`.
+    evicted
+        Number of maps closed so far because the memory budget was exceeded.
+    """
+
+    maps: int
+    bytes: int
+    evicted: int
+
+
+class Catalog:
+    """Current versions of the maps of a store, opened on demand and replaced when a newer version is published.
+
+    Thread-safe. A newer version is opened before the previous one is released, and a version stays open until its last
+    reader has closed it. If the open maps exceed the memory budget, the least recently used ones are evicted, and
+    opened again on the next request.
+
+    Parameters
+    ----------
+    store
+        The store.
+    make_index
+        Creates an empty vector index for a version. An index that already holds as many states as the version has
+        multi-vectors (on a server that was filled before) is searched as it is; others are filled.
+    budget_bytes
+        Memory for all open maps together, by `OpenMap.memory_bytes`; None: unlimited. The most recently used map stays
+        open, however large it is.
+    """
+
+    def __init__(self, store: Store, make_index: MakeIndex, *, budget_bytes: int | None = None) -> None:
+        self.store = store
+        self._make_index = make_index
+        self._budget_bytes = budget_bytes
+        # Least recently used first.
+        self._open: OrderedDict[str, OpenMap] = OrderedDict()
+        self._open_bytes = 0
+        self._evicted = 0
+        self._failures: dict[str, StoreError] = {}
+        self._closed = False
+        self._lock = threading.Lock()
+        self._site_locks: dict[str, threading.Lock] = {}
+
+    def sites(self) -> list[str]:
+        """Return the keys of the mapped sites, sorted."""
+        return self.store.sites()
+
+    @property
+    def failures(self) -> Mapping[str, StoreError]:
+        """Sites whose newest version `refresh` could not open, with the error. They use the version before."""
+        with self._lock:
+            return dict(self._failures)
+
+    @property
+    def usage(self) -> CatalogUsage:
+        """Number and size of the maps that are open now."""
+        with self._lock:
+            return CatalogUsage(len(self._open), self._open_bytes, self._evicted)
+
+    def get_open(self, site: str) -> OpenMap | None:
+        """Return the current version of a site like `open`, but without I/O; None if it is not open yet."""
+        return self._share(site)
+
+    def open(self, site: str) -> OpenMap:
+        """Return the current version of a site, as of the last `refresh`; the caller closes it.
+
+        Parameters
+        ----------
+        site
+            Key of the site.
+
+        Returns
+        -------
+        OpenMap
+            The version.
+
+        Raises
+        ------
+        NotFound
+            If the site is not mapped.
+        StoreError
+            If its map is damaged.
+        """
+        if (shared := self._share(site)) is not None:
+            return shared
+        with self._site_lock(site):
+            # Another thread may have opened it while this one waited for the lock.
+            if (shared := self._share(site)) is not None:
+                return shared
+            opened = self._load(site, self.store.head(site))
+            self._install(site, opened.share())
+        _release_free_memory()
+        return opened
+
+    def search(
+        self, query: MultiVector, k: int, fingerprint: str, *, sites: Collection[str] | None = None
+    ) -> CrossSiteHits:
+        """Find the k states of all maps of one encoder that match a query best.
+
+        Scoring across maps is described in `waygraph.index.vectors.cross_site`.
+
+        A map that cannot be searched (another encoder's, damaged, removed meanwhile) does not affect the others. Maps
+        are opened as needed, so the first search takes as long as opening all of them.
+
+        Parameters
+        ----------
+        query
+            Multi-vector of the query, shape (m, dim).
+        k
+            Maximum number of hits.
+        fingerprint
+            Fingerprint of the query's encoder.
+        sites
+            Keys of the sites to search; None: all.
+
+        Returns
+        -------
+        CrossSiteHits
+            The hits, and the sites that could not be searched.
+
+        Raises
+        ------
+        InvalidInput
+            If the query is not a finite matrix of the maps' dim, or k < 1.
+        """
+        best: list[tuple[str, SearchHit]] = []
+        skipped: dict[str, str] = {}
+        wanted = [site for site in self.sites() if sites is None or site in sites]
+        for group in self._groups_within_budget(wanted, fingerprint, skipped):
+            hits = search_across_maps({site: opened.searchable for site, opened in group.items()}, query, k)
+            best += [
+                (site, group[site].explain_hit(rank, hit, query)) for rank, (site, hit) in enumerate(hits, start=1)
+            ]
+        best.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
+        return CrossSiteHits(
+            tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(best[:k], start=1)), skipped
+        )
+
+    def _groups_within_budget(
+        self, sites: Collection[str], fingerprint: str, skipped: dict[str, str]
+    ) -> Iterator[dict[str, OpenMap]]:
+        """Open sites in as few groups as the budget allows; a group's maps are closed before the next one is opened.
+
+        Sites that cannot be searched are added to `skipped`, with the reason.
+        """
+        with ExitStack() as stack:
+            group: dict[str, OpenMap] = {}
+            group_bytes = 0
+            for site in sites:
+                try:
+                    opened = self._open_checked(site, fingerprint)
+                except (EncoderMismatch, StoreError, NotFound) as error:
+                    skipped[site] = error.message
+                    continue
+                group[site] = stack.enter_context(opened)
+                group_bytes += opened.memory_bytes
+                if self._budget_bytes is not None and group_bytes > self._budget_bytes:
+                    yield group
+                    stack.close()
+                    group, group_bytes = {}, 0
+            yield group
+
+    def _open_checked(self, site: str, fingerprint: str) -> OpenMap:
+        opened = self.open(site)
+        try:
+            opened.check_encoder(fingerprint)
+        except EncoderMismatch:
+            opened.close()
+            raise
+        return opened
+
+    def refresh(self) -> list[str]:
+        """Replace open maps of which a newer version is published, and close those of removed sites.
+
+        A version that cannot be opened is logged and added to `failures`; the previous version stays in use.
+
+        Returns
+        -------
+        list of str
+            Keys of the replaced and the removed sites, sorted.
+        """
+        with self._lock:
+            opened = {site: shared.version for site, shared in self._open.items()}
+        if not opened:
+            return []
+        heads = self.store.heads(opened)
+        changed = []
+        for site, version in sorted(opened.items()):
+            if heads.get(site) == version:
+                continue
+            with self._site_lock(site):
+                try:
+                    current = self.store.current(site)
+                    if current is not None and current != version and self._is_open(site):
+                        self._install(site, self._load(site, current))
+                        _release_free_memory()
+                        changed.append(site)
+                except NotFound:  # removed while it was read
+                    current = None
+                except StoreError as error:
+                    self._record_failure(site, error)
+                    continue
+                if current is None:
+                    self._discard(site)
+                    changed.append(site)
+        return changed
+
+    def close(self) -> None:
+        """Release all maps. Those in use stay open until their readers close them. Closing twice is allowed."""
+        with self._lock:
+            self._closed = True
+            opened, self._open = self._open, OrderedDict()
+            self._open_bytes = 0
+        for shared in opened.values():
+            shared.close()
+
+    def _share(self, site: str) -> OpenMap | None:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("The catalog is closed.")
+            # Under the lock, the catalog's own reference keeps the version from being closed meanwhile.
+            kept = self._open.get(site)
+            if kept is None:
+                return None
+            self._open.move_to_end(site)
+            return kept.share()
+
+    def _is_open(self, site: str) -> bool:
+        with self._lock:
+            return site in self._open
+
+    def _site_lock(self, site: str) -> threading.Lock:
+        with self._lock:
+            return self._site_locks.setdefault(site, threading.Lock())
+
+    def _load(self, site: str, number: int) -> OpenMap:
+        version = self.store.read(site, number)
+        index = self._make_index(version.manifest)
+        try:
+            if len(index) != len(version.pages):
+                index.add(_indexable_pages(version))
+                index.compact()
+        except BaseException:
+            index.close()
+            raise
+        return OpenMap(LoadedMap(version, index))
+
+    def _install(self, site: str, opened: OpenMap) -> None:
+        """Make a version the current one of its site, and evict maps until the budget is met."""
+        with self._lock:
+            if self._closed:
+                gone = [opened]
+            else:
+                gone = self._remove(site)
+                self._open[site] = opened
+                self._open_bytes += opened.memory_bytes
+                while self._budget_bytes is not None and self._open_bytes > self._budget_bytes and len(self._open) > 1:
+                    least_recent = next(each for each in self._open if each != site)
+                    gone += self._remove(least_recent)
+                    self._evicted += 1
+            self._failures.pop(site, None)
+        for each in gone:
+            each.close()
+
+    def _discard(self, site: str) -> None:
+        with self._lock:
+            gone = self._remove(site)
+            self._failures.pop(site, None)
+        for each in gone:
+            each.close()
+
+    def _remove(self, site: str) -> list[OpenMap]:
+        """Remove the version of a site. The caller holds the lock, and closes the version after releasing it."""
+        before = self._open.pop(site, None)
+        if before is None:
+            return []
+        self._open_bytes -= before.memory_bytes
+        return [before]
+
+    def _record_failure(self, site: str, error: StoreError) -> None:
+        with self._lock:
+            known = self._failures.get(site)
+            self._failures[site] = error
+        if known is None or known.message != error.message:
+            log.error("The new version of '%s' cannot be opened, the one before stays in use: %s", site, error)
+
+
+def map_key(manifest: Manifest) -> MapKey:
+    """Return the key of a version's vectors, which differs from those of all other versions, in other stores too."""
+    content = f"{manifest.encoder.fingerprint} {manifest.files[VECTORS_FILE].sha256}"
+    return MapKey(manifest.site, manifest.version, hashlib.sha256(content.encode()).hexdigest()[:32])
+
+
+def _release_free_memory() -> None:
+    """Return memory to the system that only reading a version needed (tables, float32 vectors).
+
+    Without this, a process keeps twice the memory of its open maps.
+    """
+    pa.default_memory_pool().release_unused()
+    if _MALLOC_TRIM is not None:
+        _MALLOC_TRIM(0)
+
+
+def _indexable_pages(version: MapVersion) -> Iterator[tuple[str, MultiVector]]:
+    """Yield the multi-vectors of a version. Pages with more rows than engines can hold get merged rows."""
+    for name, page in version.pages.items():
+        rows = merge_to_fit(page.vectors)
+        if len(rows) < len(page.vectors):
+            log.warning(
+                "State '%s' of '%s' has %d vectors; it is indexed by %d merged ones.",
+                name, version.manifest.site, len(page.vectors), len(rows),
+            )  # fmt: skip
+        yield name, rows.astype(np.float32, copy=False)

@@ -1,0 +1,88 @@
+"""Search hits of one map, with the rows of the state that earned the score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from waygraph.index.graph import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedRow:
+    """A row of a state that is the best match of some rows of the query.
+
+    Attributes
+    ----------
+    row
+        Its index in the state's multi-vector.
+    query_rows
+        Indices of the query rows (its tokens, if the encoder keeps them) that match it best.
+    text
+        The text that the row encodes.
+    score
+        Its largest dot product with one of these query rows.
+    segments
+        The visible texts from which the row was made, with their boxes on the page; may be empty.
+    """
+
+    row: int
+    query_rows: tuple[int, ...]
+    text: str
+    score: float
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HitExplanation:
+    """Rows of a state's multi-vector that earned a hit's score, those that contributed most first.
+
+    Every query row is in exactly one part, so there is at least one.
+    """
+
+    parts: tuple[ExplainedRow, ...]
+
+    @property
+    def text(self) -> str:
+        """The text of the row that contributed most."""
+        return self.parts[0].text
+
+    @property
+    def score(self) -> float:
+        """That row's largest dot product with a query row."""
+        return self.parts[0].score
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The visible texts behind all parts, each once, with their boxes; may be empty."""
+        return tuple(dict.fromkeys(segment for part in self.parts for segment in part.segments))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One search hit.
+
+    Attributes
+    ----------
+    rank
+        Rank among the hits, from 1.
+    node_id
+        Id of the state.
+    url
+        Its normalised URL.
+    title
+        Title of its document.
+    score
+        MaxSim as the mean over query rows.
+    matched
+        The rows that earned the score.
+    screenshot
+        Content hash of the image; empty if there is none.
+    """
+
+    rank: int
+    node_id: str
+    url: str
+    title: str
+    score: float
+    matched: HitExplanation
+    screenshot: str = ""

@@ -1,0 +1,225 @@
+"""One opened version of a map: search, locate and path, for as long as a reader keeps it open."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from waygraph.core.errors import EncoderMismatch
+from waygraph.core.urls import normalize_url
+from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
+from waygraph.index.catalog.loaded_map import LoadedMap
+from waygraph.index.catalog.locate import LocatedState
+from waygraph.index.graph import Evidence, InteractionGraph, Node, Observation, Path, Recognition, is_equivalent
+from waygraph.index.graph.paths import PathFinder
+from waygraph.index.graph.recognition import shared_fraction
+from waygraph.index.graph.url_tokens import mask_random_tokens
+from waygraph.index.store import Manifest
+from waygraph.index.vectors.cross_site import SearchableMap
+from waygraph.index.vectors.explain import match_rows
+from waygraph.index.vectors.multivector import MultiVector
+from waygraph.index.vectors.protocol import ScoredNode
+
+
+class OpenMap:
+    """One opened version of a site's map, valid until it is closed, whatever is published or removed meanwhile.
+
+    It is released when it is closed, when it is left as a context manager, or when it is garbage collected.
+    Thread-safe.
+
+    Parameters
+    ----------
+    loaded
+        The version in memory.
+    """
+
+    def __init__(self, loaded: LoadedMap) -> None:
+        self._loaded = loaded
+        self._release = weakref.finalize(self, loaded.acquire())
+
+    @property
+    def site(self) -> str:
+        """Key of the site."""
+        return self.manifest.site
+
+    @property
+    def version(self) -> int:
+        """Number of the version."""
+        return self.manifest.version
+
+    @property
+    def manifest(self) -> Manifest:
+        """Manifest of the version."""
+        return self._loaded.version.manifest
+
+    @property
+    def memory_bytes(self) -> int:
+        """Estimated size in memory, see `estimate_memory`."""
+        return self._loaded.memory_bytes
+
+    @property
+    def graph(self) -> InteractionGraph:
+        """States and edges."""
+        return self._loaded.version.graph
+
+    @property
+    def observations(self) -> Mapping[str, Observation]:
+        """Observations by node id."""
+        return self._loaded.version.observations
+
+    @property
+    def lineage(self) -> Mapping[str, str]:
+        """By ids of states of earlier versions, their present ids; empty if the state is gone."""
+        return self._loaded.version.lineage
+
+    @property
+    def recognition(self) -> Recognition:
+        """Rules by which states are recognised besides their ids."""
+        return self._loaded.version.recognition
+
+    @property
+    def aliases(self) -> Mapping[str, tuple[str, ...]]:
+        """By state, the ids of other snapshots of it from the exploration; states without any are left out."""
+        return self._loaded.aliases
+
+    @property
+    def evidence(self) -> Mapping[str, Evidence]:
+        """By state, its evidence with `own`, `alone` and `named` filled in; states without any are left out."""
+        return self._loaded.evidence
+
+    @property
+    def path_finder(self) -> PathFinder:
+        """Cheapest paths; prepared on first use."""
+        return self._loaded.path_finder
+
+    @property
+    def searchable(self) -> SearchableMap:
+        """The map for searches across maps, valid as long as this one is open."""
+        return self._loaded
+
+    def search(self, query: MultiVector, k: int, keep: Callable[[Node, float], bool] | None = None) -> list[SearchHit]:
+        """Find the k states that match a query best. A map without vectors has no hits.
+
+        Parameters
+        ----------
+        query
+            Multi-vector of the query, shape (m, dim).
+        k
+            Maximum number of hits.
+        keep
+            Returns whether a state with this score may be a hit; None: all.
+
+        Returns
+        -------
+        list of SearchHit
+            Best first.
+
+        Raises
+        ------
+        InvalidInput
+            If the query is not a finite matrix of this map's dim, or k < 1.
+        """
+        # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some.
+        hits = self._loaded.index.search(query, k if keep is None else max(k, len(self._loaded.index)))
+        kept = (h for h in hits if keep is None or keep(self.graph.nodes[h.node_id], h.score))
+        return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
+
+    def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
+        """Complete a scored state of this map by its title, URL, screenshot, and the rows that earned the score."""
+        node = self.graph.nodes[hit.node_id]
+        matched = self._explanation(hit.node_id, np.asarray(query, dtype=np.float32))
+        observation = self.observations.get(node.id)
+        screenshot = observation.screenshot if observation is not None else ""
+        return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, screenshot)
+
+    def _explanation(self, node_id: str, query: NDArray[np.float32]) -> HitExplanation:
+        texts, segments = self._loaded.rows[node_id]
+        observation = self.observations.get(node_id)
+        shown = observation.segments if observation is not None else ()
+        return HitExplanation(
+            tuple(
+                ExplainedRow(
+                    row=match.row,
+                    query_rows=match.query_rows,
+                    text=texts[match.row],
+                    score=match.score,
+                    segments=tuple(shown[i] for i in segments[match.row] if 0 <= i < len(shown)),
+                )
+                for match in match_rows(query, self._loaded.vectors[node_id])
+            )
+        )
+
+    def locate(
+        self,
+        url: str,
+        structure: Collection[str] | None = None,
+        features: Mapping[str, int] | None = None,
+    ) -> LocatedState:
+        """Find the state that a page shows, see `Locator.locate`.
+
+        Parameters
+        ----------
+        url
+            URL of the page.
+        structure
+            Hashes of its exposed elements; None if unknown.
+        features
+            Features that the page shows, with counts (`waygraph.pipeline.browser.page.features`); None if unknown. If
+            the structure has no state's id, they find the state of that URL to which the page is equivalent (rule
+            `evidence`), if there is exactly one. Confidence then is the share of the state's sampled features that the
+            page shows.
+
+        Returns
+        -------
+        LocatedState
+            The state, if one was found.
+        """
+        located = self._loaded.locator.locate(url, structure)
+        if structure is None or features is None or located.rule == "exact":
+            return located
+        canonical = normalize_url(url, self.manifest.url_policy)
+        states = [
+            name
+            for name in self._loaded.by_masked_url.get(mask_random_tokens(canonical), ())
+            if is_equivalent(self.evidence.get(name), self.graph.nodes[name].url, canonical, features, structure)
+        ]
+        if len(states) != 1:
+            return located
+        return LocatedState(states[0], "evidence", shared_fraction(self.evidence[states[0]].features, features))
+
+    def path(self, source: str | None, target: str, allow_goto: bool = True) -> Path:
+        """Find the cheapest path, see `PathFinder.cheapest_path` (NotFound, NoPath)."""
+        return self.path_finder.cheapest_path(source, target, allow_goto=allow_goto)
+
+    def states_loaded_by(self, url: str) -> Sequence[str]:
+        """Return the states that loading exactly this URL shows."""
+        return self._loaded.addressable.get(url, ())
+
+    def share(self) -> OpenMap:
+        """Return another open map of the same version, which is closed separately."""
+        return OpenMap(self._loaded)
+
+    def check_encoder(self, fingerprint: str) -> None:
+        """Reject queries of another encoder than the one that encoded this map (EncoderMismatch)."""
+        encoder = self.manifest.encoder
+        if encoder.fingerprint != fingerprint:
+            raise EncoderMismatch(
+                f"The map of '{self.site}' was made by encoder '{encoder.name}' ({encoder.fingerprint}); "
+                f"the query's is {fingerprint}.",
+                hint="Use the encoder that made the map, or index the site again with this one.",
+            )
+
+    def close(self) -> None:
+        """Release the version. Closing twice is allowed; what was read from it stays valid."""
+        self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,123 @@
+"""Random-looking parts of URLs: session ids, hashes and timestamps that may or may not identify a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import parse_qsl, urlsplit
+
+_HEX = re.compile(r"(?:0x)?[0-9a-f]{8,}", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_RUN = re.compile(r"[A-Za-z0-9]{12,}")
+_SWITCH = re.compile(r"[0-9](?=[A-Za-z])|[A-Za-z](?=[0-9])")
+
+#: A number of this many digits or more is a timestamp or a drawn number, not a count or a page number.
+_RANDOM_DIGITS = 9
+#: A word of 12 characters or more that changes between letters and digits this often is random.
+_RANDOM_SWITCHES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class UrlParts:
+    """The parts of a URL that are compared between pages of one kind.
+
+    Attributes
+    ----------
+    host
+        Scheme and host, as in `https://example.org`.
+    segments
+        Segments of the path. Those of a fragment that is a client-side route follow after a segment "#".
+    query
+        All query parameters in order, those of the route included.
+    """
+
+    host: str
+    segments: tuple[str, ...]
+    query: tuple[tuple[str, str], ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the query parameters."""
+        return tuple(key for key, _ in self.query)
+
+
+@lru_cache(maxsize=65_536)
+def url_parts(url: str) -> UrlParts:
+    """Split a URL into its parts. A URL that cannot be parsed becomes one opaque segment."""
+    try:
+        parts = urlsplit(url)
+        route = urlsplit(parts.fragment.lstrip("!"))
+    except ValueError:
+        return UrlParts("", (url,), ())
+    segments = tuple(parts.path.split("/")[1:])
+    if parts.fragment:
+        segments = (*segments, "#", *route.path.split("/")[1:])
+    query = (*parse_qsl(parts.query, keep_blank_values=True), *parse_qsl(route.query, keep_blank_values=True))
+    return UrlParts(f"{parts.scheme}://{parts.netloc}", segments, query)
+
+
+def is_random_token(text: str) -> bool:
+    """Return whether `text` looks random or like a timestamp, and so is no word, small number or slug.
+
+    >>> [is_random_token(t) for t in ("9f86d081884c7d65", "1718031234567", "red-shirt-2024", "17")]
+    [True, True, False, False]
+    """
+    if _UUID.fullmatch(text):
+        return True
+    if text.isdigit():
+        return len(text) >= _RANDOM_DIGITS
+    if _HEX.fullmatch(text):
+        return any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
+    return any(len(_SWITCH.findall(run)) >= _RANDOM_SWITCHES for run in _RUN.findall(text))
+
+
+def mask_random_tokens(url: str) -> str:
+    """Replace the random-looking parts of a URL by `*`; links that differ in their session ids then are equal.
+
+    >>> mask_random_tokens("http://x/a?id=17&zx=9f86d081884c7d65")
+    'http://x/a?id=17&zx=*'
+    """
+    if not url:
+        return url
+    parts = url_parts(url)
+    path = "/".join("*" if is_random_token(segment) else segment for segment in parts.segments)
+    query = "&".join(f"{key}={'*' if is_random_token(value) else value}" for key, value in parts.query)
+    return f"{parts.host}/{path}{'?' if query else ''}{query}"
+
+
+class PageNames:
+    """Names of pages by URL: the URL without its random-looking parts, unless these tell pages apart.
+
+    In most sites such a part is a session id. In a map with states at several URLs that differ in nothing else, it
+    identifies pages (commits, for example): the explorer merges pages if the part has no meaning.
+
+    Parameters
+    ----------
+    *maps
+        For each map the URLs of its states.
+
+    Examples
+    --------
+    >>> names = PageNames(["http://x/cart?sid=9f86d081884c7d65", "http://x/info/0a1b2c3d", "http://x/info/4e5f6a7b"])
+    >>> names.of("http://x/cart?sid=0f1e2d3c4b5a6978"), names.of("http://x/info/8c9dae0f")
+    ('http://x/cart?sid=*', 'http://x/info/8c9dae0f')
+    """
+
+    def __init__(self, *maps: Iterable[str]) -> None:
+        #: Masked URLs of which one map has several unmasked variants.
+        self._ambiguous: set[str] = set()
+        for urls in maps:
+            known = set[str]()
+            for masked in map(mask_random_tokens, set(urls)):
+                (self._ambiguous if masked in known else known).add(masked)
+
+    def has_significant_tokens(self, url: str) -> bool:
+        """Return whether the random-looking parts of a URL identify its page."""
+        return mask_random_tokens(url) in self._ambiguous
+
+    def of(self, url: str) -> str:
+        """Return the name of the page at a URL."""
+        masked = mask_random_tokens(url)
+        return url if masked in self._ambiguous else masked

@@ -1,0 +1,142 @@
+"""Contents of a store: its sites, their versions and claims, and single files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+from pyarrow import fs
+
+from waygraph.core.errors import NotFound, StoreError
+from waygraph.index.store.backends.commit import Commit
+from waygraph.index.store.backends.failures import translate_errors
+from waygraph.index.store.layout import HEAD, claim_path, head_path
+from waygraph.index.store.manifest import Head, is_site_key, validate_site_key
+
+log = logging.getLogger(__name__)
+
+#: Number of sites that an error message lists.
+_LISTED_SITES = 20
+
+
+class StoreContents:
+    """Read access to the sites, versions and files of a store; the base of `Store`.
+
+    Parameters
+    ----------
+    location
+        Path or URL of the store, for messages.
+    files
+        File system; paths are relative to the store.
+    commit
+        Commit protocol; paths are relative to the store.
+    """
+
+    def __init__(self, location: str, files: fs.FileSystem, commit: Commit) -> None:
+        self.location = location
+        self.files = files
+        self.commit = commit
+
+    def sites(self) -> list[str]:
+        """Return the keys of the mapped sites, sorted."""
+        return sorted(self.heads())
+
+    def all_sites(self) -> list[str]:
+        """Return the keys of all sites that have a folder: mapped ones, removed ones, and those whose HEAD is lost."""
+        with translate_errors(f"list the sites of {self.location}"):
+            entries = self.files.get_file_info(fs.FileSelector("sites", allow_not_found=True))
+        return sorted({entry.base_name for entry in entries if is_site_key(entry.base_name)} | self.heads().keys())
+
+    def heads(self, sites: Collection[str] | None = None) -> dict[str, int | None]:
+        """Return the numbers of the current versions of all mapped sites.
+
+        The whole store is listed at once, which costs an object store one request per thousand sites.
+
+        Parameters
+        ----------
+        sites
+            Keys of the sites of interest; the result may contain others too. None: all.
+
+        Returns
+        -------
+        dict of str to int or None
+            Version numbers by site; None if the site's `HEAD` is damaged.
+        """
+        found: dict[str, int | None] = {}
+        with translate_errors(f"list the sites of {self.location}"):
+            for site, content in self.commit.read_registers("sites", HEAD, sites).items():
+                if not is_site_key(site):
+                    continue
+                try:
+                    current = Head.from_bytes(content, f"{self.location}/{head_path(site)}").current
+                except StoreError as error:
+                    # Opening or removing the site raises this error; the other sites are not affected.
+                    log.warning("%s", error)
+                    found[site] = None
+                else:
+                    if current is not None:
+                        found[site] = current
+        return found
+
+    def head(self, site: str) -> int:
+        """Return the number of the current version of a site (NotFound if it is not mapped)."""
+        return self.mapped_head(site)[0]
+
+    def current(self, site: str) -> int | None:
+        """Return the number of the current version of a site; None if it is not mapped. Reads no other site."""
+        return self.read_head(site)[1].current
+
+    def versions(self, site: str) -> list[int]:
+        """Return the numbers of all published versions of a site, oldest first (NotFound if it is not mapped)."""
+        return sorted(self.mapped_head(site)[1].versions)
+
+    def read_head(self, site: str) -> tuple[bytes | None, Head]:
+        """Return the raw value of a site's `HEAD` register, None if it was never set, and the head that it holds."""
+        path = head_path(site)
+        with translate_errors(f"read {self.location}/{path}"):
+            content = self.commit.read_register(path)
+        return content, Head() if content is None else Head.from_bytes(content, f"{self.location}/{path}")
+
+    def mapped_head(self, site: str) -> tuple[int, Head]:
+        """Return the current version and the head of a mapped site; NotFound lists the mapped sites."""
+        _, head = self.read_head(site)
+        if head.current is None:
+            mapped = self.sites()
+            known = ", ".join(mapped[:_LISTED_SITES]) or "none yet"
+            more = f" and {len(mapped) - _LISTED_SITES} more" if len(mapped) > _LISTED_SITES else ""
+            raise NotFound(f"Site '{site}' is not mapped in {self.location}.", hint=f"Mapped sites: {known}{more}.")
+        return head.current, head
+
+    def numbers(self, site: str) -> list[int]:
+        """Return the numbers of all versions that have files, published or not, sorted."""
+        return sorted(self._numbers(validate_site_key(site), "versions"))
+
+    def claimed(self, site: str) -> list[int]:
+        """Return the numbers of all versions that are claimed by a writer, alive or not, sorted."""
+        return sorted(self._numbers(validate_site_key(site), "claims"))
+
+    def leftovers(self, site: str) -> list[int]:
+        """Return the numbers that are not published and not claimed by a live writer, sorted.
+
+        They are what crashed writers left behind, and what is left of removed versions.
+        """
+        numbers = {*self.claimed(site), *self.numbers(site)} - self.read_head(site)[1].versions.keys()
+        return [number for number in sorted(numbers) if not self.commit.is_claimed(claim_path(site, number))]
+
+    def _numbers(self, site: str, folder: str) -> list[int]:
+        entries = self.files.get_file_info(fs.FileSelector(f"sites/{site}/{folder}", allow_not_found=True))
+        return [int(entry.base_name) for entry in entries if entry.base_name.isdecimal()]
+
+    def holds(self, path: str) -> bool:
+        """Return whether there is a file at a path."""
+        with translate_errors(f"look for {self.location}/{path}"):
+            return bool(self.files.get_file_info(path).type == fs.FileType.File)
+
+    def read_file(self, path: str) -> bytes | None:
+        """Return the unchecked content of a file; None if there is none."""
+        with translate_errors(f"read {self.location}/{path}"):
+            try:
+                with self.files.open_input_file(path) as file:
+                    return bytes(file.read())
+            except (FileNotFoundError, NotADirectoryError):
+                return None

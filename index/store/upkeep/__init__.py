@@ -1,0 +1,1 @@
+"""Upkeep of a store: garbage collection, integrity checks and repair, copies, retention."""

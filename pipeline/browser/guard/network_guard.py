@@ -1,0 +1,300 @@
+"""Network guard of pages: checks their requests over the DevTools protocol, in every target of a page."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from playwright.async_api import BrowserContext, CDPSession, Page
+from playwright.async_api import Error as PlaywrightError
+
+from waygraph.index.graph import BlockedRequest
+from waygraph.pipeline.browser.guard.child_targets import ChildSession, DevToolsSession, TargetTree
+from waygraph.pipeline.browser.guard.credentials import SiteCredentials
+from waygraph.pipeline.browser.guard.outgoing import MAX_BODY_CHARS, SAFE_METHODS, OutgoingRequest
+from waygraph.pipeline.browser.guard.request_policy import GuardMode, RequestPolicy, StateChangingUrls
+
+log = logging.getLogger(__name__)
+
+#: Intercepts only what can change something on a server or show another document. Images, styles and scripts are not
+#: intercepted, except those whose URLs look state-changing (`StateChangingUrls.globs`).
+_PATTERNS = [
+    {"urlPattern": "*", "resourceType": kind, "requestStage": "Request"}
+    for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
+]
+
+#: Resource types of requests that scripts send.
+_SCRIPT_REQUESTS = {"XHR", "Fetch"}
+
+_ALL_REQUESTS = [{"urlPattern": "*", "requestStage": "Request"}]
+
+#: Function that the guard script calls, in pages (answered by Playwright) and in workers (a DevTools binding).
+_BINDING = "__waygraph_guard"
+
+#: Limit of the requests recorded between two calls of `take_stopped`. Further ones are blocked and not recorded.
+_MAX_RECORDS = 1_000
+
+#: Kind of the record of a frame or worker that could not be guarded and was never started.
+UNGUARDED_KIND = "unguarded"
+
+#: Returns why a document must not be loaded, or None if it may.
+DocumentPolicy = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldNavigation:
+    """A navigation (GET) that was held back; the page still shows its previous document."""
+
+    url: str
+    referrer: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedRequests:
+    """Requests that a guard stopped.
+
+    Attributes
+    ----------
+    blocked
+        Requests that could change something at the server.
+    refused
+        Documents that the document policy does not allow, as (URL, reason).
+    held
+        Allowed navigations that were held back.
+    observed
+        Requests that the mode `observe` let pass and `guard` would have blocked.
+    """
+
+    blocked: tuple[BlockedRequest, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    held: tuple[HeldNavigation, ...] = ()
+    observed: tuple[BlockedRequest, ...] = ()
+
+
+@cache
+def guard_script(mode: GuardMode = "guard") -> str:
+    """Return the in-page part of the guard; every document runs it first, every worker as early as possible."""
+    source = files("waygraph.pipeline.browser.guard").joinpath("js", "guard.js").read_text(encoding="utf-8")
+    return f"{source}({json.dumps(mode)}, {json.dumps(_BINDING)});"
+
+
+class NetworkGuard:
+    """Guard of the pages of one context. Call `prepare` for the context first, then `attach` for each page.
+
+    The `Fetch` domain of a page's session intercepts the requests of its frames and dedicated workers. Frames in other
+    processes get their own sessions. A script inside the pages intercepts WebSocket messages.
+
+    With `hold_navigations` set, the main frame stays on its document, and `take_stopped` returns where it tried to
+    navigate. The caller can load that URL in another page and continue with this one.
+
+    Parameters
+    ----------
+    document_policy
+        Which documents the main frame may load.
+    request_policy
+        Which requests are state-changing, and whether they are blocked.
+    credentials
+        Headers to add to requests to the site's own hosts.
+    """
+
+    def __init__(
+        self,
+        document_policy: DocumentPolicy,
+        *,
+        request_policy: RequestPolicy | None = None,
+        credentials: SiteCredentials | None = None,
+    ) -> None:
+        self._document_policy = document_policy
+        self._request_policy = request_policy or RequestPolicy()
+        self._credentials = credentials
+        # Headers must be added to requests for images and styles as well.
+        self._patterns = (
+            _ALL_REQUESTS
+            if credentials is not None and credentials.headers
+            else [*_PATTERNS, *_patterns_of(self._request_policy.state_changing_urls)]
+        )
+        self.hold_navigations = False
+        self.before_document: Callable[[str], Awaitable[None]] | None = None
+        """Awaited before a document of the main frame is requested: it may have to wait for its host's turn."""
+        self.on_unguarded: Callable[[], None] | None = None
+        """Called for each frame or worker that could not be guarded and was never started."""
+        self.requests = 0
+        """Number of script requests (fetch, XMLHttpRequest) that passed."""
+        self._blocked: list[BlockedRequest] = []
+        self._refused: list[tuple[str, str]] = []
+        self._held: list[HeldNavigation] = []
+        self._observed: list[BlockedRequest] = []
+        self._pending: set[asyncio.Future[None]] = set()
+
+    async def prepare(self, context: BrowserContext) -> None:
+        """Install the guard script in every document that `context` will load. Call it before opening pages."""
+        await context.expose_binding(_BINDING, lambda _, report: self._on_report(report))
+        await context.add_init_script(guard_script(self._request_policy.mode))
+
+    async def attach(self, page: Page) -> CDPSession:
+        """Start guarding `page` and return the DevTools session, which the caller may use as well."""
+        session = await page.context.new_cdp_session(page)
+        tree = await session.send("Page.getFrameTree")
+        main_frame: str = tree["frameTree"]["frame"]["id"]
+        targets: TargetTree
+
+        def on_event(source: DevToolsSession, method: str, event: Mapping[str, Any]) -> None:
+            if method == "Fetch.requestPaused":
+                self._spawn(self._handle_request(source, event, main_frame, targets))
+            elif method == "Runtime.bindingCalled" and event["name"] == _BINDING:
+                self._on_report(event["payload"])
+
+        targets = TargetTree(
+            session,
+            prepare=self._prepare_target,
+            may_run=self._may_run_unguarded,
+            on_event=on_event,
+            spawn=self._spawn,
+        )
+        session.on("Fetch.requestPaused", lambda event: on_event(session, "Fetch.requestPaused", event))
+        await session.send("Fetch.enable", {"patterns": self._patterns})
+        await targets.watch()
+        return session
+
+    def take_stopped(self) -> StoppedRequests:
+        """Return the requests that were stopped since the last call."""
+        stopped = StoppedRequests(tuple(self._blocked), tuple(self._refused), tuple(self._held), tuple(self._observed))
+        for records in (self._blocked, self._refused, self._held, self._observed):
+            records.clear()
+        return stopped
+
+    def record(self, request: BlockedRequest) -> None:
+        """Record a request that was blocked elsewhere: by the egress proxy, or by a page that did not send it."""
+        records = self._blocked if self._request_policy.is_enforced else self._observed
+        if len(records) < _MAX_RECORDS:
+            records.append(request)
+
+    async def _prepare_target(self, child: ChildSession) -> None:
+        if child.kind == "iframe":
+            await child.send("Fetch.enable", {"patterns": self._patterns})
+            return
+        # The session of the frame intercepts the requests of its workers, but no session intercepts their WebSockets.
+        await child.send("Runtime.enable")
+        await child.send("Runtime.addBinding", {"name": _BINDING})
+        await child.send("Runtime.evaluate", {"expression": guard_script(self._request_policy.mode)})
+
+    def _may_run_unguarded(self, child: ChildSession) -> bool:
+        if not self._request_policy.is_enforced:
+            return True
+        self.record(BlockedRequest("GET", child.url, UNGUARDED_KIND))
+        if self.on_unguarded is not None:
+            self.on_unguarded()
+        return False
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+
+    def _on_report(self, text: str) -> bool:
+        """Check a WebSocket message that a page is about to send; record what a page or a worker did not send."""
+        try:
+            report = json.loads(text)
+            kind, url, message = str(report["kind"]), str(report["url"]), report["text"]
+        except (ValueError, KeyError, TypeError):
+            log.debug("guard/unreadable_report %.100s", text)
+            return False
+        # A worker gets no answer, hence it has not sent the messages that it reports.
+        awaits_answer = kind == "websocket" and not report.get("worker")
+        message_text = message if isinstance(message, str) else None
+        if awaits_answer and not self._request_policy.message_may_change(url, message_text):
+            return True
+        self.record(BlockedRequest("SEND" if kind == "websocket" else "POST", url, kind))
+        return False
+
+    def _refusal_of(self, url: str) -> str | None:
+        try:
+            return self._document_policy(url)
+        except ValueError:
+            log.exception("guard/policy_failed %s", url)
+            return "malformed"  # a URL that the policy cannot parse is not loaded
+
+    def _may_change(self, event: Mapping[str, Any], *, is_navigation: bool) -> bool:
+        request = event["request"]
+        headers = {name.lower(): value for name, value in request["headers"].items()}
+        outgoing = OutgoingRequest(request["method"], request["url"], headers, _body_of(request))
+        is_document = event["resourceType"] == "Document"
+        return self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation)
+
+    async def _handle_request(
+        self, session: DevToolsSession, event: Mapping[str, Any], main_frame: str, targets: TargetTree
+    ) -> None:
+        request = event["request"]
+        url = request["url"]
+        is_navigation = event["resourceType"] == "Document" and event["frameId"] == main_frame
+        is_stopped = self._stops(event, targets, is_navigation=is_navigation)
+        if not is_stopped and is_navigation and self.before_document is not None:
+            await self.before_document(url)
+        self.requests += not is_stopped and event["resourceType"] in _SCRIPT_REQUESTS
+        command, parameters = "Fetch.continueRequest", {"requestId": event["requestId"]}
+        if is_stopped:
+            command = "Fetch.failRequest"
+            # "Aborted" leaves the current document in place; any other reason replaces it with an error page.
+            parameters["errorReason"] = "Aborted" if event["resourceType"] == "Document" else "BlockedByClient"
+        elif self._credentials is not None and (headers := self._credentials.with_headers(url, request["headers"])):
+            parameters["headers"] = headers
+        try:
+            await session.send(command, parameters)
+        except PlaywrightError as error:
+            # The page and its requests are gone.
+            log.debug("guard/answer_too_late %s %s: %s", request["method"], url, error)
+
+    def _stops(self, event: Mapping[str, Any], targets: TargetTree, *, is_navigation: bool) -> bool:
+        """Decide whether an intercepted request is stopped, and record it."""
+        request = event["request"]
+        method, url = request["method"], request["url"]
+        is_document = event["resourceType"] == "Document"
+        if not url.startswith(("http:", "https:")):
+            if is_document and not url.startswith(("about:", "data:", "blob:")):
+                # Files and internal pages of the browser belong to no site.
+                self._refused.append((url, "scheme"))
+                return True
+            return False
+        may_change = self._may_change(event, is_navigation=is_navigation)
+        refusal = self._refusal_of(url) if is_navigation else None
+        if may_change:
+            # An event names the frame that a worker belongs to; only the referrer shows that a worker sent the request.
+            by_worker = not is_document and targets.has_worker(request["headers"].get("Referer", ""))
+            self.record(BlockedRequest(method, url, "worker" if by_worker else event["resourceType"].lower()))
+            if self._request_policy.is_enforced:
+                return True
+        if refusal is not None:
+            self._refused.append((url, refusal))
+            return True
+        if self.hold_navigations and is_navigation and not may_change and method in SAFE_METHODS:
+            self._held.append(HeldNavigation(url, request["headers"].get("Referer", "")))
+            return True
+        return False
+
+
+def _patterns_of(urls: StateChangingUrls) -> list[dict[str, str]]:
+    return [{"urlPattern": glob, "requestStage": "Request"} for glob in urls.globs]
+
+
+def _body_of(request: Mapping[str, Any]) -> str | None:
+    """Return the body as text; None if the event does not hold all of it."""
+    entries = request.get("postDataEntries")
+    if entries is None:
+        body = request.get("postData")
+        return body if isinstance(body, str) else None if request.get("hasPostData") else ""
+    if not all("bytes" in entry for entry in entries):
+        return None  # the event does not hold the content of files
+    content = b"".join(base64.b64decode(entry["bytes"]) for entry in entries)
+    if len(content) > MAX_BODY_CHARS:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None

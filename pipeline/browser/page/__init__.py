@@ -1,0 +1,1 @@
+"""One browser page: take snapshots, perform actions, replay recorded paths."""

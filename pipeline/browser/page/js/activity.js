@@ -1,0 +1,254 @@
+// Provides `activity`: requests, DOM mutations and navigations of the document, and the time of the last action.
+
+const LONG_POLL_MS = 3000; // a request open for longer is a long poll
+const LOADING_MS = 1500; // a page that received a new resource within this time is still loading
+const activity = {
+  /** Time of the last DOM mutation, end of a request, or sign of work. */
+  lastChange: now(),
+  /** Time of the last call of `isQuiet`. */
+  lastCheck: now(),
+  /** Number of tabs or windows opened since the last snapshot. */
+  opened: 0,
+  /** URLs of tabs that the page tried to open since the last snapshot; they were not opened. @type {string[]} */
+  tabs: [],
+  /** Method and URL of form posts into new tabs since the last snapshot; they were not sent. @type {[string, string][]} */
+  stopped: [],
+  /** "type: message" of dialogs since the last snapshot; they were not shown. @type {string[]} */
+  dialogs: [],
+  /** Links that were made to stay in this tab for a click, with their own target attribute. @type {[Element, string | null][]} */
+  retargeted: [],
+  /** Start time by request. @type {Map<unknown, number>} */
+  inFlight: lasting(new Map()),
+  /** Due time by timer id, `idle ${id}` or worker. @type {Map<unknown, number>} */
+  timers: lasting(new Map()),
+  /** Whether the document has set an interval that was not suppressed. */
+  hasIntervals: false,
+  /** Time at which a resource last arrived that this document had not loaded before. */
+  arrived: 0,
+  /** Time that the slowest script or style sheet of this document took, in milliseconds. */
+  slowestCode: 0,
+  /** Number of elements that wait to come into view (IntersectionObserver). */
+  observed: 0,
+  /** Value of `observed` when the page was last scrolled through. */
+  observedAtSweep: 0,
+  /** How often the page was scrolled through since the last action. */
+  sweeps: 0,
+  /** How often animations were finished. */
+  finishes: 0,
+  /** Length of the chain of timers, each set by the one before, up to the one that runs now. */
+  nesting: 0,
+  /** Start of the current action (or of the load). Timers that are due within the horizon after it count. */
+  actionStart: 0,
+  /** Time of the last consequence of the action or the load; decides which timers are suppressed. */
+  lastConsequence: 0,
+  /** Whether the document has settled since the action. */
+  settled: false,
+  navigating: false,
+};
+let horizonMs = 1000;
+
+/**
+ * A property of this script in the top window; nothing in the top window itself, or if it has another origin.
+ * @param {string} name
+ */
+const ofTop = (name) => {
+  try {
+    return window.top !== window ? /** @type {any} */ (window.top)[KEY]?.[name] : undefined;
+  } catch {
+    return undefined; // another origin
+  }
+};
+/**
+ * A property of this script in the parent window; nothing if there is none, or if it has another origin.
+ * @param {string} name
+ */
+const ofParent = (name) => {
+  try {
+    return window.parent !== window ? /** @type {any} */ (window.parent)[KEY]?.[name] : undefined;
+  } catch {
+    return undefined; // another origin
+  }
+};
+/** Record that an action on this document, and hence on the page, begins. */
+const noteAction = () => {
+  activity.actionStart = activity.lastConsequence = now();
+  activity.settled = false;
+  activity.sweeps = 0;
+  ofTop("noteAction")?.();
+};
+/** Milliseconds since the last consequence of the action, in this document or in the top one. @returns {number} */
+const msSinceConsequence = () => Math.min(now() - activity.lastConsequence, ofTop("ownMsSinceConsequence")?.() ?? Infinity);
+
+/** @param {unknown} request */
+const beginRequest = (request) => {
+  activity.inFlight.set(request, now());
+};
+/** @param {unknown} request */
+const endRequest = (request) => {
+  activity.inFlight.delete(request);
+  activity.lastChange = now();
+  if (!activity.settled) activity.lastConsequence = activity.lastChange;
+};
+
+// ---- DOM mutations ----
+
+// Scripts, style sheets and images that a script adds are requests as well: bundlers load their chunks this way.
+const LOADING = "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], img[src]:not([loading=lazy])";
+/** @param {any} element */
+const awaitLoading = (element) => {
+  if (element.localName === "img" ? element.complete : element.localName === "script" && element.noModule) return;
+  beginRequest(element);
+  for (const type of ["load", "error"]) element.addEventListener(type, () => endRequest(element), { once: true });
+};
+/** @param {MutationRecord[]} records */
+const awaitLoadingIn = (records) => {
+  for (const record of records) {
+    for (const node of /** @type {any} */ (record.addedNodes)) {
+      if (node.nodeType !== 1) continue;
+      if (node.matches(LOADING)) awaitLoading(node);
+      if (node.firstElementChild) for (const element of node.querySelectorAll(LOADING)) awaitLoading(element);
+    }
+  }
+};
+/** Drops the cached markup that a record invalidates; set when there is any, see digest.js. @type {((record: MutationRecord) => void) | null} */
+let forgetMarkup = null;
+/** @param {MutationRecord[]} records */
+const onMutations = (records) => {
+  activity.lastChange = now();
+  withNatives(() => {
+    if (forgetMarkup) records.forEach(forgetMarkup);
+    // Before that, the load event waits for all of these elements.
+    if (document.readyState === "complete") awaitLoadingIn(records);
+  });
+};
+const observer = new MutationObserver(onMutations);
+const takeRecords = observer.takeRecords.bind(observer);
+/** Process the mutations that the browser has not delivered yet. */
+const flushMutations = () => {
+  const records = takeRecords();
+  if (records.length) onMutations(records);
+};
+/** @param {Node} root */
+const observeMutations = (root) =>
+  observer.observe(root, { subtree: true, childList: true, attributes: true, characterData: true });
+observeMutations(document);
+
+// ---- shadow roots ----
+
+/** Known hosts of shadow roots. @type {Set<Element>} */
+const shadowHosts = lasting(new Set());
+/**
+ * Closed shadow roots by host, in a guarded page. A page and its frames share one map.
+ * @type {WeakMap<Element, ShadowRoot>}
+ */
+const closedRoots = ofParent("closedRoots") ?? lasting(new WeakMap());
+/** Shadow roots whose mutations are observed. @type {WeakSet<ShadowRoot>} */
+const observedRoots = lasting(new WeakSet());
+/**
+ * The shadow root of an element, open or closed, if this script has access to it.
+ * @param {any} element
+ * @returns {any}
+ */
+const shadowOf = (element) => {
+  const root = element.shadowRoot ?? closedRoots.get(element) ?? null;
+  if (root && !observedRoots.has(root)) {
+    observedRoots.add(root); // the parser made it
+    observeMutations(root);
+    shadowHosts.add(element);
+  }
+  return root;
+};
+const attachShadow = Element.prototype.attachShadow;
+Element.prototype.attachShadow = function (/** @type {ShadowRootInit} */ init) {
+  const root = attachShadow.call(this, init);
+  observedRoots.add(root);
+  observeMutations(root);
+  // In other pages than guarded ones closed roots stay closed, and their content is not observed.
+  if (root.mode === "closed" && window[KEY].guarded) closedRoots.set(this, root);
+  if (shadowOf(this)) shadowHosts.add(this);
+  return root;
+};
+
+// ---- requests ----
+
+if (window.fetch) {
+  const nativeFetch = window.fetch;
+  window.fetch = function (...args) {
+    const request = {};
+    beginRequest(request);
+    const promise = nativeFetch.apply(this, args);
+    promise.then(() => endRequest(request), () => endRequest(request));
+    return promise;
+  };
+}
+const nativeSend = XMLHttpRequest.prototype.send;
+XMLHttpRequest.prototype.send = function (/** @type {[any]} */ ...args) {
+  beginRequest(this);
+  this.addEventListener("loadend", () => endRequest(this), { once: true });
+  return nativeSend.apply(this, args);
+};
+
+// fetch() resolves when the headers of the response have arrived; the page shows what the body holds.
+for (const read of /** @type {const} */ (["arrayBuffer", "blob", "bytes", "formData", "json", "text"])) {
+  const nativeRead = /** @type {any} */ (window.Response)?.prototype[read];
+  if (!nativeRead) continue;
+  /** @type {any} */ (Response.prototype)[read] = /** @this {Response} @param {unknown[]} args */ function (...args) {
+    const reading = {};
+    beginRequest(reading);
+    const promise = apply(nativeRead, this, args);
+    promise.then(() => endRequest(reading), () => endRequest(reading));
+    return promise;
+  };
+}
+
+const NativeIntersectionObserver = window.IntersectionObserver;
+window.IntersectionObserver = class IntersectionObserver extends NativeIntersectionObserver {
+  /** @param {Element} target */
+  observe(target) {
+    activity.observed += 1;
+    super.observe(target);
+  }
+};
+
+/** @type {any} */
+const navigationApi = /** @type {any} */ (window).navigation;
+if (navigationApi) {
+  navigationApi.addEventListener("navigate", (/** @type {any} */ event) => {
+    activity.navigating = !event.hashChange && event.downloadRequest === null && !event.destination.sameDocument;
+    activity.lastChange = now();
+  });
+  for (const done of ["navigatesuccess", "navigateerror"]) {
+    navigationApi.addEventListener(done, () => {
+      activity.navigating = false;
+      activity.lastChange = now();
+    });
+  }
+}
+
+for (const type of ["mousedown", "mousemove", "keydown", "popstate", "hashchange"]) {
+  window.addEventListener(type, (event) => event.isTrusted && noteAction(), { capture: true, passive: true });
+}
+document.addEventListener("DOMContentLoaded", noteAction);
+window.addEventListener("load", () => {
+  activity.lastConsequence = now();
+});
+
+const CODE = lasting(new Set(["script", "link", "css", "other"])); // import() has the initiator type "other"
+const MAX_ARRIVALS = 2_000; // a document that loads more resources never stops loading
+/** URLs of the resources that this document has loaded, without their queries. @type {Set<string>} */
+const arrivals = lasting(new Set());
+const isReceiving = () => now() - activity.arrived < LOADING_MS;
+const resources = new PerformanceObserver((list) => {
+  activity.lastChange = now();
+  withNatives(() => {
+    for (const { name, initiatorType, duration } of /** @type {PerformanceResourceTiming[]} */ (list.getEntries())) {
+      const url = name.split("?", 1)[0];
+      if (arrivals.size < MAX_ARRIVALS && !arrivals.has(url)) {
+        arrivals.add(url);
+        activity.arrived = activity.lastChange;
+      }
+      if (CODE.has(initiatorType) && duration > activity.slowestCode) activity.slowestCode = duration;
+    }
+  });
+});
+resources.observe({ type: "resource", buffered: true });

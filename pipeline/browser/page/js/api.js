@@ -1,0 +1,77 @@
+// Provides `window[Symbol.for("waygraph")]`: the functions that waygraph calls, and those that this script calls in other
+// windows of the page.
+
+/**
+ * Wait until the page has settled, then return a snapshot as JSON; empty if the page is still loading.
+ * @param {SnapshotOptions} options
+ */
+const observe = async (options) => {
+  const settled = await settle(options);
+  if (!settled) return "";
+  if (isUndisclosed(options)) return UNDISCLOSED;
+  await gatherRows(options);
+  return withNatives(() => stringify({ settled, ...snapshot(options) }));
+};
+/**
+ * Wait until the page has settled, then return its digest as JSON; empty if the page is still loading. With `unlessDigest`,
+ * the result includes a snapshot if the digest differs, unless the page has cross-origin frames: those must be called first.
+ * @param {SnapshotOptions} options
+ */
+const settleAndDigest = async (options) => {
+  const settled = await settle(options);
+  if (!settled) return "";
+  if (isUndisclosed(options)) return UNDISCLOSED;
+  await gatherRows(options);
+  return withNatives(() => {
+    const result = { settled, digest: digest(), crossOrigin: reportCrossOrigin(), ...takeAllActivity() };
+    const hasChanged = "unlessDigest" in options && result.digest !== options.unlessDigest;
+    if (!hasChanged || result.crossOrigin.length > 0) return stringify(result);
+    return stringify({ ...result, snapshot: { settled, ...snapshot({ ...options, digest: false }) } });
+  });
+};
+/**
+ * Find a recorded element, see `find`, and return the result as JSON.
+ * @param {RecordedAction} action
+ * @param {SnapshotOptions} options
+ */
+const findAction = async (action, options) => {
+  const row = isRow(action) ? await findRow(action, options) : undefined;
+  return withNatives(() => stringify(find(action, options, row)));
+};
+
+writeProperty(window, KEY, {
+  enumerable: false,
+  value: {
+    guarded: false, // whether the page belongs to waygraph, which opens its new tabs
+    acceptsDialogs: false, // how a guarded page answers dialogs
+
+    // Called by waygraph.
+    observe,
+    settle: settleAndDigest,
+    digest: () => withNatives(digest),
+    waitUntilDrawn,
+    find: findAction,
+    reveal,
+    noteAction,
+    dispatchChange,
+    takeSuspects: () => withNatives(takeSuspects),
+    disclose: (/** @type {ShadowRoot} */ root) => withNatives(() => disclose(root)),
+    navigationFailed: () => {
+      activity.navigating = false;
+    },
+
+    // Called by this script in other windows.
+    isQuiet,
+    markSettled,
+    takeActivity,
+    ownMsSinceConsequence: () => now() - activity.lastConsequence,
+    digestDocument,
+    shadowRoots,
+    closedRoots,
+    ownSuspects,
+    forgetSuspects,
+    readHandlers,
+    isHandled,
+  },
+});
+interceptListeners(); // last: listeners that this script has added so far are not the page's

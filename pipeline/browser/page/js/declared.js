@@ -1,0 +1,35 @@
+// Provides what the attributes of an element declare about a click on it.
+
+const DECLARING_ATTRIBUTE = /method$|^(?:data-)?hx-|click|onmouse|onpointer|action|command$/;
+const HTMX_METHOD = /^(?:data-)?hx-(post|put|patch|delete)$/;
+const METHOD_ATTRIBUTE = /^data-(?:turbo-|http-|ajax-|request-)?method$/;
+
+/**
+ * @param {any} element
+ * @param {string} name Accessible name of the element.
+ * @returns {{ method: string, handler: string, icon: string }} The HTTP method that a script sends instead of following the
+ *   link; the text of handlers, and of attributes that frameworks treat as handlers; title and classes of an element whose
+ *   name has no letters.
+ */
+const declarationsOf = (element, name) => {
+  const found = { method: "", handler: "", icon: "" };
+  for (const attribute of element.getAttributeNames()) {
+    if (!DECLARING_ATTRIBUTE.test(attribute)) continue;
+    const value = element.getAttribute(attribute);
+    const verb = HTMX_METHOD.exec(attribute);
+    if (verb) found.method = verb[1];
+    else if (METHOD_ATTRIBUTE.test(attribute)) found.method = value.toLowerCase().slice(0, 20).toWellFormed();
+    else found.handler += ` ${value.slice(0, 200)}`;
+  }
+  found.handler = found.handler.trim().toWellFormed();
+  if (!/\p{L}/u.test(name)) {
+    const parts = [element, ...[...element.querySelectorAll("i, span, svg, use, img")].slice(0, 5)];
+    const classes = parts.map((part) => `${part.getAttribute("class") || ""} ${part.getAttribute("href") || ""}`);
+    found.icon = squeeze(`${element.title || ""} ${classes.join(" ")}`);
+  }
+  return found;
+};
+
+/** Whether a password field is visible; hidden login dialogs, which many pages have, do not count. */
+const hasPasswordField = () =>
+  [...document.querySelectorAll("input[type=password]")].some((field) => field.checkVisibility(VISIBLE));

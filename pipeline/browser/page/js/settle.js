@@ -1,0 +1,170 @@
+// Provides `settle`: waits until all consequences of an action or a load have come to an end.
+
+const MAX_FINISHES = 50; // a page that restarts its animations again and again never settles
+const BUSY_MS = 40; // a main thread that was blocked for longer did some work
+// import() cannot be observed. Where there are modules, wait for what they may import, longer where scripts load slowly.
+const MODULE_QUIET_MS = 200;
+const MAX_MODULE_QUIET_MS = 1000;
+const DROPPED_TIMER_MS = 250; // a timer that is overdue for longer was dropped by the browser
+const POLL_MS = 8;
+const moduleQuietMs = () => Math.min(Math.max(MODULE_QUIET_MS, 1.5 * activity.slowestCode), MAX_MODULE_QUIET_MS);
+
+/** Finish all finite animations; returns whether the page must be checked again after that. */
+const finishAnimations = () => {
+  let finished = false;
+  for (const animation of document.getAnimations()) {
+    const timing = animation.effect?.getComputedTiming();
+    if (animation.playState === "running" && timing && Number.isFinite(timing.endTime)) {
+      try {
+        animation.finish();
+        finished = true;
+      } catch {
+        // an animation with a playback rate of zero cannot be finished, and does not move
+      }
+    }
+  }
+  if (finished) activity.finishes += 1;
+  return finished && activity.finishes < MAX_FINISHES;
+};
+
+const USABLE = "a[href], button, input:not([type=hidden]), select, textarea, summary, [role], [tabindex], [onclick]";
+/** Whether a person could use the page; not if it only shows that it is loading (a splash screen, a progress bar). */
+const isUsable = () => {
+  for (const element of document.querySelectorAll(USABLE)) {
+    if (element.checkVisibility(VISIBLE)) return true;
+  }
+  return false;
+};
+const hasModules = () => document.querySelector("script[type=module], link[rel~=modulepreload]") !== null;
+/**
+ * Whether this document has been quiet for `quietMs`.
+ * @param {number} quietMs
+ * @param {number} since Start of the observation; the time before it does not count as blocked.
+ * @returns {boolean}
+ */
+const isQuiet = (quietMs, since) => {
+  const time = now();
+  if (time - Math.max(activity.lastCheck, since) > BUSY_MS) activity.lastChange = time;
+  activity.lastCheck = time;
+  for (const [request, start] of activity.inFlight) {
+    if (time - start <= LONG_POLL_MS) continue;
+    if (!isUsable()) break; // a page that shows nothing yet needs the response
+    activity.inFlight.delete(request);
+  }
+  for (const [id, due] of activity.timers) {
+    if (time > due + DROPPED_TIMER_MS) activity.timers.delete(id);
+  }
+  const idle = time - Math.max(activity.lastChange, activity.actionStart);
+  const quiet =
+    document.readyState === "complete" &&
+    !activity.navigating &&
+    activity.inFlight.size === 0 &&
+    activity.timers.size === 0 &&
+    !awaitsFrame(time, Math.max(activity.lastChange, activity.actionStart)) &&
+    idle >= quietMs &&
+    (idle >= moduleQuietMs() || !hasModules());
+  // Animations are checked last, because that makes the browser update all styles.
+  if (!quiet || !finishAnimations()) return quiet;
+  activity.lastChange = now();
+  return false;
+};
+/**
+ * Whether this document and its frames of the same origin are quiet.
+ * @param {number} quietMs
+ * @param {number} since
+ */
+const allQuiet = (quietMs, since) =>
+  isQuiet(quietMs, since) && [...innerScripts(window)].every((inner) => inner.isQuiet(quietMs, Infinity));
+
+/** Remove the focus and scroll everything back, so that snapshots do not depend on either. */
+const resetView = () => {
+  if (document.activeElement && document.activeElement !== document.body) /** @type {any} */ (document.activeElement).blur?.();
+  scrollBack();
+  if (window.scrollX || window.scrollY) window.scrollTo({ left: 0, top: 0, behavior: "instant" });
+};
+
+// Content that a page builds when it comes into view exists or not, depending on the timing of the first layout. Scrolling
+// through the page once makes it always exist. The limits let endless lists grow by a step at most.
+const MAX_SCREENS = 20;
+const MAX_SWEEPS = 2; // after each action or load: a list that grows when its end is visible grows once more
+const FRAME_MS = 1_000;
+/**
+ * Wait for an animation frame, in which intersection observers run; resolves to whether there was one. Pages that are not
+ * drawn have none, and on a busy machine the next one may come late.
+ * @returns {Promise<boolean>}
+ */
+const nextFrame = () =>
+  Promise.race([
+    new Promise((r) => nativeRequestFrame(() => r(true))),
+    new Promise((r) => nativeSetTimeout(() => r(false), FRAME_MS)),
+  ]);
+/** The element that scrolls the page: the document, or a box that fills the window. @returns {any} */
+const mainScroller = () => {
+  const page = document.scrollingElement;
+  if (!page || page.scrollHeight > window.innerHeight) return page;
+  let element = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
+  while (element && (element.scrollHeight <= element.clientHeight || getComputedStyle(element).overflowY === "visible")) {
+    element = element.parentElement;
+  }
+  return element || page;
+};
+const scrollThrough = async () => {
+  activity.observedAtSweep = activity.observed;
+  activity.sweeps += 1;
+  activity.lastConsequence = now();
+  const box = mainScroller();
+  const end = Math.min(box ? box.scrollHeight : 0, window.innerHeight * MAX_SCREENS);
+  let isDrawn = true;
+  for (let y = window.innerHeight; y < end && isDrawn; y += window.innerHeight) {
+    box.scrollTo({ top: y, behavior: "instant" });
+    isDrawn = (await nextFrame()) && (await nextFrame());
+  }
+  box?.scrollTo({ top: 0, left: 0, behavior: "instant" });
+  await nextFrame();
+};
+
+/** Record that the document has settled: timers that still run are not consequences of the action. */
+const markSettled = () => {
+  activity.navigating = false;
+  activity.settled = true;
+  clearPollers();
+};
+
+const isLoading = () => isReceiving() || (activity.inFlight.size > 0 && !isUsable());
+
+/**
+ * Wait until the page has settled.
+ * @param {SnapshotOptions} options
+ * @returns {Promise<Settled | null>} Null: the page is still loading at the cap, and the options allow an extension.
+ */
+const settle = async (options) => {
+  horizonMs = options.timerHorizonMs;
+  const start = now();
+  if (!options.hovering) withNatives(resetView);
+  let capped = false;
+  let waited = false;
+  const isWholePageQuiet = () => withNatives(() => allQuiet(options.quietMs, start));
+  const needsSweep = () =>
+    !options.hovering && activity.observed > activity.observedAtSweep && activity.sweeps < MAX_SWEEPS;
+  // An interval that is overdue because the main thread was blocked runs before the timer of the first wait.
+  const mayBeOverdue = () => activity.hasIntervals && !waited;
+  while (!capped) {
+    const quiet = isWholePageQuiet() && !mayBeOverdue();
+    if (quiet && !needsSweep()) break;
+    waited = true;
+    if (quiet) await scrollThrough();
+    else await new Promise((done) => nativeSetTimeout(done, POLL_MS));
+    capped = now() - start > options.capMs;
+  }
+  if (capped && options.mayExtend && withNatives(isLoading)) return null;
+  withNatives(() => {
+    markSettled();
+    for (const inner of innerScripts(window)) inner.markSettled();
+    for (const [link, target] of activity.retargeted.splice(0)) {
+      if (target === null) link.removeAttribute("target");
+      else link.setAttribute("target", target);
+    }
+    if (!options.hovering) resetView();
+  });
+  return { capped, waited, ms: now() - start };
+};

@@ -1,0 +1,78 @@
+// Provides `snapshot`: the result of one observation of the page, which `parse_snapshot` in snapshot.py reads.
+
+const storageHashes = () => {
+  const read = (/** @type {Storage} */ storage) => {
+    /** @type {Record<string, string>} */
+    const items = {};
+    for (let i = 0; i < storage.length; i++) {
+      const key = /** @type {string} */ (storage.key(i));
+      items[key] = hashOf(/** @type {string} */ (storage.getItem(key)));
+    }
+    return items;
+  };
+  try {
+    return { local: read(localStorage), session: read(sessionStorage) };
+  } catch {
+    return { local: {}, session: {} }; // a document with an opaque origin has no access to storage
+  }
+};
+
+/** Return and reset what happened in this document since the last call. @returns {ActivityReport} */
+const takeActivity = () => {
+  const { opened, tabs, stopped, dialogs } = activity;
+  activity.opened = 0;
+  activity.tabs = [];
+  activity.stopped = [];
+  activity.dialogs = [];
+  return { opened, tabs, stopped, dialogs };
+};
+/** Return and reset what happened in this document and the frames of its origin. @returns {ActivityReport} */
+const takeAllActivity = () => {
+  /** @type {any} */
+  const taken = takeActivity();
+  for (const inner of innerScripts(window)) {
+    /** @type {any} */
+    const theirs = inner.takeActivity();
+    for (const key of Object.keys(taken)) taken[key] = taken[key].concat?.(theirs[key]) ?? taken[key] + theirs[key];
+  }
+  return taken;
+};
+
+/**
+ * A candidate as a flat list, which `parse_snapshot` reads by position.
+ * @param {Candidate} c
+ */
+const flattened = (c) => [
+  c.kind, c.value, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
+  c.icon, c.covered, ...c.box,
+];
+/** @param {SnapshotOptions} options */
+const snapshot = (options) => {
+  const start = now();
+  const pass = passOverPage(options);
+  const banner = bannerOf(pass.candidates, pass.elements);
+  addRows(pass);
+  const navigation = /** @type {any} */ (performance.getEntriesByType("navigation")[0]);
+  return {
+    url: location.href,
+    title: squeeze(documentTitle.call(document)),
+    contentType: document.contentType,
+    status: navigation?.responseStatus || 0,
+    steps: pass.steps.join("\n"),
+    parents: pass.parents,
+    unexposed: pass.unexposed,
+    documents: pass.documents,
+    candidates: pass.candidates.map(flattened),
+    segments: pass.segments,
+    segmentsCut: pass.counts.segmentsCut,
+    cut: pass.counts.exposed >= MAX_EXPOSED,
+    digest: options.digest ? digest() : "",
+    storage: storageHashes(),
+    password: hasPasswordField(),
+    hasCanvas: document.querySelector("canvas") !== null,
+    crossOrigin: reportCrossOrigin((frame) => pass.crossOrigin.get(frame) ?? null),
+    banner,
+    ...takeAllActivity(),
+    ms: now() - start, // last, so that it includes everything above
+  };
+};

@@ -1,0 +1,206 @@
+// Types of the in-page script for `tsc --checkJs`; not part of the script. All parts in js/ share one scope.
+
+declare const KEY: unique symbol;
+
+interface Window {
+  [KEY]: WaygraphScript;
+}
+
+/** `window[Symbol.for("waygraph")]`, see api.js. */
+interface WaygraphScript {
+  guarded: boolean;
+  acceptsDialogs: boolean;
+  isQuiet(quietMs: number, since: number): boolean;
+  markSettled(): void;
+  takeActivity(): ActivityReport;
+  ownSuspects(): Element[];
+  forgetSuspects(): void;
+  [name: string]: any;
+}
+
+/** `SnapshotOptions.to_js` in snapshot.py, with what single calls add. */
+interface SnapshotOptions {
+  hovering: boolean;
+  roles: string[];
+  hover: boolean;
+  maxSegments: number;
+  quietMs: number;
+  timerHorizonMs: number;
+  capMs: number;
+  submitSearch: boolean;
+  /** Whether to compute the digest. */
+  digest?: boolean;
+  /** Return a snapshot if the digest is another one. */
+  unlessDigest?: string;
+  /** Whether the caller extends the cap of a page that is still loading. */
+  mayExtend?: boolean;
+  /** Whether the caller can check suspects for closed shadow roots. */
+  reportsSuspects?: boolean;
+  /** Position of this document in the page, in a cross-origin frame. */
+  origin?: Point;
+  /** Kind of the action, for `passOverElement`. */
+  kind?: string;
+}
+
+interface Settled {
+  capped: boolean;
+  /** Whether the page was not quiet at once. */
+  waited: boolean;
+  ms: number;
+}
+
+interface ActivityReport {
+  opened: number;
+  tabs: string[];
+  stopped: [string, string][];
+  dialogs: string[];
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+interface Edges {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+interface Rect extends Edges {
+  width: number;
+  height: number;
+}
+
+interface TextHash {
+  feed(text: string): void;
+  hex(): string;
+}
+
+/** Event types by element. */
+type Handlers = Map<Element, Set<string>>;
+
+/** Kind and value of an action, see `Action` in index/graph. */
+type ActionKind = [kind: string, value: string];
+
+interface Candidate {
+  kind: string;
+  value: string;
+  role: string;
+  name: string;
+  method: string;
+  handler: string;
+  icon: string;
+  place: number;
+  /** Number of the document. */
+  frame: number;
+  css: string;
+  target: string;
+  tag: string;
+  disabled: boolean;
+  submits: string;
+  download: boolean;
+  covered: boolean;
+  /** Number among the candidates of the same kind, role and name. */
+  nth: number;
+  box: [number, number, number, number];
+}
+
+/** A candidate in a virtual list, with its path instead of a place. */
+type Row = Candidate & { path: string };
+
+/** An action as it was recorded, see `Action` in index/graph. */
+interface RecordedAction {
+  kind: string;
+  value: string;
+  role: string;
+  name: string;
+  target: string;
+  xpath: string;
+  css: string;
+  nth: number;
+  frame: string[];
+}
+
+type Rung = "exact" | "role" | "xpath" | "css";
+type FoundElement = [element: any, rung: Rung];
+
+/** Why an element takes no pointer: a `FailureKind` of failures.py, and a description. */
+interface Obstacle {
+  obstacle: [kind: string, description: string];
+}
+
+/** Where a cross-origin frame is: its path, the page coordinates of its document, and how much precedes it. */
+interface FramePlace {
+  path: string[];
+  origin: Point;
+  candidates: number;
+  segments: number;
+}
+
+/** State of one pass over the page, see pass.js. */
+interface Pass {
+  options: SnapshotOptions;
+  /** The only element to consider. */
+  only: Element | null;
+  /** The element that must be exposed for `only`: itself, or the image of an area. */
+  shown: any;
+  /** Roles of elements that are clicked. */
+  roles: Set<string>;
+  /** XPath step of each place. */
+  steps: string[];
+  /** Number of each place's parent, or -1 - number of its document. */
+  parents: number[];
+  /** Places that are no part of the structure: only a place inside them is exposed, or they are exposed by listeners. */
+  unexposed: number[];
+  /** XPaths of the frames that lead to each document. */
+  documents: string[][];
+  candidates: Candidate[];
+  /** Elements of the candidates. */
+  elements: any[];
+  segments: [string, string, number, number, number, number][];
+  crossOrigin: Map<Element, FramePlace>;
+  inlineOnly: Map<Element, boolean>;
+  counts: { exposed: number; clicks: number; segmentsCut: number };
+}
+
+/** A document in a pass. */
+interface DocumentContext {
+  number: number;
+  /** Position of the document in the page. */
+  origin: Point;
+  /** The whole document, in coordinates of its window. */
+  view: Edges;
+  /** The dialog that makes everything else inert. */
+  modal: Element | null;
+  /** Elements that reveal something when they are hovered. */
+  hovers: Set<Element>;
+  /** SVG elements that contain links or elements with listeners. */
+  activeSvgs: Set<Element>;
+  handlers: Handlers;
+}
+
+/** An element in a pass, as far as its children need to know it. */
+interface Position {
+  up: Position | null;
+  context: DocumentContext;
+  step: string;
+  /** Number of its place; null until it is needed. */
+  place: number | null;
+  style: CSSStyleDeclaration | null;
+  /** The rectangle in which its children can be visible. */
+  clip: Edges;
+  rect: Rect;
+  exposed: boolean;
+  /** Whether it is the modal dialog or inside it; true everywhere without one. */
+  inFront: boolean;
+  /** Whether it is part of an element that is clicked as a whole. */
+  insideClicked: boolean;
+  hasPointerCursor: boolean;
+  /** Whether its texts are part of a segment of an ancestor. */
+  isTextTaken: boolean;
+  inSvg: boolean;
+  /** Number of the candidate for a click on it, if nothing inside it is clicked; -1: none. */
+  pendingClick: number;
+}

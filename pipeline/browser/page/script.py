@@ -1,0 +1,47 @@
+"""The in-page script: the parts in `js/`, concatenated."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+
+#: The only name that the script adds to a document.
+WAYGRAPH = "window[Symbol.for('waygraph')]"
+
+#: Parts of the in-page script in `js/`, ordered so that each part finds what it needs while it is loaded.
+SCRIPT_PARTS = (
+    "natives", "activity", "timers", "animation", "dialogs", "tabs", "frames", "settle", "drawing", "hash", "names",
+    "geometry", "paths", "overlays", "hover", "handlers", "workers", "declared", "kinds", "segments", "candidates",
+    "pass", "banner", "roots", "digest", "lists", "snapshot", "find", "api",
+)  # fmt: skip
+
+#: Lines that hold only a comment: `// ...`, or a whole `/** ... */`.
+_COMMENT_LINES = re.compile(r"^[ \t]*(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/[ \t]*)\n", re.MULTILINE)
+
+
+@cache
+def page_script() -> str:
+    """Return the script, which every observed document runs before its own scripts (in a caller's page later).
+
+    All parts share one function scope, which adds only `window[Symbol.for("waygraph")]` to the page. A second run has
+    no effect. Lines that hold only comments are removed, so that they neither take time in each document nor change the
+    hash of the script.
+    """
+    folder = files("waygraph.pipeline.browser.page").joinpath("js")
+    parts = "\n".join(folder.joinpath(f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT_PARTS)
+    code = _COMMENT_LINES.sub("", parts)
+    return f"""(() => {{
+"use strict";
+const KEY = Symbol.for("waygraph");
+if (window[KEY]) return;
+const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, WeakMap, WeakSet }} = window;
+{code}
+}})();"""
+
+
+@cache
+def page_script_hash() -> str:
+    """Return the hash of the script: snapshots by two different scripts cannot be compared."""
+    return hashlib.sha256(page_script().encode()).hexdigest()

@@ -1,0 +1,317 @@
+"""Snapshot of a page: its structure, candidates for actions and texts, taken in one browser round trip."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct
+
+from waygraph.core.settings import BrowserSettings, ExploreSettings
+from waygraph.core.urls import UrlPolicy, normalize_url
+from waygraph.index.graph import Action, BlockedRequest, Box, Segment, node_id
+from waygraph.pipeline.browser.page.frame_scope import FrameScope
+
+MAX_SEGMENTS = 1_000
+#: Entries of the caches. Snapshots of one site have most elements in common, so their hashes and actions are shared.
+#: Boxes and candidates are not: an element that opens moves everything below it.
+_CACHE_ENTRIES = 16_384
+
+
+class Candidate(Struct, frozen=True, gc=False):
+    """An exposed element that can be acted on, with the attributes that policies need.
+
+    Attributes
+    ----------
+    action
+        The action, and how to find the element again.
+    tag
+        Local name of the element.
+    disabled
+        Whether the element takes no input.
+    submits
+        Method of the form that the element submits (`get`, `post`, `dialog`); empty if it submits none.
+    download
+        Whether it is a link marked as a download.
+    box
+        Position in page coordinates.
+    method
+        HTTP method that, by its attributes (`data-method`), a script sends instead of following the link.
+    handler
+        Text of the handlers in attributes (`onclick`, `wire:click`, `data-action`).
+    icon
+        Title and classes of an element whose name has no letters.
+    covered
+        Whether an overlay over the whole page takes the pointer from the element.
+    """
+
+    action: Action
+    tag: str
+    disabled: bool
+    submits: str
+    download: bool
+    box: Box
+    method: str = ""
+    handler: str = ""
+    icon: str = ""
+    covered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Banner:
+    """A cookie banner and the action that closes it; `js/banner.js` defines what counts as one.
+
+    Attributes
+    ----------
+    choice
+        Meaning of the button: `refuse`, `close`, `understood` or `accept`.
+    action
+        Press the button.
+    """
+
+    choice: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Snapshot of a settled page.
+
+    Values that count events (`opened`, `tabs`, `stopped`, `dialogs`) cover the time since the snapshot before.
+
+    Attributes
+    ----------
+    id
+        Canonical node id of the state.
+    url
+        Normalised URL.
+    raw_url
+        URL as the browser reports it.
+    title
+        Title of the document.
+    content_type
+        Media type of the document.
+    status
+        HTTP status of the document, 0 if unknown.
+    structure
+        Sorted MD5 hashes of the exposed elements' full XPaths.
+    candidates
+        Elements that can be acted on, in document order.
+    segments
+        Visible texts, in document order.
+    capped
+        Whether the page did not settle within the cap.
+    opened
+        Number of tabs that were opened.
+    tabs
+        URLs of tabs that a guarded page tried to open; it does not open them.
+    stopped
+        Form posts into new tabs that a guarded page did not send.
+    storage
+        Hashes of the values in local and session storage, by area and key.
+    password
+        Whether a password field is visible.
+    digest
+        Hash of everything in the document that a person or a script would find again, see `PageView.digest`.
+    dialogs
+        JavaScript dialogs that a guarded page raised, as "type: message". `SnapshotOptions` determines their answers.
+    cut
+        Whether the page has more elements than the limit; `structure` and `candidates` then end at some element.
+    look_ms
+        Time that the snapshot itself took in the page, in milliseconds.
+    banner
+        The cookie banner that covers the page, if any.
+    """
+
+    id: str
+    url: str
+    raw_url: str
+    title: str
+    content_type: str
+    status: int
+    structure: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    segments: tuple[Segment, ...]
+    capped: bool
+    opened: int
+    tabs: tuple[str, ...] = ()
+    stopped: tuple[BlockedRequest, ...] = ()
+    storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    password: bool = False
+    digest: str = ""
+    dialogs: tuple[str, ...] = ()
+    cut: bool = False
+    look_ms: float = 0.0
+    banner: Banner | None = None
+
+    @property
+    def is_page(self) -> bool:
+        """Whether this is an HTML document that the server sent as content, not as an error."""
+        return self.content_type in {"text/html", "application/xhtml+xml"} and self.status < 400
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotOptions:
+    """What snapshots contain, and when a page counts as settled.
+
+    Attributes
+    ----------
+    roles
+        Roles of the elements that are candidates for clicks.
+    hover
+        Whether elements that react to the pointer are candidates.
+    url_policy
+        Normalisation of URLs.
+    quiet_ms
+        Time without activity after which a page is quiet, in milliseconds.
+    timer_horizon_ms
+        Timers that are due within this time after an action belong to it, in milliseconds.
+    cap_ms
+        Limit of the time to settle, in milliseconds.
+    banners
+        Whether to close cookie banners after a page was loaded.
+    accept_dialogs
+        Whether to accept JavaScript dialogs; otherwise they are dismissed.
+    submit_search
+        Whether submitting a search is a candidate.
+    frames
+        Which cross-origin frames belong to the site and are included.
+    """
+
+    roles: tuple[str, ...]
+    hover: bool
+    url_policy: UrlPolicy
+    quiet_ms: int
+    timer_horizon_ms: int
+    cap_ms: int
+    banners: bool = True
+    accept_dialogs: bool = False
+    submit_search: bool = False
+    frames: FrameScope = field(default_factory=FrameScope)
+
+    @classmethod
+    def from_settings(
+        cls, browser: BrowserSettings, explore: ExploreSettings, frames: FrameScope | None = None
+    ) -> SnapshotOptions:
+        """Build the options from the settings; without `frames`, only frames of the page's own host are included."""
+        return cls(
+            roles=explore.roles,
+            hover=explore.hover,
+            url_policy=explore.url_policy,
+            quiet_ms=browser.quiet_ms,
+            timer_horizon_ms=browser.timer_horizon_ms,
+            cap_ms=browser.settle_cap_ms,
+            submit_search=explore.submit_search,
+            banners=explore.cookie_banners,
+            accept_dialogs=explore.dialogs == "accept",
+            frames=frames or FrameScope(),
+        )
+
+    def to_js(self, *, hovering: bool = False) -> dict[str, Any]:
+        """Return the options of the in-page script.
+
+        Parameters
+        ----------
+        hovering
+            Whether the pointer rests on an element, which the script then does not scroll away.
+
+        Returns
+        -------
+        dict
+            A JSON object.
+        """
+        return {
+            "hovering": hovering,
+            "roles": list(self.roles),
+            "hover": self.hover,
+            "maxSegments": MAX_SEGMENTS,
+            "quietMs": self.quiet_ms,
+            "timerHorizonMs": self.timer_horizon_ms,
+            "capMs": self.cap_ms,
+            "submitSearch": self.submit_search,
+        }
+
+
+def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot:
+    """Build a `Snapshot` from the result of `observe` of the in-page script (`js/snapshot.js`)."""
+    url = normalize_url(result["url"], url_policy)
+    frames = [tuple(frame) for frame in result["documents"]]
+    paths, hashes = _places(result, frames)
+    structure = tuple(sorted(hashes))
+    candidates = tuple(_candidate(entry, paths, frames) for entry in result["candidates"])
+    number, choice = result["banner"] or (0, "")
+    return Snapshot(
+        id=node_id(structure, url),
+        url=url,
+        raw_url=result["url"],
+        title=result["title"],
+        content_type=result["contentType"],
+        status=result["status"],
+        structure=structure,
+        candidates=candidates,
+        segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in result["segments"][:MAX_SEGMENTS]),
+        capped=result["settled"]["capped"],
+        opened=result["opened"],
+        tabs=tuple(result["tabs"]),
+        stopped=tuple(BlockedRequest(method, url, "form") for method, url in result["stopped"] if method != "GET"),
+        storage=result["storage"],
+        password=result["password"],
+        dialogs=tuple(result["dialogs"]),
+        digest=result["digest"],
+        cut=result["cut"],
+        look_ms=result["ms"],
+        banner=Banner(choice, candidates[number].action) if choice else None,
+    )
+
+
+def _places(result: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple[list[str], set[str]]:
+    """Compute the full XPaths of all places, and the element hashes of the exposed ones.
+
+    A place is one XPath step below its parent place. The parent of the root of document n is the number -1 - n. Hashing
+    in Python saves most of the time of a snapshot: in a new document the hashing script would not be compiled yet.
+    """
+    paths: list[str] = []
+    keys: list[str] = []
+    prefixes = ["".join(f"{step} ||| " for step in frame) for frame in frames]
+    hashes: set[str] = set()
+    unexposed = set(result["unexposed"])
+    for number, (step, parent) in enumerate(zip(result["steps"].split("\n"), result["parents"], strict=False)):
+        paths.append(step if parent < 0 else paths[parent] + step)
+        keys.append((prefixes[-1 - parent] if parent < 0 else keys[parent]) + step)
+        if number not in unexposed:
+            hashes.add(_hash(keys[-1]))
+    return paths, hashes
+
+
+@lru_cache(maxsize=_CACHE_ENTRIES)
+def _hash(key: str) -> str:
+    """Hash like `waygraph.index.graph.element_hash`, with frames and path already joined."""
+    return hashlib.md5(key.encode()).hexdigest()
+
+
+def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
+    kind, value, role, name, place, frame, css, target, tag, disabled, submits, download, nth, *more = entry
+    method, handler, icon, covered, *box = more
+    return Candidate(
+        _action(kind, value, role, name, paths[place], frames[frame], css, target, nth),
+        tag=tag,
+        disabled=disabled,
+        submits=submits,
+        download=download,
+        box=Box(*box),
+        method=method,
+        handler=handler,
+        icon=icon,
+        covered=covered,
+    )
+
+
+@lru_cache(maxsize=_CACHE_ENTRIES)
+def _action(kind: Any, value: str, role: str, name: str, xpath: str, *more: Any) -> Action:  # noqa: ANN401
+    frame, css, target, nth = more
+    return Action(
+        kind=kind, frame=frame, role=role, name=name, nth=nth, xpath=xpath, css=css, target=target, value=value
+    )

@@ -1,0 +1,1 @@
+"""Browser processes: find, launch, supervise and end them."""

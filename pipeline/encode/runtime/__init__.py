@@ -1,0 +1,1 @@
+"""Parts shared by encoders: devices, batches, compilation, model files."""

@@ -1,0 +1,146 @@
+"""The `text` encoder: late interaction over the texts of a state.
+
+For a state with composites `s_1 .. s_n`, context text `p` and anchor text `n` (see
+`waygraph.pipeline.encode.text.composites`), row `j` is `embed(s_j) + embed(p) + w embed(n)`, not re-normalised. For a
+query `q` therefore `q . row_j = q . s_j + q . p + w q . n`: one dot product scores the best part, its page, and with a
+small weight the page's anchor text. A query is one row: it is embedded as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from waygraph.core.settings import EncodeSettings
+from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.vectors.multivector import EncodedPage, MultiVector
+from waygraph.pipeline.encode.protocol import Reads, SiteContext
+from waygraph.pipeline.encode.queries import cleaned_query, refuse_longer
+from waygraph.pipeline.encode.text.composites import describe
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.site_text import SiteText
+from waygraph.pipeline.encode.text.weights import TextWeights, find_weights
+
+#: Part of the fingerprint. Increase it with every change of `composites`, `site_text` or `url_words` that changes
+#: texts.
+RECIPE = "composites+passages+names+context/4"
+#: Weight of a state's anchor text beside its own texts. Chosen on the dev queries of `bench/retrieval`, where 1 scored
+#: worse than 0.
+NAMES_WEIGHT = np.float32(0.2)
+
+
+class TextEncoder:
+    """The default encoder. It runs on the CPU, reads text, and needs the whole site to recognise boilerplate."""
+
+    name = "text"
+    needs_whole_site = True
+    reads: Reads = "text"
+
+    def __init__(self, model: SentenceModel, weights: TextWeights) -> None:
+        self.model = model
+        self.weights = weights
+
+    @classmethod
+    def load(cls, settings: EncodeSettings) -> Self:
+        """Find and load the weights. Takes about one second, most of it for importing torch.
+
+        Parameters
+        ----------
+        settings
+            Weights, device, precision, batch size.
+
+        Returns
+        -------
+        Self
+            The encoder.
+
+        Raises
+        ------
+        WeightsMissing
+            See `waygraph.pipeline.encode.text.weights`.
+        """
+        weights = find_weights(settings.weights)
+        return cls(SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads), weights)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of every multi-vector."""
+        return self.model.dim
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of recipe, parameters, tokenizer, pooling, prompts and dimension."""
+        return fingerprint(self.weights, self.dim)
+
+    def prepare_site(self, counts: SegmentCounts) -> SiteContext:
+        """Derive the boilerplate of a site."""
+        return SiteText.from_counts(counts).to_json()
+
+    def encode_pages(self, observations: Sequence[Observation], context: SiteContext) -> list[EncodedPage]:
+        """Encode states, in order. Each distinct text of a site is embedded once."""
+        site = SiteText.from_json(context)
+        states = [describe(observation, site) for observation in observations]
+        texts = [text for state in states for text in (state.context, state.names, *(row.text for row in state.rows))]
+        prompt = self.weights.recipe.document_prompt
+        vectors = self.model.embed([prompt + text for text in texts])
+        ends = [0]
+        for state in states:
+            ends.append(ends[-1] + 2 + len(state.rows))
+        return [
+            EncodedPage(
+                vectors=vectors[start + 2 : end] + (vectors[start] + NAMES_WEIGHT * vectors[start + 1]),
+                rows=tuple(row.text for row in state.rows),
+                segments=tuple(row.segments for row in state.rows),
+            )
+            for state, (start, end) in zip(states, pairwise(ends), strict=True)
+        ]
+
+    def encode_query(self, text: str) -> MultiVector:
+        """Encode a query as float32 of shape (1, dim), unit length. Queries are not cached.
+
+        Parameters
+        ----------
+        text
+            The query.
+
+        Returns
+        -------
+        MultiVector
+            One row.
+
+        Raises
+        ------
+        InvalidInput
+            If the query is empty, is not valid text, or has more tokens than the model reads.
+        """
+        return self.encode_queries([text])[0]
+
+    def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
+        """Encode several queries in one batch, see `encode_query`."""
+        recipe = self.weights.recipe
+        queries = [recipe.query_prompt + cleaned_query(text) for text in texts]
+        for tokens in self.model.token_counts(queries):
+            refuse_longer(tokens, recipe.max_tokens)
+        vectors = self.model.embed_uncached(queries)
+        return [vectors[row : row + 1] for row in range(len(queries))]
+
+
+def fingerprint(weights: TextWeights, dim: int) -> str:
+    """Return `text-` and 16 hex digits."""
+    recipe = weights.recipe
+    content: dict[str, object] = {
+        "recipe": RECIPE,
+        "model": weights.model_sha256,
+        "tokenizer": weights.tokenizer_sha256,
+        "max_tokens": recipe.max_tokens,
+        "pooling": f"{recipe.pooling}, unit length",
+        "dim": dim,
+    }
+    if recipe.query_prompt or recipe.document_prompt:
+        content["prompts"] = [recipe.query_prompt, recipe.document_prompt]
+    return "text-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

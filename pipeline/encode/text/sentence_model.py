@@ -1,0 +1,208 @@
+"""Sentence embeddings: all-MiniLM-L6-v2 or another sentence model, on the CPU, with mean or first-token pooling.
+
+This module and `waygraph.pipeline.encode.text.bert` are the only ones of the text encoder that use torch, transformers
+and tokenizers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from waygraph.core.errors import WeightsMissing
+from waygraph.core.lru_cache import ENTRY_BYTES, LruCache
+from waygraph.pipeline.encode.runtime.batching import length_batches
+from waygraph.pipeline.encode.text.bert import Bert
+from waygraph.pipeline.encode.text.sentence_recipe import Pooling
+from waygraph.pipeline.encode.text.weights import TextWeights
+
+log = logging.getLogger(__name__)
+
+REPLACE = "Replace the folder with a complete copy of the model."
+
+#: Computes token vectors of shape (texts, tokens, dim) from token ids and attention mask, both of shape (texts,
+#: tokens).
+Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+class SentenceModel:
+    """Embed texts as unit vectors.
+
+    The vector of a text depends on the text alone; the batch that it is part of (padding, order of summation) changes
+    it by less than 1e-5 per component. Vectors are cached; the least recently used are evicted. Thread-safe.
+
+    Parameters
+    ----------
+    forward
+        Computes token vectors.
+    dim
+        Size of the vectors.
+    tokenizer
+        Tokenizer without padding.
+    batch_size
+        Texts per batch.
+    cache_size
+        Number of cached vectors (1.5 KB each for 384 dimensions).
+    pooling
+        How token vectors become one vector.
+    """
+
+    def __init__(
+        self,
+        forward: Forward,
+        dim: int,
+        tokenizer: Tokenizer,
+        *,
+        batch_size: int,
+        cache_size: int = 20_000,
+        pooling: Pooling = "mean",
+    ) -> None:
+        self._token_vectors = forward
+        self._tokenizer = tokenizer
+        self._batch_size = batch_size
+        # All vectors have the same size.
+        self._cache: LruCache[str, NDArray[np.float32]] = LruCache(
+            cache_size * (dim * np.dtype(np.float32).itemsize + ENTRY_BYTES)
+        )
+        self._lock = threading.Lock()
+        self._pooling = pooling
+        self._warned_of_truncation = False
+        self.dim = dim
+        self.embedded = 0
+        """Number of texts that the model has embedded."""
+
+    @classmethod
+    def load(
+        cls, weights: TextWeights, *, batch_size: int, threads: int, dtype: Literal["float32", "bfloat16"] = "float32"
+    ) -> Self:
+        """Load a model from a folder without network access.
+
+        Parameters
+        ----------
+        weights
+            The model's folder and recipe.
+        batch_size
+            Texts per batch.
+        threads
+            torch's thread count, a setting of the whole process. 0 leaves it unchanged: torch uses all cores available
+            to the process, or OMP_NUM_THREADS.
+        dtype
+            Precision. Others than float32 are for measurements: their vectors differ from those of a map by a cosine of
+            about 1e-4.
+
+        Returns
+        -------
+        Self
+            The model.
+
+        Raises
+        ------
+        WeightsMissing
+            If the files cannot be read, or their tensors do not fit the architecture in config.json.
+        """
+        if threads:
+            torch.set_num_threads(threads)
+        try:
+            forward, dim = _read_model(weights.folder, getattr(torch, dtype))
+            tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+        except WeightsMissing as error:
+            raise WeightsMissing(f"{weights.folder}: {error.message}", hint=REPLACE) from error
+        except Exception as error:  # three libraries, one of which raises nothing narrower
+            raise WeightsMissing(f"{weights.folder} cannot be read: {error}", hint=REPLACE) from error
+        tokenizer.enable_truncation(weights.recipe.max_tokens)
+        tokenizer.no_padding()
+        return cls(forward, dim, tokenizer, batch_size=batch_size, pooling=weights.recipe.pooling)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, float32 of shape (len(texts), dim), in the order of `texts`."""
+        found = {text: vector for text in texts if (vector := self._cache.get(text)) is not None}
+        if new := sorted(set(texts) - found.keys()):
+            vectors = self.embed_uncached(new)
+            found.update(zip(new, vectors, strict=True))
+        with self._lock:
+            self.embedded += len(new)
+        for text in texts:
+            self._cache.put(text, found[text], found[text].nbytes)
+        return np.stack([found[text] for text in texts]) if texts else np.empty((0, self.dim), np.float32)
+
+    def embed_uncached(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed like `embed`, without the cache. The first truncation of a text is logged."""
+        encodings = self._tokenizer.encode_batch(list(texts))
+        if not self._warned_of_truncation and (cut := sum(bool(encoding.overflowing) for encoding in encodings)):
+            self._warned_of_truncation = True
+            log.warning(
+                "encode/cut_text %d of %d texts are truncated; later truncations are not logged", cut, len(texts)
+            )
+        vectors = np.empty((len(texts), self.dim), np.float32)
+        for batch in length_batches([len(e.ids) for e in encodings], self._batch_size):
+            vectors[batch] = self._forward([encodings[i] for i in batch])
+        return vectors
+
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text before truncation, special tokens included."""
+        return [
+            len(encoding.ids) + sum(part.special_tokens_mask.count(0) for part in encoding.overflowing)
+            for encoding in self._tokenizer.encode_batch(list(texts))
+        ]
+
+    def _forward(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        width = max(len(e.ids) for e in encodings)
+        ids = torch.zeros((len(encodings), width), dtype=torch.long)
+        mask = torch.zeros((len(encodings), width), dtype=torch.long)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids)
+            mask[row, : len(encoding.ids)] = 1
+        with torch.inference_mode():
+            tokens = self._token_vectors(ids, mask).float()
+            if self._pooling == "cls":
+                pooled = tokens[:, 0]
+            else:
+                weight = mask.unsqueeze(-1).to(tokens.dtype)
+                pooled = (tokens * weight).sum(1) / weight.sum(1)
+            unit: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=1).numpy()
+        return unit
+
+
+def _read_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
+    """Return the forward function of the model and the size of its vectors."""
+    config = json.loads((folder / "config.json").read_text())
+    if (bert := Bert.load(folder, config, dtype)) is not None:
+        return bert, bert.dim
+    return _read_any_model(folder, dtype)
+
+
+def _read_any_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
+    from transformers import AutoConfig, AutoModel  # noqa: PLC0415 - takes seconds; the published model does not need it
+
+    from waygraph.pipeline.encode.runtime.loading import misfits  # noqa: PLC0415 - as above
+    from waygraph.pipeline.encode.runtime.progress_bars import no_progress_bar  # noqa: PLC0415 - as above
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True)
+    with no_progress_bar():
+        model, report = AutoModel.from_pretrained(
+            folder,
+            config=config,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    # transformers initialises missing tensors at random and continues: vectors would be noise.
+    if wrong := misfits(report):
+        raise WeightsMissing(f"The tensors are not those of config.json: {wrong}.")
+    model.train(mode=False).to(dtype=dtype)
+
+    def forward(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden: torch.Tensor = model(input_ids=ids, attention_mask=mask).last_hidden_state
+        return hidden
+
+    return forward, config.hidden_size

@@ -1,0 +1,1 @@
+"""Vision encoders: models that embed screenshots."""

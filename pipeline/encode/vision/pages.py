@@ -1,0 +1,146 @@
+"""Input of vision encoders: the screenshot of a state in tiles, or its text if it has no screenshot."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from waygraph.core.errors import InvalidInput
+from waygraph.index.graph import Box, Observation
+from waygraph.index.vectors.multivector import EncodedPage
+from waygraph.pipeline.encode.protocol import Screenshots
+from waygraph.pipeline.encode.text_counts import clean
+from waygraph.pipeline.encode.vision.screenshots import decode, read_size, tiles
+
+log = logging.getLogger(__name__)
+
+#: Part of the fingerprint. Change it with every change of the input of encoders.
+RECIPE = "viewport|tiles(3,2,8)|text/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One image to encode: a whole screenshot as file content, or a part of a decoded one.
+
+    Attributes
+    ----------
+    name
+        The screenshot that it belongs to, for errors.
+    box
+        Position on the screenshot, in pixels.
+    picture
+        File content or pixels.
+    """
+
+    name: str
+    box: Box
+    picture: bytes | Image.Image
+
+    def pixels(self) -> Image.Image:
+        """Return the image as RGB. Raise BadImage if it cannot be decoded."""
+        return decode(self.picture, self.name) if isinstance(self.picture, bytes) else self.picture
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Input of one state: tiles, or a text if the state was recorded without a screenshot."""
+
+    tiles: tuple[Tile, ...]
+    text: str
+    label: str = ""
+    """Label of the rows of the text. Empty if there are tiles."""
+
+
+def read_page(observation: Observation, screenshots: Screenshots | None) -> Page:
+    """Read a state's screenshot and cut it into tiles.
+
+    A state that was recorded without a screenshot (its page closed before) is encoded by its title and texts.
+
+    Parameters
+    ----------
+    observation
+        The state.
+    screenshots
+        Screenshots by content hash.
+
+    Returns
+    -------
+    Page
+        Tiles, or a text.
+
+    Raises
+    ------
+    InvalidInput
+        If `screenshots` is None.
+    BadImage, NotFound, StoreError
+        If the screenshot cannot be read.
+    """
+    if not observation.screenshot:
+        log.warning("encode/no_screenshot %s %s is encoded by its text", observation.node_id, observation.url)
+        return text_page(observation)
+    if screenshots is None:
+        raise InvalidInput(
+            "This encoder reads screenshots, and none were given.",
+            hint="Create it with the store's blobs: create_encoder(settings, screenshots=store.blobs).",
+        )
+    name = f"The screenshot of {observation.url} ({observation.node_id})"
+    content = screenshots.get(observation.screenshot)
+    width, height = read_size(content, name)
+    boxes, cut = tiles(width, height)
+    if cut:
+        log.warning("encode/cut %s: the lowest %d of %d rows of pixels are not encoded", name, cut, height)
+    if len(boxes) == 1:
+        return Page((Tile(name, boxes[0], content),), "")
+    whole = decode(content, name)  # decoded once; only the tiles are kept
+    parts = (whole.crop((box.x, box.y, box.x + box.width, box.y + box.height)) for box in boxes)
+    return Page(tuple(Tile(name, box, part) for box, part in zip(boxes, parts, strict=True)), "")
+
+
+def text_page(observation: Observation) -> Page:
+    """Return a state as text: its title, and each of its texts once."""
+    title = clean(observation.title)
+    texts = dict.fromkeys([title, *(clean(segment.text) for segment in observation.segments)])
+    return Page((), " ".join(text for text in texts if text) or observation.url, title or observation.url)
+
+
+@lru_cache(maxsize=256)
+def patch_rows(box: Box, rows: int, columns: int) -> tuple[str, ...]:
+    """Return labels of a tile's patches, row by row: `screenshot x,y WxH`, in pixels of the screenshot.
+
+    >>> patch_rows(Box(0, 100, 56, 28), 1, 2)
+    ('screenshot 0,100 28x28', 'screenshot 28,100 28x28')
+    """
+    xs = [round(column * box.width / columns) for column in range(columns + 1)]
+    ys = [round(row * box.height / rows) for row in range(rows + 1)]
+    return tuple(
+        f"screenshot {box.x + xs[c]},{box.y + ys[r]} {xs[c + 1] - xs[c]}x{ys[r + 1] - ys[r]}"
+        for r in range(rows)
+        for c in range(columns)
+    )
+
+
+def patch_box(row: str) -> Box | None:
+    """Return the box of a label of `patch_rows`, or None for other labels.
+
+    >>> patch_box("screenshot 28,100 28x28"), patch_box("Orders")
+    (Box(x=28, y=100, width=28, height=28), None)
+    """
+    kind, _, where = row.partition(" ")
+    corner, _, size = where.partition(" ")
+    numbers = [*corner.split(","), *size.split("x")]
+    if kind != "screenshot" or len(numbers) != 4 or not all(number.isdigit() for number in numbers):
+        return None
+    x, y, width, height = map(int, numbers)
+    return Box(x, y, width, height)
+
+
+def joined(parts: Sequence[tuple[NDArray[np.float32], Sequence[str]]]) -> EncodedPage:
+    """Join the vectors of a page's tiles and the labels of their rows."""
+    rows = tuple(row for _, names in parts for row in names)
+    return EncodedPage(np.concatenate([vectors for vectors, _ in parts]), rows, ((),) * len(rows))

@@ -1,0 +1,1 @@
+"""The journal of an exploration, from which an interrupted run resumes."""

@@ -1,0 +1,1 @@
+"""The crawl: frontier, workers, loading, reverting, and building the graph."""

@@ -1,0 +1,46 @@
+"""What the workers and loaders of one exploration share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from waygraph.pipeline.browser.egress.problems import ConnectionProblem
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.session import GuardedPage, PreparedSession, TakeCapture
+
+#: Stores a snapshot, with a function that captures the page while it shows it, and returns the snapshot's key.
+SaveSnapshot = Callable[[Snapshot, TakeCapture], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlContext:
+    """The parts of an exploration that workers and loaders need.
+
+    Attributes
+    ----------
+    open_page
+        Opens a new page in the prepared session.
+    session
+        Cookies and storage that every page starts from.
+    counters
+        Counters, see docs/counters.md.
+    save_snapshot
+        Stores snapshots.
+    advise
+        Reports stopped requests that seem to have broken a page.
+    connection_problem
+        Returns why the egress proxy could not connect to the host of a URL, or None. The browser does not know it.
+    """
+
+    open_page: Callable[[], Awaitable[GuardedPage]]
+    session: PreparedSession
+    counters: Counter[str]
+    save_snapshot: SaveSnapshot
+    advise: Callable[[str], None]
+    connection_problem: Callable[[str], ConnectionProblem | None] = lambda _: None
+
+    def saving_to(self, save_snapshot: SaveSnapshot) -> CrawlContext:
+        """Return a copy that stores snapshots elsewhere."""
+        return replace(self, save_snapshot=save_snapshot)

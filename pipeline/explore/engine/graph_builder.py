@@ -1,0 +1,366 @@
+"""Building of the graph: outcomes become states and edges in canonical order, without any browser."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from waygraph.index.graph import Action, Edge, Merge
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
+from waygraph.pipeline.explore.engine.outages import failure_kind
+from waygraph.pipeline.explore.engine.round import WorkItem
+from waygraph.pipeline.explore.identity import Arrival, Placement, Recogniser
+from waygraph.pipeline.explore.identity.difference import action_key, shows_new_content
+from waygraph.pipeline.explore.identity.siblings import SiblingBudget
+from waygraph.pipeline.explore.identity.traps import TrapDetector
+from waygraph.pipeline.explore.policies.policy import Refusal
+from waygraph.pipeline.explore.policies.scope import Scope
+from waygraph.pipeline.explore.records.capture import Failure, Skip
+from waygraph.pipeline.explore.records.outcome import ActionOutcome
+from waygraph.pipeline.explore.records.state import Load, State
+from waygraph.pipeline.explore.records.stats import ExplorationStats
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRules:
+    """Rules that decide what becomes a state.
+
+    Attributes
+    ----------
+    scope
+        URLs that belong to the site.
+    recogniser
+        Whether a snapshot shows a known state.
+    traps
+        Groups of states that only lead to more of their kind.
+    siblings
+        Elements of a list that all do the same.
+    max_states
+        Cap of the number of states.
+    """
+
+    scope: Scope
+    recogniser: Recogniser
+    traps: TrapDetector
+    siblings: SiblingBudget
+    max_states: int
+
+
+@dataclass(frozen=True, slots=True)
+class _NewState:
+    """A page that becomes a state.
+
+    Attributes
+    ----------
+    snapshot
+        What it shows.
+    placement
+        That it is no known state.
+    is_repeated
+        Whether the action that led to it is the one that led to its parent.
+    """
+
+    snapshot: Snapshot
+    placement: Placement
+    is_repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Transition:
+    """An edge that will be added.
+
+    Attributes
+    ----------
+    target
+        Id of the state that it leads to.
+    new_state
+        That state, if it is added too; None if it is known.
+    """
+
+    target: str
+    new_state: _NewState | None = None
+
+
+class GraphBuilder:
+    """The states and edges found so far. `commit` must be called in canonical order.
+
+    Parameters
+    ----------
+    rules
+        What becomes a state.
+    stats
+        Statistics of the exploration.
+    snapshots
+        All snapshots. The graph builder chooses the snapshot of each state.
+    """
+
+    def __init__(self, rules: GraphRules, stats: ExplorationStats, snapshots: SnapshotStore) -> None:
+        self._scope = rules.scope
+        self._stats = stats
+        self._recogniser = rules.recogniser
+        self._traps = rules.traps
+        self._siblings = rules.siblings
+        self._snapshots = snapshots
+        self._max_states = rules.max_states
+        self.states: dict[str, State] = {}
+        self.edges: list[Edge] = []
+        self._made_by: dict[str, Action] = {}
+        self._depths: dict[str, int] = {}
+        self._targets: dict[str, list[str]] = {}
+        self._round = (0, 0)
+        """Number of states and of edges before the round began."""
+        self.merges: dict[str, Merge] = {}
+        """Snapshots that were merged into a known state, by their own id."""
+
+    def learn(self, first: Snapshot, again: Snapshot) -> None:
+        """Learn noise from two snapshots of one page without an action between them."""
+        self._recogniser.learn(first, again)
+
+    def begin(self, snapshot_key: str) -> State:
+        """Add the start state, whose snapshot has the key `snapshot_key`."""
+        seen = self._snapshots.read(snapshot_key)
+        placement = self._recogniser.place(seen, source=None, arrival="load")
+        return self._add(_NewState(seen, placement), snapshot_key, 0, None, "load")
+
+    def depth(self, node_id: str) -> int:
+        """Return the number of performed actions on the shortest known path from the start page to a state."""
+        return self._depths[node_id]
+
+    def begin_round(self) -> None:
+        """Begin a round of work: remember what is known."""
+        self._round = (len(self.states), len(self.edges))
+
+    def before_round(self) -> tuple[dict[str, State], list[Edge]]:
+        """Return the states and edges that were known when the round began."""
+        states, edges = self._round
+        return dict(islice(self.states.items(), states)), self.edges[:edges]
+
+    def canonical(self, node_id: str) -> str:
+        """Return the state that a snapshot id was merged into, or the id itself."""
+        merge = self.merges.get(node_id)
+        return merge.kept if merge is not None else node_id
+
+    def made_by(self, node_id: str) -> Action | None:
+        """Return the action on its parent that showed a state first, None for the start state."""
+        return self._made_by.get(node_id)
+
+    def agrees(self, seen: Snapshot, node_id: str, arrival: Arrival) -> bool:
+        """Return whether a snapshot shows a state, up to noise."""
+        return node_id in self.states and self._recogniser.matches(seen, node_id, arrival=arrival)
+
+    def commit(self, item: WorkItem, outcome: ActionOutcome) -> bool:
+        """Commit one outcome. Return False if a cap ends the run here."""
+        known = len(self.states)
+        is_below_cap = self._commit(item, outcome)
+        if outcome.node_id or _takes_no_pointer(outcome):
+            brought = len(self.states) > known or outcome.had_effects
+            self._siblings.record_result(item.state_id, item.candidate, brought=brought)
+        return is_below_cap
+
+    def _commit(self, item: WorkItem, outcome: ActionOutcome) -> bool:
+        if outcome.skipped.reason:
+            self._record_refusal(item, Refusal(*outcome.skipped))
+            return True
+        if not outcome.node_id:
+            self._fail(item, outcome)
+            return True
+        decision = self._decide(item, outcome)
+        if isinstance(decision, Refusal):
+            self._record_refusal(item, decision)
+            return True
+        if decision.new_state is not None and len(self.states) >= self._max_states:
+            self._stats.stopped_by = "max_states"
+            return False
+        self._apply(decision, item, outcome)
+        return True
+
+    def _decide(self, item: WorkItem, outcome: ActionOutcome) -> _Transition | Refusal:
+        """Return the state that an action led to, or why it makes no edge.
+
+        Adds neither states nor edges. Noise is learned, and a snapshot of a known state is merged into it.
+        """
+        source, action = item.state_id, item.candidate.action
+        target = self.canonical(outcome.node_id)
+        if target in self.states:
+            return self._refuse_edge(source, target, action, outcome) or _Transition(target)
+        seen = self._snapshots.read(outcome.snapshot_key)
+        if refusal := self._refuse_page(seen):
+            return refusal
+        placement = self._place(seen, source, outcome)
+        if placement.node_id != seen.id:
+            # It may have been merged into the source state.
+            return self._refuse_edge(source, placement.node_id, action, outcome) or _Transition(placement.node_id)
+        if refusal := self._traps.refuse_snapshot(seen, self._snapshots.get(source), _arrival(outcome)):
+            return refusal
+        is_repeated = self._is_repeated(source, action)
+        if is_repeated and not shows_new_content(seen, self._chain(source)):
+            return Refusal("trap", "repeating the action showed no new content")
+        return _Transition(seen.id, _NewState(seen, placement, is_repeated=is_repeated))
+
+    def _apply(self, transition: _Transition, item: WorkItem, outcome: ActionOutcome) -> None:
+        """Add the edge of an action, and the state that it led to if that is new."""
+        source, action, stats = item.state_id, item.candidate.action, self._stats
+        if transition.new_state is not None:
+            depth = self._depths[source] + 1
+            self._add(transition.new_state, outcome.snapshot_key, depth, source, _arrival(outcome))
+            self._made_by[transition.target] = action
+        stats.counters["guard/blocked"] += len(outcome.blocked)
+        stats.counters["guard/observed"] += len(outcome.observed)
+        for url in outcome.other_tabs:
+            stats.skip(Skip(source, "second_tab", str(action), url))
+        self._add_edge(
+            Edge(
+                source=source,
+                target=transition.target,
+                action=action,
+                cost_ms=round(outcome.ms, 1),
+                opens_tab=outcome.opens_tab,
+                blocked=tuple(sorted({*outcome.blocked, *outcome.observed})),
+                dialogs=outcome.dialogs,
+            )
+        )
+
+    def _add_edge(self, edge: Edge) -> None:
+        """Add an edge, and shorten the distances of the states behind it."""
+        self.edges.append(edge)
+        self._targets.setdefault(edge.source, []).append(edge.target)
+        queue = deque([(edge.target, self._depths[edge.source] + 1)])
+        while queue:
+            node_id, depth = queue.popleft()
+            if depth < self._depths.get(node_id, depth + 1):
+                self._depths[node_id] = depth
+                queue.extend((target, depth + 1) for target in self._targets.get(node_id, ()))
+
+    def take_probe(self, state: State, load: Load) -> None:
+        """Merge the snapshot that loading a state's URL showed, if it differs from the state in noise only."""
+        shown = self.canonical(load.node_id)
+        if shown not in self.states and self._recogniser.is_reload_of(
+            seen := self._snapshots.read(load.snapshot_key), state.id
+        ):
+            self._merge(Merge(state.id, shown, "reload", seen.url))
+
+    def _place(self, seen: Snapshot, source: str, outcome: ActionOutcome) -> Placement:
+        """Find the state that a snapshot shows, and record its merge if that is a known state."""
+        self._recogniser.note_noise(self.states[source].url, outcome.noise)
+        placement = self._recogniser.place(
+            seen,
+            source=self._snapshots.get(source),
+            arrival=_arrival(outcome),
+            changed=dict(outcome.changed) if outcome.noise else None,
+        )
+        if placement.merge is not None:
+            self._merge(placement.merge)
+        return placement
+
+    def _merge(self, merge: Merge) -> None:
+        self.merges[merge.merged] = merge
+        self._stats.counters[f"merge/{merge.reason}"] += 1
+
+    def _is_repeated(self, source: str, action: Action) -> bool:
+        """Return whether a state was found by the same action that is now performed on it."""
+        made_by = self._made_by.get(source)
+        return made_by is not None and action_key(made_by, "element") == action_key(action, "element")
+
+    def _chain(self, node_id: str) -> Iterator[Snapshot]:
+        """Yield the snapshots of a state and of its ancestors that the same action led to, one after the other."""
+        while True:
+            yield self._snapshots.get(node_id)
+            parent, made_by = self.states[node_id].parent, self._made_by.get(node_id)
+            if parent is None or made_by is None:
+                return
+            if not self._is_repeated(parent, made_by):
+                yield self._snapshots.get(parent)
+                return
+            node_id = parent
+
+    def _add(self, new: _NewState, snapshot_key: str, depth: int, parent: str | None, arrival: Arrival) -> State:
+        seen = new.snapshot
+        state = self.states[seen.id] = State.of(seen, snapshot_key, depth, parent)
+        self._depths[seen.id] = depth
+        self._snapshots.choose(state)
+        self._recogniser.add(seen, new.placement, arrival)
+        parent_snapshot = self._snapshots.get(parent) if parent else None
+        self._traps.add_state(seen, parent_snapshot, arrival, is_repeated=new.is_repeated)
+        return state
+
+    def _fail(self, item: WorkItem, outcome: ActionOutcome) -> None:
+        action = item.candidate.action
+        if _takes_no_pointer(outcome) and self._is_repeated(item.state_id, action):
+            # What the element opened covers it: repeating the action is not possible for a person either.
+            self._stats.counters["repeat/covered"] += 1
+            return
+        self._stats.fail(Failure(item.state_id, str(action), outcome.problem), item.index)
+
+    def _record_refusal(self, item: WorkItem, reason: Refusal) -> None:
+        source, action, stats = item.state_id, str(item.candidate.action), self._stats
+        if reason.reason == "no_effect":
+            stats.counters["hover/no_effect"] += 1
+        elif reason.reason.startswith("http_") or reason.reason in {"not_html", "not_loaded"}:
+            stats.fail(Failure(source, action, f"{reason.reason} {reason.detail}".strip()), item.index)
+        else:
+            stats.skip(Skip(source, reason.reason, action, reason.detail), item.index)
+
+    def _refuse_edge(self, source: str, target: str, action: Action, outcome: ActionOutcome) -> Refusal | None:
+        """Return why an action that led to a known state makes no edge: it stayed at its state without an effect."""
+        if target != source:
+            return None
+        if outcome.refused:
+            url, reason = outcome.refused[0]
+            return Refusal(reason, url)
+        if outcome.downloads:
+            return Refusal("download", outcome.downloads[0])
+        is_probe = action.kind != "click"
+        return Refusal("no_effect") if is_probe and not outcome.blocked and not outcome.dialogs else None
+
+    def _refuse_page(self, seen: Snapshot) -> Refusal | None:
+        """Return why a page becomes no state."""
+        if not seen.raw_url.startswith(("http:", "https:")):
+            return Refusal("not_loaded", seen.raw_url)
+        if refusal := self._scope.refuse_url(seen.raw_url):
+            return refusal
+        if seen.status >= 400:
+            return Refusal(f"http_{seen.status}", seen.url)
+        return None if seen.is_page else Refusal("not_html", f"{seen.content_type} {seen.url}")
+
+    # ---- checkpoints ---------------------------------------------------------------------------------------------
+
+    def to_checkpoint(self) -> dict[str, Any]:
+        """Return what a resumed run needs besides states and edges, as plain JSON."""
+        return {
+            "round": list(self._round),
+            "merges": [[m.kept, m.merged, m.reason, m.url] for m in self.merges.values()],
+            "recogniser": self._recogniser.to_checkpoint(),
+            "traps": self._traps.to_checkpoint(),
+            "siblings": self._siblings.to_checkpoint(),
+        }
+
+    def load_checkpoint(self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge]) -> None:
+        """Restore the result of `to_checkpoint`, with states and edges."""
+        for state in states:
+            self.states[state.id] = state
+            self._snapshots.choose(state)
+            if state.parent is None:
+                self._depths[state.id] = state.depth
+        for edge in edges:
+            self._add_edge(edge)
+            if edge.target in self.states and self.states[edge.target].parent == edge.source:
+                self._made_by.setdefault(edge.target, edge.action)
+        states_before, edges_before = memory["round"]
+        self._round = (states_before, edges_before)
+        self.merges.update((merged, Merge(kept, merged, reason, url)) for kept, merged, reason, url in memory["merges"])
+        self._recogniser.load_checkpoint(memory["recogniser"])
+        self._traps.load_checkpoint(memory["traps"])
+        self._siblings.load_checkpoint(memory.get("siblings", {}))
+
+
+def _takes_no_pointer(outcome: ActionOutcome) -> bool:
+    kind = failure_kind(outcome)
+    return kind is not None and kind.takes_no_pointer
+
+
+def _arrival(outcome: ActionOutcome) -> Arrival:
+    return "load" if outcome.loaded else "in_page"

@@ -1,0 +1,281 @@
+"""Loading of URLs: each distinct URL is loaded once in a run, in the prepared session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from playwright.async_api import Error as PlaywrightError
+
+from waygraph.core.errors import BrowserFailure
+from waygraph.core.urls import UrlPolicy, normalize_url
+from waygraph.pipeline.browser.guard import suggest_rule
+from waygraph.pipeline.browser.page.failures import ClassifiedError, FailureCause, FailureKind, failure_cause
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.session import RESTORABLE_AREAS, GuardedPage
+from waygraph.pipeline.explore.engine.context import CrawlContext, SaveSnapshot
+from waygraph.pipeline.explore.engine.retries import Retries
+from waygraph.pipeline.explore.policies.block_page import detect_block_page, needs_document
+from waygraph.pipeline.explore.politeness.pace import Pace
+from waygraph.pipeline.explore.records.state import Load
+
+log = logging.getLogger(__name__)
+
+#: Loads after which a browser context is replaced. Playwright keeps up to 10,000 requests of each kind until then.
+LOADS_PER_CONTEXT = 200
+#: Kinds of failures that the same load will meet again.
+_LASTING = frozenset({FailureKind.NETWORK_ERROR, FailureKind.NAVIGATION_ABORTED})
+
+
+class BlockedOrRateLimited(ClassifiedError):
+    """The host requests to come again later, or shows a block page or a CAPTCHA."""
+
+
+class Loader:
+    """The page of one worker that loads documents, in its own browser context.
+
+    Parameters
+    ----------
+    context
+        What all loaders share.
+    pace
+        The slot of its worker and its turns at hosts.
+
+    Attributes
+    ----------
+    requested_by
+        Snapshot of the page whose action requested the next document; None if no action did.
+    """
+
+    def __init__(self, context: CrawlContext, pace: Pace) -> None:
+        self._context = context
+        self._counters = context.counters
+        self._page: GuardedPage | None = None
+        self._loaded = 0
+        self.pace = pace
+        self.requested_by: Snapshot | None = None
+
+    def saving_to(self, save_snapshot: SaveSnapshot) -> Loader:
+        """Return another loader, with its own page, that stores its snapshots elsewhere."""
+        return Loader(self._context.saving_to(save_snapshot), self.pace)
+
+    async def load(self, url: str, referrer: str = "") -> Load:
+        """Load a URL. Failed loads are repeated, see `Retries`.
+
+        Parameters
+        ----------
+        url
+            The URL.
+        referrer
+            Value of the `Referer` header; empty for none.
+
+        Returns
+        -------
+        Load
+            The result, or the problem of the last attempt.
+        """
+        retries = Retries()
+        while True:
+            async with self.pace.hold_slot():
+                page = await self._fresh_page()
+                try:
+                    return await self._load(page, url, referrer)
+                except BlockedOrRateLimited as error:
+                    retries.record(error.kind)
+                    if retries.are_exhausted:
+                        return Load(problem=error.message, failure=error.kind)
+                except (BrowserFailure, PlaywrightError) as error:
+                    cause = failure_cause(error)
+                    stopped = page.take_stopped()
+                    # The browser may report the failed navigation before the download.
+                    is_download = cause.kind is FailureKind.DOWNLOAD_STARTED
+                    downloads = page.view.downloads or ((url,) if is_download else ())
+                    if stopped.refused or downloads:
+                        return Load(
+                            problem=cause.message,
+                            refused=stopped.refused,
+                            downloads=downloads,
+                            blocked=stopped.blocked,
+                            failure=cause.kind,
+                        )
+                    log.info("reach/not_loaded %s: %s", url, cause.message)
+                    await self.close()
+                    retries.record(cause.kind)
+                    cause = self._explained(cause, url)
+                    if cause.kind in _LASTING or retries.are_exhausted:
+                        return Load(problem=cause.message, failure=cause.kind)
+                    self._counters["explore/retries"] += 1
+
+    def _explained(self, cause: FailureCause, url: str) -> FailureCause:
+        """Add the egress proxy's reason to a failed connection, which is a lasting error if the reason is."""
+        if cause.kind is not FailureKind.CONNECTION_FAILED:
+            return cause
+        reason = self._context.connection_problem(url)
+        if reason is None:
+            return cause
+        kind = FailureKind.NETWORK_ERROR if reason.is_lasting else cause.kind
+        return replace(cause, kind=kind, message=f"{cause.message} ({reason})")
+
+    async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
+        page.take_stopped()
+        result = await page.view.goto(url, referrer=referrer, digest=False)
+        snapshot = result.snapshot
+        stopped = page.take_stopped()
+        self._counters["browser/loads"] += 1
+        self._counters["settle/capped"] += int(snapshot.capped)
+        self._counters["look/cut"] += int(snapshot.cut)
+        await check_answer(page, snapshot, url, pace=self.pace, counters=self._counters)
+        if advice := suggest_rule(stopped.blocked, self.requested_by, snapshot, requested_url=url):
+            self._context.advise(advice)
+        key = await self._context.save_snapshot(snapshot, page.capture)
+        for banner in result.banners:
+            self._counters[f"banner/{banner.choice}"] += 1
+        await self._restore_session(page, snapshot)
+        return Load(
+            snapshot.id,
+            result.ms,
+            refused=stopped.refused,
+            downloads=result.downloads,
+            blocked=stopped.blocked,
+            snapshot_key=key,
+        )
+
+    async def _restore_session(self, page: GuardedPage, snapshot: Snapshot) -> None:
+        """Restore the prepared session in the page, or close the page if that is not possible."""
+        changed = self._context.session.changed_areas(await page.stored_values(snapshot))
+        if not changed <= RESTORABLE_AREAS:
+            self._counters["session/renewals"] += 1
+            await self.close()
+        elif changed:
+            self._counters["session/resets"] += 1
+            await page.restore_storage(self._context.session)
+
+    async def _fresh_page(self) -> GuardedPage:
+        if self._loaded == LOADS_PER_CONTEXT:
+            await self.close()
+        if self._page is None:
+            self._page, self._loaded = await self._context.open_page(), 0
+            self._counters["browser/contexts"] += 1
+        self._loaded += 1
+        return self._page
+
+    async def close(self) -> None:
+        """Close the page. The next load opens another one."""
+        page, self._page = self._page, None
+        if page is not None:
+            await page.close()
+
+
+async def check_answer(page: GuardedPage, snapshot: Snapshot, url: str, *, pace: Pace, counters: Counter[str]) -> None:
+    """Adapt the pace of a host to its answer.
+
+    Parameters
+    ----------
+    page
+        Page that loaded the document.
+    snapshot
+        What it shows.
+    url
+        URL that was requested.
+    pace
+        Pace to adapt.
+    counters
+        Counters, see docs/counters.md.
+
+    Raises
+    ------
+    BlockedOrRateLimited
+        If the host requests to come again later or blocks the explorer. It is left alone for a while then.
+    """
+    answer = page.view.response
+    again = pace.record_answer(url, seconds=answer.seconds, status=snapshot.status, retry_after=answer.retry_after)
+    if blocker := await _blocker(page, snapshot):
+        counters["block/pages"] += 1
+        pace.record_block_page(url, blocker)
+        raise BlockedOrRateLimited(f"{url} shows a block page ({blocker}).", FailureKind.BLOCKED_OR_RATE_LIMITED)
+    if again:
+        message = f"{url} answers {snapshot.status}, even after waiting."
+        raise BlockedOrRateLimited(message, FailureKind.BLOCKED_OR_RATE_LIMITED)
+
+
+async def _blocker(page: GuardedPage, snapshot: Snapshot) -> str | None:
+    """Return the name of the service whose block page is shown, if any."""
+    if not needs_document(snapshot):
+        return None
+    frames = [frame.url for frame in page.page.frames[1:]]
+    return detect_block_page(snapshot, html=await page.view.with_timeout(page.page.content()), frames=frames)
+
+
+class Loads:
+    """Results of loaded URLs, by normalised URL. Concurrent requests of one URL share one load.
+
+    Parameters
+    ----------
+    policy
+        Normalisation of URLs.
+    record
+        Stores a result durably.
+    ask
+        Loads a URL with the loader of the worker that requests it. The default calls the loader; a refresh may reuse an
+        earlier answer.
+    """
+
+    def __init__(
+        self,
+        policy: UrlPolicy,
+        record: Callable[[str, Load], Awaitable[None]],
+        ask: Callable[[str, Loader, str], Awaitable[Load]] | None = None,
+    ) -> None:
+        self._policy = policy
+        self._record = record
+        self._ask = ask or (lambda url, loader, referrer: loader.load(url, referrer))
+        self._loads: dict[str, asyncio.Future[Load]] = {}
+
+    def add(self, url: str, load: Load) -> None:
+        """Add the result of a load in the run that this one resumes."""
+        future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
+        future.set_result(load)
+        self._loads[normalize_url(url, self._policy)] = future
+
+    async def alias(self, url: str, load: Load) -> None:
+        """Add and store a result under another URL."""
+        await self._record(normalize_url(url, self._policy), load)
+        self.add(url, load)
+
+    async def get(self, url: str, loader: Loader, referrer: str = "") -> Load:
+        """Return the result of loading a URL. `loader` loads it unless that was done or is in progress."""
+        key = normalize_url(url, self._policy)
+        while (known := self._loads.get(key)) is not None:
+            if known.done() and not known.cancelled():
+                return known.result()
+            try:
+                async with loader.pace.release_slot():
+                    return await asyncio.shield(known)
+            except asyncio.CancelledError:
+                # The other load was cancelled: load it here. If this task is cancelled as well, let that propagate.
+                task = asyncio.current_task()
+                if not known.cancelled() or (task is not None and task.cancelling()):
+                    raise
+        future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
+        self._loads[key] = future
+        try:
+            load = await self._ask(key, loader, referrer)
+            await self._record(key, load)
+            future.set_result(load)
+        finally:
+            if not future.done():
+                del self._loads[key]
+                future.cancel()
+        return load
+
+    def all(self) -> dict[str, Load]:
+        """Return the results so far, by normalised URL."""
+        return {url: load.result() for url, load in self._loads.items() if load.done() and not load.cancelled()}
+
+    def known(self, url: str) -> Load | None:
+        """Return the result of a URL, or None if it was not loaded yet."""
+        load = self._loads.get(normalize_url(url, self._policy))
+        return load.result() if load is not None and load.done() and not load.cancelled() else None

@@ -1,0 +1,230 @@
+"""Orders of exploration: which known elements form the next round of work.
+
+A round is planned from committed results only, so it depends neither on the number of workers nor on timing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from waygraph.index.graph import PASSIVE_KINDS
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.explore.engine.novelty import ItemKind, NoveltyModel, ShownContent, crc
+from waygraph.pipeline.explore.identity.gain import pack_numbers, unpack_numbers
+
+#: Items of a round in the order of novelty. Fewer follow what was learned sooner; more keep more workers busy.
+MIN_ROUND, MAX_ROUND = 24, 1_024
+#: Number of states for each item of a round, so that the number of rounds grows with the logarithm of the map.
+_STATES_PER_ITEM = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PendingItem:
+    """An element that is known and was not acted on.
+
+    Attributes
+    ----------
+    state
+        Place of its state in the order of discovery.
+    element
+        Place of the element among the candidates of the state's snapshot.
+    candidate
+        Element and action.
+    kind
+        Kinds that it belongs to.
+    """
+
+    state: int
+    element: int
+    candidate: Candidate
+    kind: ItemKind
+
+
+class ExplorationOrder(Protocol):
+    """An order of exploration."""
+
+    @property
+    def pending(self) -> int:
+        """Number of items that were added and not taken."""
+
+    def begin(self, start: Snapshot, /) -> None:
+        """Note the start page."""
+
+    def add(self, item: PendingItem) -> None:
+        """Add an element."""
+
+    def take(self, states: int, room: int, /) -> list[PendingItem]:
+        """Return the items of the next round, by state and element; empty if none are pending.
+
+        Parameters
+        ----------
+        states
+            Number of states found so far.
+        room
+            Number of states until the limit.
+
+        Returns
+        -------
+        list of PendingItem
+            Each item is taken once.
+        """
+
+    def learn(self, kind: ItemKind, found: Snapshot | None, /) -> None:
+        """Learn from the result of an item. `found` is the new state that it led to, if any."""
+
+    def to_checkpoint(self) -> dict[str, Any]:
+        """Return what was learned, as plain JSON."""
+
+    def load_checkpoint(self, checkpoint: Mapping[str, Any], pending: Iterable[PendingItem], /) -> None:
+        """Restore what `to_checkpoint` returned, with the pending items."""
+
+
+class BreadthOrder:
+    """Breadth first: a round is one level, all elements of the states at one depth (WebNavigator, Alg. 1)."""
+
+    def __init__(self) -> None:
+        self._items: list[PendingItem] = []
+
+    @property
+    def pending(self) -> int:
+        """See `ExplorationOrder`."""
+        return len(self._items)
+
+    def begin(self, _start: Snapshot) -> None:
+        """See `ExplorationOrder`."""
+
+    def add(self, item: PendingItem) -> None:
+        """See `ExplorationOrder`."""
+        self._items.append(item)
+
+    def take(self, _states: int, _room: int) -> list[PendingItem]:
+        """See `ExplorationOrder`."""
+        taken, self._items = self._items, []
+        return taken
+
+    def learn(self, _kind: ItemKind, _found: Snapshot | None) -> None:
+        """See `ExplorationOrder`."""
+
+    def to_checkpoint(self) -> dict[str, Any]:
+        """See `ExplorationOrder`."""
+        return {}
+
+    def load_checkpoint(self, _checkpoint: Mapping[str, Any], pending: Iterable[PendingItem]) -> None:
+        """See `ExplorationOrder`."""
+        self._items = list(pending)
+
+
+class NoveltyOrder:
+    """Items with the highest expected gain first, see `novelty.py`. Links to known pages come last.
+
+    Parameters
+    ----------
+    url_key
+        Returns the URL by which two links lead to one page.
+    """
+
+    def __init__(self, url_key: Callable[[str], str]) -> None:
+        self._url_key = url_key
+        self._model = NoveltyModel()
+        self._shown = ShownContent()
+        self._groups: dict[ItemKind, deque[PendingItem]] = {}
+        self._known_targets: deque[PendingItem] = deque()
+        """Links to pages that were loaded or are planned: they add an edge and no state."""
+        self._targets: set[int] = set()
+        self._pending = 0
+
+    @property
+    def pending(self) -> int:
+        """See `ExplorationOrder`."""
+        return self._pending
+
+    def add(self, item: PendingItem) -> None:
+        """See `ExplorationOrder`."""
+        self._groups.setdefault(item.kind, deque()).append(item)
+        self._pending += 1
+
+    def begin(self, start: Snapshot) -> None:
+        """See `ExplorationOrder`."""
+        self._shown.add(start)
+        self._targets.add(crc(self._url_key(start.url)))
+
+    def take(self, states: int, room: int) -> list[PendingItem]:
+        """See `ExplorationOrder`."""
+        size = min(max(MIN_ROUND, states // _STATES_PER_ITEM), MAX_ROUND, max(room, _STATES_PER_ITEM))
+        planned: Counter[int] = Counter()
+        heap = [
+            (-self._model.expected_gain(kind, planned), *_first(items), kind) for kind, items in self._groups.items()
+        ]
+        heapq.heapify(heap)
+        taken: list[PendingItem] = []
+        while heap and len(taken) < size:
+            gain, _, _, kind = heap[0]
+            items = self._groups[kind]
+            now = -self._model.expected_gain(kind, planned)
+            if now > gain:
+                # Planned items of its kinds made a gain less likely. For no entry can it be more likely by now.
+                heapq.heapreplace(heap, (now, *_first(items), kind))
+                continue
+            item = items.popleft()
+            target = self._target(item)
+            if target is not None and target in self._targets:
+                self._known_targets.append(item)
+            else:
+                taken.append(item)
+                planned.update(kind.keys)
+                if target is not None:
+                    self._targets.add(target)
+            if items:
+                heapq.heapreplace(heap, (now, *_first(items), kind))
+            else:
+                heapq.heappop(heap)
+                del self._groups[kind]
+        while self._known_targets and len(taken) < size:
+            taken.append(self._known_targets.popleft())
+        self._pending -= len(taken)
+        return sorted(taken, key=lambda item: (item.state, item.element))
+
+    def learn(self, kind: ItemKind, found: Snapshot | None) -> None:
+        """See `ExplorationOrder`."""
+        self._model.learn(kind, self._shown.add(found) if found is not None else 0.0)
+        if found is not None:
+            self._targets.add(crc(self._url_key(found.url)))
+
+    def _target(self, item: PendingItem) -> int | None:
+        """Return what identifies the page that an item leads to; None if it follows no link."""
+        action = item.candidate.action
+        if action.kind in PASSIVE_KINDS or not action.target.startswith(("http:", "https:")):
+            return None
+        return crc(self._url_key(action.target))
+
+    def to_checkpoint(self) -> dict[str, Any]:
+        """See `ExplorationOrder`."""
+        return {
+            "model": self._model.to_checkpoint(),
+            "shown": self._shown.to_checkpoint(),
+            "targets": pack_numbers(self._targets),
+            "known_targets": [[item.state, item.element] for item in self._known_targets],
+        }
+
+    def load_checkpoint(self, checkpoint: Mapping[str, Any], pending: Iterable[PendingItem]) -> None:
+        """See `ExplorationOrder`."""
+        self._model.load_checkpoint(checkpoint["model"])
+        self._shown = ShownContent.from_checkpoint(checkpoint["shown"])
+        self._targets = set(unpack_numbers(checkpoint["targets"]))
+        places = {(state, element): place for place, (state, element) in enumerate(checkpoint["known_targets"])}
+        known: dict[int, PendingItem] = {}
+        for item in pending:
+            if (place := places.get((item.state, item.element))) is None:
+                self.add(item)
+            else:
+                known[place] = item
+                self._pending += 1
+        self._known_targets = deque(known[place] for place in sorted(known))
+
+
+def _first(items: deque[PendingItem]) -> tuple[int, int]:
+    return items[0].state, items[0].element

@@ -1,0 +1,442 @@
+"""A worker of the crawl: reaches a state, acts on it in place, follows the action, and reverts it.
+
+A worker has two pages. The *stage* shows the state that is being explored, and actions are performed there. Documents
+that an action requests are held back and loaded in the *loader's* page, so that the stage can stay at its state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+from playwright.async_api import Error as PlaywrightError
+
+from waygraph.core.errors import BrowserFailure
+from waygraph.index.graph import PathStep
+from waygraph.pipeline.browser.guard import StoppedRequests, suggest_rule
+from waygraph.pipeline.browser.page.actor import PerformedAction
+from waygraph.pipeline.browser.page.failures import (
+    ClassifiedError,
+    FailureCause,
+    FailureKind,
+    NotActionable,
+    failure_cause,
+)
+from waygraph.pipeline.browser.page.features import features
+from waygraph.pipeline.browser.page.gestures import keeps_pointer
+from waygraph.pipeline.browser.page.observer import SettledPage
+from waygraph.pipeline.browser.page.replay import Agreement, ReplayResult, replay
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.browser.session import RESTORABLE_AREAS, GuardedPage, StoredValues, storage_hashes
+from waygraph.pipeline.explore.engine.context import CrawlContext
+from waygraph.pipeline.explore.engine.loader import LOADS_PER_CONTEXT, BlockedOrRateLimited, Loader, Loads, check_answer
+from waygraph.pipeline.explore.engine.retries import Retries
+from waygraph.pipeline.explore.engine.revert import Reverter, RevertRates, is_back
+from waygraph.pipeline.explore.identity import feature_change, rebase
+from waygraph.pipeline.explore.identity.rebase import noise_between
+from waygraph.pipeline.explore.politeness.pace import Pace
+from waygraph.pipeline.explore.records.noise import NO_NOISE, Noise
+from waygraph.pipeline.explore.records.outcome import ActionOutcome
+
+log = logging.getLogger(__name__)
+
+
+class NotReached(ClassifiedError):
+    """A recorded state could not be reached again; its work items fail with this reason."""
+
+
+@dataclass(slots=True)
+class _Stage:
+    """The page that shows the state to act on.
+
+    Attributes
+    ----------
+    page
+        The page.
+    state
+        Recorded snapshot of the state.
+    snapshot
+        Snapshot of this document, which may differ from the recorded one in noise.
+    noise
+        The difference.
+    stored
+        Cookies and storage when the state was reached.
+    digest
+        Digest of the document when the state was reached.
+    hovered
+        Whether the pointer holds the state open. Acting on it ends it without a change of the document.
+    used
+        Whether the page was acted on.
+    """
+
+    page: GuardedPage
+    state: Snapshot
+    snapshot: Snapshot
+    noise: Noise
+    stored: StoredValues
+    digest: str
+    hovered: bool
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _ActionResult:
+    """What an action did to the stage, before anything was followed or reverted."""
+
+    performed: PerformedAction
+    settled: SettledPage
+    stopped: StoppedRequests
+
+    @property
+    def requested_document(self) -> bool:
+        """Whether the action requested a document, in the page or in a new tab."""
+        return bool(self.stopped.held or self.settled.tabs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Followed:
+    """Where an action led, and the snapshot of the stage after it."""
+
+    outcome: ActionOutcome
+    snapshot: Snapshot
+
+
+class Worker:
+    """Perform work items, one at a time.
+
+    Parameters
+    ----------
+    context
+        What all workers share.
+    pace
+        The slot of this worker and its turns at hosts.
+    loads
+        Results of loaded URLs, shared by all workers.
+    agrees
+        Whether a snapshot on a route shows what the map expects there.
+    item_seconds
+        Time limit of a work item, in seconds.
+    """
+
+    def __init__(
+        self, context: CrawlContext, pace: Pace, *, loads: Loads, agrees: Agreement, item_seconds: float
+    ) -> None:
+        self._context = context
+        self._counters = context.counters
+        self._pace = pace
+        self._loads = loads
+        self._agrees = agrees
+        self._item_seconds = item_seconds
+        self._reverter = Reverter(RevertRates(), context.counters)
+        self._page: GuardedPage | None = None
+        self._stage: _Stage | None = None
+        self._changed: frozenset[str] = frozenset()
+        """Storage areas in which the page's context differs from the prepared session."""
+        self._requested = 0
+        """Documents requested in the page's context, loaded or held back."""
+        self.loader = Loader(context, pace)
+
+    async def close(self) -> None:
+        """Close both pages."""
+        await self._renew()
+        await self.loader.close()
+
+    async def start_over(self) -> None:
+        """Continue in a new session."""
+        await self._renew()
+
+    def begin_chunk(self, reverter: Reverter) -> None:
+        """Begin a chunk of work, which must not depend on earlier work: a page that was acted on is not used again.
+
+        Parameters
+        ----------
+        reverter
+            Reverts the changes of this chunk.
+        """
+        self._reverter = reverter
+        if self._stage is not None and self._stage.used:
+            self._stage = None
+
+    async def perform(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
+        """Perform one work item. A failed attempt is repeated once in a new session.
+
+        Parameters
+        ----------
+        state
+            Recorded snapshot of the state.
+        candidate
+            Element and action.
+        route
+            Steps that lead to the state; None if no route is known.
+
+        Returns
+        -------
+        ActionOutcome
+            Outcome, or the problem of the last attempt.
+        """
+        async with self._pace.hold_slot():
+            return await self._perform(state, candidate, route)
+
+    async def _perform(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
+        retries = Retries()
+        cause: FailureCause | None = None
+        while not retries.are_exhausted:
+            if cause is not None:
+                self._counters["explore/retries"] += 1
+            try:
+                async with self._pace.time_limit():
+                    return await self._attempt(state, candidate, route)
+            except BlockedOrRateLimited as error:
+                cause = error.cause
+                retries.record(cause.kind)
+                continue  # the pace leaves its host alone before the next visit
+            except (TimeoutError, NotActionable, NotReached, BrowserFailure, PlaywrightError) as error:
+                cause = self._cause(error)
+                if self._stays_unactionable(error):
+                    # Nothing was done to the page, so that other items can use it.
+                    return ActionOutcome(problem=cause.message, failure=cause.kind)
+                if route is None and isinstance(error, NotReached | BrowserFailure):
+                    break  # a new page does not help without a route
+            log.info("explore/not_done %s at %s: %s", candidate.action, state.url, cause.message)
+            retries.record(cause.kind)
+            await self._renew()
+        await self._renew()
+        return ActionOutcome(problem=cause.message if cause else "", failure=cause.kind if cause else None)
+
+    def _cause(self, error: Exception) -> FailureCause:
+        if isinstance(error, TimeoutError):
+            return FailureCause(FailureKind.TIMEOUT, f"It took longer than {self._item_seconds:.0f} s.")
+        return failure_cause(error)
+
+    def _stays_unactionable(self, error: Exception) -> bool:
+        """Return whether an element takes no pointer in an unchanged page, and so will not in a new one either.
+
+        In a changed page, the result of an earlier action may cover the element.
+        """
+        stage = self._stage
+        return (
+            isinstance(error, NotActionable)
+            and error.kind.takes_no_pointer
+            and stage is not None
+            and stage.snapshot.digest == stage.digest
+        )
+
+    # ---- one attempt: reach, act, follow, revert -----------------------------------------------------------------
+
+    async def _attempt(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
+        """Perform an item with navigations held back; if the action changed the session, again with navigation."""
+        outcome = await self._attempt_once(state, candidate, route, hold_navigations=True)
+        if outcome is None:
+            outcome = await self._attempt_once(state, candidate, route, hold_navigations=False)
+        assert outcome is not None  # noqa: S101 - only a held navigation has no outcome
+        return outcome
+
+    async def _attempt_once(
+        self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None, *, hold_navigations: bool
+    ) -> ActionOutcome | None:
+        """Perform an item once. Return None if its navigation must not be held back, since it changed the session."""
+        clock = asyncio.get_running_loop()
+        stage = await self._reach(state, route)
+        began = clock.time()
+        result = await self._act(stage, candidate, hold_navigations=hold_navigations)
+        ms = (clock.time() - began) * 1000
+        followed = await self._follow(stage, candidate, result)
+        if followed is None:
+            return None
+        await self._leave_as_found(stage, candidate, result, followed.snapshot)
+        outcome = followed.outcome
+        return structs.replace(
+            outcome, ms=round(outcome.ms + ms, 1), noise=stage.noise, undone=self._reverter.take_attempts()
+        )
+
+    async def _reach(self, state: Snapshot, route: Sequence[PathStep] | None) -> _Stage:
+        """Return a stage that shows a state: the current one, or one at the end of a route."""
+        stage = self._stage
+        if stage is not None and stage.state.id == state.id:
+            self._counters["reach/already_there"] += 1
+            return stage
+        if route is None:
+            raise NotReached(f"No route to {state.url} is known.")
+        # Steps before the state that the page shows already are not repeated.
+        shown = stage.state.id if stage is not None and not stage.used else ""
+        skipped = next((i + 1 for i, step in reversed(list(enumerate(route))) if step.expected_node_id == shown), 0)
+        self._stage = None
+        if not skipped:
+            await self._restore_session()
+        if self._page is None:
+            self._page = await self._context.open_page()
+            self._counters["browser/contexts"] += 1
+        self._page.guard.hold_navigations = False
+        self._requested += 1
+        replayed = await replay(self._page.view, route[skipped:], agrees=self._agrees)
+        self._counters["reach/replays"] += 1
+        self._counters["reach/steps"] += len(replayed.steps)
+        snapshot = await self._check_replay(state, route[skipped:], replayed, self._page)
+        noise = noise_between(state, snapshot) if snapshot is not state else NO_NOISE
+        stored = await self._page.stored_values(snapshot)
+        self._changed |= self._context.session.changed_areas(stored)
+        self._stage = _Stage(
+            self._page,
+            state,
+            snapshot,
+            noise,
+            stored,
+            digest=snapshot.digest,
+            hovered=self._page.view.is_hovering,
+        )
+        return self._stage
+
+    async def _check_replay(
+        self, state: Snapshot, steps: Sequence[PathStep], replayed: ReplayResult, page: GuardedPage
+    ) -> Snapshot:
+        """Return the snapshot at the end of a complete replay. Raise NotReached for any other."""
+        snapshot = replayed.snapshot
+        if snapshot is not None and len(replayed.steps) == 1 and steps[0].action.kind == "goto":
+            await check_answer(page, snapshot, steps[0].action.url, pace=self._pace, counters=self._counters)
+        failed = f"{state.url} could not be reached again"
+        if replayed.view is not page.view:
+            raise NotReached(f"{failed}: the route opened a tab.")
+        if snapshot is not None and snapshot.status >= 500:  # an error page, even if it resembles a small state
+            raise NotReached(f"{failed}: {snapshot.url} answers {snapshot.status}.", FailureKind.SERVER_ERROR)
+        if snapshot is None or not replayed.complete:
+            failure = replayed.failure
+            raise NotReached(
+                f"{failed}: {replayed.problem}.",
+                failure.kind if failure else FailureKind.OTHER,
+                net_code=failure.net_code if failure else "",
+            )
+        return snapshot
+
+    async def _act(self, stage: _Stage, candidate: Candidate, *, hold_navigations: bool) -> _ActionResult:
+        """Perform the action and wait until the page has settled."""
+        page, stage.used = stage.page, True
+        page.guard.hold_navigations = hold_navigations
+        await self._pace.wait_for_action(stage.state.url)
+        # Requests of the page itself until now do not belong to this action.
+        page.take_stopped()
+        requests = page.guard.requests
+        performed = await page.view.perform(candidate.action)
+        # What style sheets show under the pointer does not change the document.
+        settled = await page.view.settle(unless_digest="" if keeps_pointer(candidate.action) else stage.snapshot.digest)
+        self._pace.note_action(stage.state.url, requested=page.guard.requests > requests)
+        self._counters["explore/activations"] += 1
+        self._counters["settle/capped"] += int(settled.capped)
+        stopped = page.take_stopped()
+        self._requested += len(stopped.held)
+        return _ActionResult(performed, settled, stopped)
+
+    async def _follow(self, stage: _Stage, candidate: Candidate, result: _ActionResult) -> _Followed | None:
+        """Find out where the action led. Return None if its navigation must not be held back."""
+        page, before, settled, held = stage.page, stage.snapshot, result.settled, result.stopped.held
+        outcome = ActionOutcome(
+            opens_tab=result.performed.new_tab or bool(settled.tabs and not held),
+            blocked=result.stopped.blocked + settled.stopped,
+            observed=result.stopped.observed,
+            refused=result.stopped.refused,
+            dialogs=page.view.dialogs,
+            downloads=page.view.downloads,
+            other_tabs=settled.tabs[1:],
+        )
+        unchanged = settled.digest == before.digest and not keeps_pointer(candidate.action)
+        after = before if unchanged else settled.snapshot or await page.view.observe(digest=False)
+        if not page.guard.hold_navigations and after.url != before.url:
+            await check_answer(page, after, after.raw_url, pace=self._pace, counters=self._counters)
+        if advice := suggest_rule(outcome.blocked, before, after):
+            self._context.advise(advice)
+        if held:
+            if changed := await self._changed_areas(stage, after):
+                self._stage = None
+                self._changed |= changed
+                return None
+            outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
+        elif settled.tabs:
+            outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url)
+        elif after.id == before.id:
+            outcome = structs.replace(outcome, node_id=stage.state.id)
+        else:
+            outcome = await self._save_new_state(outcome, stage, after)
+        return _Followed(outcome, after)
+
+    async def _load(self, outcome: ActionOutcome, stage: _Stage, url: str, referrer: str) -> ActionOutcome:
+        """Return the outcome with the result of loading the document that the action requested."""
+        self.loader.requested_by = stage.snapshot
+        try:
+            load = await self._loads.get(url, self.loader, referrer)
+        finally:
+            self.loader.requested_by = None
+        return outcome.led_to(load, stage.state.id)
+
+    async def _save_new_state(self, outcome: ActionOutcome, stage: _Stage, after: Snapshot) -> ActionOutcome:
+        """Return the outcome with the state that the stage shows after the action."""
+        shown = rebase(after, stage.snapshot, stage.state)
+        changed = feature_change(features(stage.snapshot), features(after)) if stage.noise else {}
+        key = await self._context.save_snapshot(shown, stage.page.capture)
+        return structs.replace(outcome, node_id=shown.id, snapshot_key=key, changed=tuple(sorted(changed.items())))
+
+    async def _leave_as_found(
+        self, stage: _Stage, candidate: Candidate, result: _ActionResult, after: Snapshot
+    ) -> None:
+        """Revert the action, or give the stage up if it does not show its state in an unchanged session again."""
+        before = stage.snapshot
+        reverted, latest = await self._revert(stage, candidate, result, after)
+        if result.stopped.held and reverted and stage.snapshot.digest == before.digest:
+            return  # storage was compared in `_follow`, and the document has not changed since
+        # Storage is compared after the revert: values that were changed back do not differ.
+        changed = await self._changed_areas(stage, latest)
+        self._changed |= changed
+        if changed or not reverted:
+            self._stage = None
+
+    async def _revert(
+        self, stage: _Stage, candidate: Candidate, result: _ActionResult, after: Snapshot
+    ) -> tuple[bool, Snapshot]:
+        """Return whether the stage shows its state again as if nothing had been done, and its latest snapshot."""
+        before, view = stage.snapshot, stage.page.view
+        requested = result.requested_document
+        if stage.hovered or (not requested and self._changed_storage(before, after)):
+            return False, after
+        if after is before:
+            # A handler without a visible effect may still have changed its own state.
+            return requested or not result.performed.handled, after
+        if requested:
+            digest = await is_back(view, before)
+        else:
+            digest = await self._reverter.restore(view, candidate.action, before, after.raw_url)
+            stage.page.take_stopped()
+        if digest is None:
+            return False, await view.observe(digest=False)
+        stage.snapshot = replace(before, digest=digest)
+        return True, before
+
+    # ---- the session of the stage --------------------------------------------------------------------------------
+
+    def _changed_storage(self, before: Snapshot, after: Snapshot) -> frozenset[str]:
+        return self._context.session.changed_areas(storage_hashes(after), since=storage_hashes(before))
+
+    async def _changed_areas(self, stage: _Stage, snapshot: Snapshot) -> frozenset[str]:
+        """Return the storage areas that changed since the state was reached."""
+        return self._context.session.changed_areas(await stage.page.stored_values(snapshot), since=stage.stored)
+
+    async def _restore_session(self) -> None:
+        """Restore the prepared session in the page, or close the page if that is not possible."""
+        if self._requested >= LOADS_PER_CONTEXT:
+            await self._renew()
+        if not self._changed or self._page is None:
+            return
+        if self._changed <= RESTORABLE_AREAS:
+            self._counters["session/resets"] += 1
+            await self._page.restore_storage(self._context.session)
+            self._changed = frozenset()
+        else:
+            self._counters["session/renewals"] += 1
+            await self._renew()
+
+    async def _renew(self) -> None:
+        """Close the page. The next one starts from the prepared session."""
+        page, self._page, self._stage = self._page, None, None
+        self._changed, self._requested = frozenset(), 0
+        if page is not None:
+            await page.close()

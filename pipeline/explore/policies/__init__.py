@@ -1,0 +1,1 @@
+"""Policies that leave elements and URLs alone: scope, robots.txt, hazards, block lists."""

@@ -1,0 +1,181 @@
+"""Hazards in URLs: words by which loading a URL would change data, as in `/logout` or `/cart/empty`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from waygraph.pipeline.explore.policies.lexicon import (
+    CACHED_LOOKUPS,
+    Lexicon,
+    LexiconMatch,
+    Words,
+    code_words,
+    is_below_articles,
+    lexicon,
+    path_segments,
+)
+
+#: Words of the longest path segment of which a part may match.
+_MAX_ACT_WORDS = 3
+#: Values of a parameter that says that nothing is done.
+_OFF_VALUES = frozenset({"0", "false", "no", "off"})
+_SCRIPT = re.compile(r"\.(?:php\d?|aspx?|jspx?|do|action|cgi|pl|cfm)$", re.IGNORECASE)
+_STATIC = re.compile(r"\.html?$", re.IGNORECASE)
+#: Files that are parts of a page and change nothing at the server: `/icons/delete.svg`.
+_RESOURCE = re.compile(
+    r"\.(?:m?js|css|map|wasm|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf|otf|eot|mp[34]|webm|ogg)$", re.IGNORECASE
+)
+_IDENTIFIER = re.compile(r"\d+|(?=.*\d)[0-9a-fA-F-]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ID_PARAMETER = re.compile(r"(?:^|[_-])(?:id|ids|uid|pid|item|key)$|[a-z]Id$", re.IGNORECASE)
+
+
+@lru_cache(CACHED_LOOKUPS)
+def hazard_in_url(url: str) -> LexiconMatch | None:
+    """Return the part of a URL that says that loading it changes data, if any.
+
+    The path is searched first, then the query, then the fragment, if that is a route or a word.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    if parts.scheme not in {"http", "https"}:
+        return None
+    lex = lexicon()
+    match = None if _RESOURCE.search(parts.path) else _match_path(parts.path, parts.query, lex)
+    match = match or _match_query(parts.query, lex)
+    if match is None and parts.fragment[:1] in {"/", "!"}:
+        path, _, query = parts.fragment.lstrip("!").partition("?")
+        match = _match_path(path, query, lex) or _match_query(query, lex)
+    elif match is None and parts.fragment and not is_below_articles(path_segments(parts.path)):
+        fragment = code_words(unquote(parts.fragment))
+        match = " ".join(fragment) if fragment in lex.acts else None
+    return LexiconMatch(match, "hazards.yaml: addresses", "address") if match else None
+
+
+#: Letters of the shortest `beside` and `behind` phrase that is a glob. Shorter ones (`/run`, `/on`) are in the URLs of
+#: too many pictures.
+_MIN_GLOB_LETTERS = 5
+#: Letters of the shortest phrase that is searched anywhere in a URL; shorter ones only where a path segment begins.
+_MIN_GLOB_LETTERS_ANYWHERE = 6
+
+
+@cache
+def state_changing_globs() -> tuple[str, ...]:
+    """Return globs (`*`, `?`) for the URLs that `hazard_in_url` matches, and few others.
+
+    The first letter of a longer word may be a capital. Words in capitals, short words beside identifiers, and query
+    values that change data only in certain parameters (`?do=send`) are left out.
+    """
+    lex = lexicon()
+    beside = {act for act in lex.beside | lex.behind if len("".join(act)) >= _MIN_GLOB_LETTERS}
+    at_start = {act for act in lex.acts if len("".join(act)) < _MIN_GLOB_LETTERS_ANYWHERE} | lex.whole | beside
+    globs = {f"*{glob}*" for act in lex.acts - at_start for glob in _globs_anywhere(act)}
+    globs |= {f"*/{_glob_at_start(act)}*" for act in at_start}
+    globs |= {f"*/{first}/{second}*" for first, second in (pair for pair in lex.pairs if len(pair) == 2)}
+    return tuple(sorted(globs))
+
+
+def _globs_anywhere(act: Words) -> set[str]:
+    """Return globs for the words of an act, written as one word and with one character between them."""
+    spelled = [_any_case(word) for word in act]
+    return {"".join(spelled), "?".join(spelled)}
+
+
+def _any_case(word: str) -> str:
+    return f"?{word[1:]}" if word.isascii() else quote(word)
+
+
+def _glob_at_start(act: Words) -> str:
+    """Return a glob for the first and last word of an act; short words in lower case only (`?urge` is in "burger")."""
+    if len(act) == 1:
+        return act[0] if act[0].isascii() and len(act[0]) < _MIN_GLOB_LETTERS_ANYWHERE else _any_case(act[0])
+    return f"{_any_case(act[0])}*{_any_case(act[-1])}"
+
+
+def _match_path(path: str, query: str, lex: Lexicon) -> str | None:
+    segments = path_segments(path)
+    is_text = is_below_articles(segments)
+    phrases = [code_words(_SCRIPT.sub("", segment)) for segment in segments]
+    for index, phrase in enumerate(phrases):
+        neighbours = [segments[at] for at in (index - 1, index + 1) if 0 <= at < len(segments)]
+        is_identified = any(_IDENTIFIER.fullmatch(neighbour) for neighbour in neighbours) or _names_item(query)
+        is_whole_act = _without_numbers(phrase) in lex.acts or (
+            phrase[:-1] in lex.acts and _STATIC.search(segments[index]) is not None
+        )
+        if is_whole_act and (
+            not is_text or is_identified or bool(query) or (len(segments) <= 2 and _ends_session(phrase))
+        ):
+            return " ".join(phrase)
+        if not is_text and not _STATIC.search(segments[index]) and _has_act(phrase, lex):
+            return " ".join(phrase)
+        if is_identified and phrase in lex.beside:
+            return " ".join(phrase)
+        if not is_text and phrase in lex.whole:
+            return " ".join(phrase)
+        if not is_text and phrase in lex.behind and _follows_item(segments[:index], phrases[:index], query, lex):
+            return " ".join(phrase)
+        if phrase in lex.beside and index > 1 and phrases[index - 2] in lex.named_items and not is_text:
+            return " ".join(phrase)
+    if is_text and not _names_item(query) and not any(map(_IDENTIFIER.fullmatch, segments)):
+        return None
+    pairs = (first + second for first, second in pairwise(phrases))
+    return next((" ".join(pair) for pair in pairs if pair in lex.pairs), None)
+
+
+def _follows_item(segments: Sequence[str], phrases: Sequence[Words], query: str, lex: Lexicon) -> bool:
+    """Return whether the segments before an act name an item: `/messages/5`, `/job/nightly`, but not `/2024/05`."""
+    if not segments:
+        return False
+    if _names_item(query) or (len(phrases) > 1 and phrases[-2] in lex.named_items):
+        return True
+    return _IDENTIFIER.fullmatch(segments[-1]) is not None and not all(segment.isdigit() for segment in segments[:-1])
+
+
+def _match_query(query: str, lex: Lexicon) -> str | None:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=200)
+    except ValueError:
+        return None
+    for key, value in pairs:
+        parameter, phrase = code_words(key), code_words(value)
+        if parameter in lex.verbs_in and (phrase in lex.values or _has_act(phrase, lex)):
+            return f"{key}={value}"
+        if parameter in lex.routes_in:
+            steps = (code_words(step) for step in re.split(r"[/.:]", value))
+            if any(_has_act(step, lex) for step in steps):
+                return f"{key}={value}"
+        if value.lower() not in _OFF_VALUES and _begins_with_act(_without_numbers(parameter), lex):
+            return key
+    return None
+
+
+def _has_act(phrase: Words, lex: Lexicon) -> bool:
+    """Return whether a path segment is an act, alone or with up to two more words before or after it."""
+    phrase = _without_numbers(phrase)
+    if len(phrase) > _MAX_ACT_WORDS and phrase not in lex.acts:
+        return False
+    if any(phrase[: len(opener)] == opener for opener in lex.openers):
+        return False
+    return _begins_with_act(phrase, lex) or any(phrase[-n:] in lex.acts for n in range(1, len(phrase) + 1))
+
+
+def _begins_with_act(phrase: Words, lex: Lexicon) -> bool:
+    return len(phrase) <= _MAX_ACT_WORDS and any(phrase[:n] in lex.acts for n in range(1, len(phrase) + 1))
+
+
+def _without_numbers(phrase: Words) -> Words:
+    return tuple(word for word in phrase if not word.isdigit())
+
+
+def _ends_session(phrase: Words) -> bool:
+    entry = lexicon().spaced.get(phrase)
+    return entry is not None and entry.always
+
+
+def _names_item(query: str) -> bool:
+    return any(_ID_PARAMETER.search(pair.partition("=")[0]) for pair in query.split("&")) if query else False

@@ -1,0 +1,1 @@
+"""Politeness: delays between requests to a host, and a limit on the pages that are busy at once."""

@@ -1,0 +1,1 @@
+"""Plain records of an exploration: states, outcomes, noise, statistics, the finished capture."""

@@ -1,0 +1,83 @@
+"""States and loaded URLs of a running exploration."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from waygraph.index.graph import BlockedRequest
+from waygraph.pipeline.browser.page.failures import FailureKind
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+
+#: Origin of an answer: the site (empty), or an earlier exploration of it. The values are stored.
+Source = Literal["", "recalled", "kept"]
+
+
+class State(Struct, frozen=True):
+    """A state of the graph. The field names are stored, `snapshot_key` as `look`.
+
+    Attributes
+    ----------
+    id
+        Node id.
+    url
+        Normalised URL.
+    title
+        Title of the page.
+    snapshot_key
+        Key of its snapshot in the snapshot store.
+    depth
+        Number of actions from the start page.
+    parent
+        State from which it was found first; None for the start page.
+    """
+
+    id: str
+    url: str
+    title: str
+    snapshot_key: str = field(name="look")
+    depth: int
+    parent: str | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, key: str, depth: int, parent: str | None) -> State:
+        """Return the state that a snapshot shows. `key` is its key in the snapshot store."""
+        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent)
+
+
+class Load(Struct, frozen=True):
+    """Result of loading a URL in the prepared session. The field names are stored, `snapshot_key` as `look`.
+
+    Attributes
+    ----------
+    node_id
+        Id of the state that the page shows; empty if nothing was loaded.
+    ms
+        Loading time, in milliseconds.
+    problem
+        Why nothing was loaded; empty if something was.
+    refused
+        Documents on the way that policy did not load, with the reason.
+    downloads
+        Files that came in place of a page; they were refused.
+    blocked
+        State-changing requests of the page during loading; they were stopped.
+    snapshot_key
+        Key of the snapshot.
+    source
+        Empty: the site answered. `recalled`: reused from an earlier exploration. `kept`: reused because the site met an
+        outage.
+    failure
+        Kind of the problem; None without a problem, and in records of earlier versions.
+    """
+
+    node_id: str = ""
+    ms: float = 0.0
+    problem: str = ""
+    refused: tuple[tuple[str, str], ...] = ()
+    downloads: tuple[str, ...] = ()
+    blocked: tuple[BlockedRequest, ...] = ()
+    snapshot_key: str = field(default="", name="look")
+    source: Source = ""
+    failure: FailureKind | None = None

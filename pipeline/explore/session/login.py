@@ -1,0 +1,135 @@
+"""Detection of ended sessions: the site shows its login page where it showed content before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from waygraph.core.errors import LoggedOut
+from waygraph.core.urls import url_template
+from waygraph.index.graph import similarity
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+
+#: Consecutive suspicious loads of different URLs that end a run. One such page may be a part of the site that asks for
+#: the password again.
+IN_A_ROW = 2
+#: Jaccard similarity of structures from which on two pages are the same login page.
+_SAME_PAGE_SIMILARITY = 0.8
+
+
+@dataclass(slots=True)
+class LoginWatch:
+    """Check of loads, in the order in which they happen. Pure: it reads snapshots only.
+
+    A load is suspicious if it shows a password field (or the known login page) although the expected page had none:
+    that content was available moments ago in the same session. Pages that always had a password field (a settings page,
+    a sign-up form in the footer) are never suspicious.
+
+    Attributes
+    ----------
+    site
+        Key of the site, for messages.
+    logged_in
+        Whether the session is a user's. The session of a visitor cannot end, so nothing is suspicious.
+    in_a_row
+        Suspicious loads that end the run.
+    """
+
+    site: str
+    logged_in: bool
+    in_a_row: int = IN_A_ROW
+    _suspects: list[str] = field(default_factory=list)
+    _login_page: Snapshot | None = None
+
+    def is_suspicious(self, expected: Snapshot | None, snapshot: Snapshot) -> bool:
+        """Return whether a page looks like the login page in place of the expected page.
+
+        Parameters
+        ----------
+        expected
+            Page that the same URL or path showed before; None if it was not loaded before.
+        snapshot
+            Page that it shows now.
+
+        Returns
+        -------
+        bool
+            False if the session is a visitor's.
+        """
+        if not self.logged_in or expected is None or expected.password or snapshot.id == expected.id:
+            return False
+        if snapshot.status in {401, 403, 407} and expected.status < 400:
+            return True
+        if not snapshot.password:
+            return False
+        if (
+            self._login_page is not None
+            and similarity(self._login_page.structure, snapshot.structure) >= _SAME_PAGE_SIMILARITY
+        ):
+            return True
+        has_other_url = url_template(snapshot.url) != url_template(expected.url)
+        return has_other_url or similarity(expected.structure, snapshot.structure) < _SAME_PAGE_SIMILARITY
+
+    def check(self, expected: Snapshot | None, snapshot: Snapshot) -> bool:
+        """Check one load.
+
+        Parameters
+        ----------
+        expected
+            Page that the same URL or path showed before; None if it was not loaded before.
+        snapshot
+            Page that it shows now.
+
+        Returns
+        -------
+        bool
+            Whether the load is suspicious. The page then must not become a state.
+
+        Raises
+        ------
+        LoggedOut
+            If several loads in a row, of different URLs, showed the login page.
+        """
+        if not self.is_suspicious(expected, snapshot):
+            if expected is not None and snapshot.id == expected.id:
+                # Content that needs the session was loaded, so the session has not ended.
+                self._suspects.clear()
+            return False
+        self._login_page = self._login_page or (snapshot if snapshot.password else None)
+        url = "" if expected is None else expected.url
+        if url not in self._suspects:
+            self._suspects.append(url)
+        if len(self._suspects) >= self.in_a_row:
+            raise LoggedOut(
+                f"{self.site} shows its login page where it showed content before"
+                f" ({', '.join(self._suspects)}): the session has ended.",
+                hint="Log in again with `waygraph login`, and continue with `waygraph index --resume`. If an action of"
+                " the exploration ended the session, name it in a block rule (--rules); the run then starts again.",
+            )
+        return True
+
+
+def check_start_page(requested: str, snapshot: Snapshot, *, logged_in: bool) -> None:
+    """Reject a storage state that is no longer valid.
+
+    A start page that has a password field under the very URL that was requested is accepted: it may be a settings page.
+
+    Parameters
+    ----------
+    requested
+        Start URL.
+    snapshot
+        Page that it led to.
+    logged_in
+        Whether a storage state was given.
+
+    Raises
+    ------
+    LoggedOut
+        If the start page leads to one that asks for a password although a storage state was given.
+    """
+    if logged_in and snapshot.password and url_template(requested) != url_template(snapshot.raw_url):
+        raise LoggedOut(
+            f"{requested} leads to {snapshot.url}, which asks for a password although a storage state was given:"
+            " it has expired, or is another site's.",
+            hint="Save a new one with `waygraph login`, or leave --storage-state out to map what visitors see.",
+        )

@@ -1,0 +1,68 @@
+"""Exploration statistics of a site, for its report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from waygraph.core.text import replace_surrogates
+from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.jobs.report.outcomes import DepthRecord, Exploration, FailedItem
+
+#: Number of failures of a site in its report. The manifest holds all.
+_SHOWN_FAILURES = 20
+
+
+def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_seconds: float) -> Exploration:
+    """Return the statistics of an exploration.
+
+    Parameters
+    ----------
+    capture
+        The explored site.
+    seconds
+        Duration of the exploration.
+    waited_seconds
+        Time of it that handing states to encoders took.
+
+    Returns
+    -------
+    Exploration
+        Counts, and the first failures in full.
+    """
+    report = capture.report
+    inherited = Counter(edge.inherited for edge in capture.graph.edges)
+    return Exploration(
+        site=capture.site,
+        states=len(capture.graph),
+        edges=inherited[False],
+        inherited_edges=inherited[True],
+        seconds=round(seconds, 3),
+        waited_for_encoders=round(waited_seconds, 3),
+        partial=report.partial,
+        stopped_by=report.stopped_by,
+        depths=tuple(
+            DepthRecord(
+                depth=row.depth,
+                states=row.states,
+                activations=row.activations,
+                seconds=round(row.seconds, 3),
+                states_per_minute=round(row.states_per_minute, 1),
+            )
+            for row in report.depths
+        ),
+        counters=dict(report.counters),
+        skipped={
+            name.removeprefix("skip/"): count for name, count in report.counters.items() if name.startswith("skip/")
+        },
+        failed=_by_reason(replace_surrogates(failure.reason) for failure in report.failures),
+        advice=tuple(map(replace_surrogates, report.advice)),
+        failures=tuple(
+            FailedItem(node_id=f.node_id, action=replace_surrogates(f.action), reason=replace_surrogates(f.reason))
+            for f in report.failures[:_SHOWN_FAILURES]
+        ),
+    )
+
+
+def _by_reason(reasons: Iterable[str]) -> dict[str, int]:
+    return dict(Counter(reasons).most_common())

@@ -1,0 +1,1 @@
+"""The HTTP API: application, routes, middleware, API keys, problem details."""

@@ -1,0 +1,132 @@
+"""ASGI middleware around the whole application: API key, body size, time limit, security headers, unexpected errors."""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from waygraph.core.errors import Overloaded, RateLimited, Unauthorized
+from waygraph.core.schemas import MAX_BODY_BYTES
+from waygraph.serve.http.keys import ApiKeys
+from waygraph.serve.http.problems import plain_problem, problem, unexpected
+from waygraph.serve.http.request_bodies import receive_forwarded
+from waygraph.serve.telemetry.metrics import Metrics
+
+#: These paths and everything below them need a key; health, metrics and the API description do not.
+PROTECTED = ("/v1", "/mcp")
+
+#: Headers of every answer. Answers are not pages and contain texts of other websites, so a browser must neither run nor
+#: frame them.
+ANSWER_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+
+class RequestMiddleware:
+    """Outermost ASGI middleware.
+
+    Checks the key and the body size, limits the time, and answers if the application fails.
+
+    Parameters
+    ----------
+    app
+        The application.
+    keys
+        The valid API keys.
+    metrics
+        Records every request.
+    request_seconds
+        A request that takes longer is cancelled wherever it waits, and answered with 503.
+    """
+
+    def __init__(self, app: ASGIApp, *, keys: ApiKeys, metrics: Metrics, request_seconds: float) -> None:
+        self._app = app
+        self._keys = keys
+        self._metrics = metrics
+        self._request_seconds = request_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message.setdefault("headers", []).extend(ANSWER_HEADERS)
+            await send(message)
+
+        path: str = scope["path"]
+        try:
+            with self._metrics.tracing.request(scope["method"], Headers(scope=scope)) as set_route:
+                await self._answer(scope, receive, send_with_headers)
+                set_route(_route(scope))
+        except Exception as error:
+            if status:  # the answer has begun, so it cannot be replaced by an error
+                raise
+            await unexpected(error, instance=path)(scope, receive, send_with_headers)
+        finally:
+            self._metrics.observe_request(_route(scope), status, time.perf_counter() - started)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        headers = Headers(scope=scope)
+        try:
+            if any(path == prefix or path.startswith(f"{prefix}/") for prefix in PROTECTED):
+                scope.setdefault("state", {})["caller"] = self._keys.authenticate(headers.get("authorization"))
+            _check_content_length(headers.get("content-length", ""))
+            with anyio.move_on_after(self._request_seconds) as limit:
+                await self._app(scope, _limit_body(receive_forwarded(scope, receive)), send)
+            if limit.cancelled_caught:
+                self._metrics.count_refused("time")
+                error = Overloaded(
+                    f"No answer within {self._request_seconds:g} s.", hint="Send it again a little later."
+                )
+                await problem(error, instance=path)(scope, receive, send)
+        except (Unauthorized, RateLimited) as error:
+            await problem(error, instance=path)(scope, receive, send)
+        except HTTPException as error:  # raised by `_body_too_large`: the application answers its own
+            await plain_problem(error.status_code, error.detail, instance=path)(scope, receive, send)
+
+
+def _route(scope: Scope) -> str:
+    # The path template that the router stores in the scope: callers can invent any number of paths.
+    return getattr(scope.get("route"), "path", "") or "other"
+
+
+def _check_content_length(header: str) -> None:
+    if header.isdecimal() and int(header) > MAX_BODY_BYTES:
+        raise _body_too_large()
+
+
+def _body_too_large() -> HTTPException:
+    # FastAPI does not catch this type when it is raised while a body is read; any other type becomes a 400.
+    return HTTPException(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request body may have {MAX_BODY_BYTES} bytes; this one is larger."
+    )
+
+
+def _limit_body(receive: Receive) -> Receive:
+    total = 0
+
+    async def receive_counted() -> Message:
+        nonlocal total
+        message = await receive()
+        if message["type"] == "http.request":
+            total += len(message.get("body", b""))
+            if total > MAX_BODY_BYTES:
+                raise _body_too_large()
+        return message
+
+    return receive_counted

@@ -1,0 +1,265 @@
+"""Pure conversions from the contents of a map to the answers of the HTTP API, shared by service and SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+
+from waygraph.core.schemas import (
+    ActionModel,
+    BoxModel,
+    EvidenceModel,
+    Hit,
+    LocateAnswer,
+    MatchModel,
+    NodeAnswer,
+    PathAnswer,
+    SearchAnswer,
+    SegmentModel,
+    SiteDetail,
+    SiteSummary,
+    StepModel,
+)
+from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
+from waygraph.index.graph import Action, Edge, Path, PathStep, Segment, change_digest
+from waygraph.index.store import Manifest
+from waygraph.serve.select.no_match import nothing_matches
+
+#: Digits of a content hash that are enough to distinguish two images of one state.
+SHORT_HASH = 16
+
+
+def action_model(action: Action) -> ActionModel:
+    """Return an action with everything that another browser needs to perform it."""
+    return ActionModel.model_validate(action.to_json())
+
+
+def segment_model(segment: Segment) -> SegmentModel:
+    """Return one visible text with its position."""
+    box = segment.box
+    return SegmentModel(
+        text=segment.text, role=segment.role, box=BoxModel(x=box.x, y=box.y, width=box.width, height=box.height)
+    )
+
+
+def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
+    """Return the conditions under which a page with another id counts as a state; None: never."""
+    evidence = opened.evidence.get(node_id)
+    return None if evidence is None else EvidenceModel.model_validate(asdict(evidence))
+
+
+def step_model(opened: OpenMap, source: str | None, step: PathStep, *, suspect: bool = False) -> StepModel:
+    """Return one step of a path, from the state `source`.
+
+    Parameters
+    ----------
+    opened
+        The map.
+    source
+        State where the step starts; None if the path starts anywhere.
+    step
+        The step.
+    suspect
+        Whether agents recently reported that it does not work.
+
+    Returns
+    -------
+    StepModel
+        The step.
+    """
+    return StepModel(
+        action=action_model(step.action),
+        expected_url=step.expected_url,
+        expected_node_id=step.expected_node_id,
+        cost_ms=step.cost_ms,
+        inherited=step.inherited,
+        opens_tab=step.opens_tab,
+        suspect=suspect,
+        accepts=list(opened.aliases.get(step.expected_node_id, ())),
+        evidence=evidence_model(opened, step.expected_node_id),
+        change=_change(opened, source, step),
+    )
+
+
+def _change(opened: OpenMap, source: str | None, step: PathStep) -> str:
+    """Return the digest of the elements that a step on one URL changes; empty if it leaves the URL."""
+    if source is None or step.action.kind == "goto" or step.opens_tab:
+        return ""
+    before, after = opened.graph.nodes[source], opened.graph.nodes[step.expected_node_id]
+    return change_digest(before.structure, after.structure) if before.url == after.url else ""
+
+
+def path_answer(
+    opened: OpenMap,
+    path: Path,
+    is_suspect: Callable[[str | None, PathStep], bool] = lambda _source, _step: False,
+    others: Sequence[Path] = (),
+) -> PathAnswer:
+    """Return a path.
+
+    Parameters
+    ----------
+    opened
+        The map.
+    path
+        The path.
+    is_suspect
+        Whether agents recently reported that a step, from a state, does not work.
+    others
+        Further paths.
+
+    Returns
+    -------
+    PathAnswer
+        The path, with everything that is needed to verify each step.
+    """
+    sources = [path.source, *(step.expected_node_id for step in path.steps)]
+    return PathAnswer(
+        site=opened.site,
+        version=opened.version,
+        source=path.source,
+        target=path.target,
+        cost_ms=path.cost_ms,
+        steps=[
+            step_model(opened, source, step, suspect=is_suspect(source, step))
+            for source, step in zip(sources, path.steps, strict=False)
+        ],
+        others=[path_answer(opened, other, is_suspect) for other in others],
+    )
+
+
+def hit_model(site: str, found: SearchHit) -> Hit:
+    """Return one found state with the text that matched."""
+    matched = found.matched
+    return Hit(
+        rank=found.rank,
+        node_id=found.node_id,
+        url=found.url,
+        title=found.title,
+        score=found.score,
+        site=site,
+        screenshot=screenshot_path(site, found.node_id, found.screenshot) if found.screenshot else None,
+        matched=MatchModel(
+            text=matched.text, score=matched.score, segments=[segment_model(segment) for segment in matched.segments]
+        )
+        if matched
+        else None,
+    )
+
+
+def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
+    """Return ranked states of one site."""
+    hits = [hit_model(opened.site, node) for node in found]
+    flag = nothing_matches(opened.manifest.encoder.fingerprint, hits)
+    return SearchAnswer(hits=hits, version=opened.version, nothing_matches=flag)
+
+
+def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
+    """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
+    hits = [hit_model(site, node) for site, node in found.hits]
+    return SearchAnswer(hits=hits, skipped=dict(found.skipped), nothing_matches=nothing_matches(fingerprint, hits))
+
+
+def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, str], fingerprint: str) -> SearchAnswer:
+    """Rank the hits of several sites as one list: by score, ties by site and node id.
+
+    Parameters
+    ----------
+    per_site
+        The answer of each site.
+    k
+        Number of hits to keep.
+    skipped
+        Sites that could not be searched, with the reasons.
+    fingerprint
+        Fingerprint of the encoder.
+
+    Returns
+    -------
+    SearchAnswer
+        The answer, with ranks from 1.
+    """
+    hits = sorted((h for answer in per_site for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
+    return SearchAnswer(
+        hits=[h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)],
+        skipped=skipped,
+        nothing_matches=nothing_matches(fingerprint, hits),
+    )
+
+
+def locate_answer(opened: OpenMap, located: LocatedState) -> LocateAnswer:
+    """Return the state that was located."""
+    return LocateAnswer(
+        node_id=located.node_id, rule=located.rule, confidence=located.confidence, version=opened.version
+    )
+
+
+def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
+    """Return one state and the actions that are possible in it; actions that were never walked come last."""
+    node = opened.graph.nodes[node_id]
+    observation = opened.observations.get(node_id)
+    edges = sorted(opened.graph.edges_from(node_id), key=lambda edge: (edge.inherited, edge.action, edge.target))
+    return NodeAnswer(
+        site=opened.site,
+        version=opened.version,
+        node_id=node.id,
+        url=node.url,
+        title=node.title,
+        depth=node.depth,
+        addressable=node.addressable,
+        screenshot=screenshot_path(opened.site, node_id, observation.screenshot)
+        if observation and observation.screenshot
+        else None,
+        segments=[segment_model(segment) for segment in observation.segments] if observation else [],
+        edges=[_edge_model(opened, edge) for edge in edges],
+        aliases=list(opened.aliases.get(node_id, ())),
+        stands_for=opened.recognition.stands_for.get(node_id, 1),
+        evidence=evidence_model(opened, node_id),
+    )
+
+
+def screenshot_path(site: str, node_id: str, content_hash: str) -> str:
+    """Return the URL path of a state's screenshot; it contains the content hash, so that it changes with the image."""
+    return f"/v1/sites/{site}/nodes/{node_id}/screenshot?v={content_hash[:SHORT_HASH]}"
+
+
+def _edge_model(opened: OpenMap, edge: Edge) -> StepModel:
+    return StepModel(
+        action=action_model(edge.action),
+        expected_url=opened.graph.nodes[edge.target].url,
+        expected_node_id=edge.target,
+        cost_ms=edge.cost_ms,
+        inherited=edge.inherited,
+        opens_tab=edge.opens_tab,
+    )
+
+
+def site_summary(manifest: Manifest) -> SiteSummary:
+    """Return one mapped site for a list."""
+    return SiteSummary(
+        site=manifest.site,
+        version=manifest.version,
+        start_url=manifest.start_url,
+        states=manifest.counts.states,
+        edges=manifest.counts.edges,
+        created=manifest.created,
+        partial=manifest.partial,
+    )
+
+
+def site_detail(manifest: Manifest, versions: Sequence[int]) -> SiteDetail:
+    """Return one mapped site with everything that its manifest holds for callers."""
+    encoder = manifest.encoder
+    return SiteDetail(
+        **site_summary(manifest).model_dump(),
+        versions=list(versions),
+        start_node_id=manifest.start_node_id,
+        depth=manifest.counts.depth,
+        # Without the encoder's context, which is large and of no use to callers.
+        encoder={"name": encoder.name, "dim": encoder.dim, "fingerprint": encoder.fingerprint},
+        capture=manifest.capture,
+        settings=manifest.settings,
+        report=manifest.report,
+        merges=manifest.counts.merges,
+        stood_for=manifest.counts.stood_for,
+    )

@@ -1,0 +1,139 @@
+"""Navigation in one call: retrieve candidates, choose one, and plan the path to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from waygraph.core.errors import NoPath, NotFound
+from waygraph.core.schemas import (
+    CurrentPage,
+    Hit,
+    LocateAnswer,
+    NavigateAnswer,
+    NavigateRequest,
+    SelectorName,
+)
+from waygraph.core.settings import ServeSettings
+from waygraph.index.catalog.catalog import OpenMap
+from waygraph.serve.query import answers
+from waygraph.serve.query.paths import FindPath
+from waygraph.serve.select import Choice, RetrievedState, SelectionQuery, Selector, create_selector
+from waygraph.serve.select.no_match import nothing_matches
+
+
+class Navigator:
+    """Chooses among found states and plans the path to the chosen one. Thread-safe; selectors are created on first use.
+
+    Parameters
+    ----------
+    settings
+        The default selector and the language model.
+    read_blob
+        Returns a blob of the store by its content hash, for screenshots.
+    """
+
+    def __init__(self, settings: ServeSettings, read_blob: Callable[[str], bytes]) -> None:
+        self._settings = settings
+        self._read_blob = read_blob
+        self._selectors: dict[SelectorName, Selector] = {}
+        self._lock = threading.Lock()
+
+    def selector(self, name: SelectorName | None) -> Selector:
+        """Return the selector of a name, or the default one; errors are those of `create_selector`."""
+        name = name or self._settings.selector
+        with self._lock:
+            if name not in self._selectors:
+                self._selectors[name] = create_selector(name, self._settings.llm)
+            return self._selectors[name]
+
+    def navigate(
+        self, opened: OpenMap, request: NavigateRequest, hits: Sequence[Hit], find_path: FindPath
+    ) -> NavigateAnswer:
+        """Choose among `hits`, and plan the path from the current page.
+
+        Parameters
+        ----------
+        opened
+            The map.
+        request
+            The request.
+        hits
+            Found states of the map, best first.
+        find_path
+            Finds paths in the map.
+
+        Returns
+        -------
+        NavigateAnswer
+            The candidates, the chosen one and the path to it.
+
+        Raises
+        ------
+        NotFound
+            If the request names a current state that the map does not have.
+        """
+        selector = self.selector(request.select)
+        current = _locate_current(opened, request.current)
+        start = current.node_id if current is not None else None
+        notes: list[str] = []
+        choice: Choice | None = None
+        if hits:
+            candidates = [self._candidate(opened, hit, start, find_path) for hit in hits]
+            choice = selector.choose(SelectionQuery(request.query, request.intent), candidates)
+            notes += choice.notes
+        else:
+            notes.append("The search found no states in the map.")
+        chosen = hits[choice.index] if choice is not None and choice.index is not None else None
+        path = None
+        if chosen is not None:
+            try:
+                path = find_path(start, chosen.node_id)
+            except NoPath as error:
+                notes.append(str(error))
+        return NavigateAnswer(
+            site=opened.site,
+            version=opened.version,
+            node_id=chosen.node_id if chosen is not None else None,
+            selector=choice.selector if choice is not None else request.select or self._settings.selector,
+            reason=choice.reason if choice is not None else "There are no candidates.",
+            candidates=list(hits),
+            nothing_matches=nothing_matches(opened.manifest.encoder.fingerprint, hits),
+            current=current,
+            path=path,
+            notes=notes,
+            usage=choice.usage if choice is not None else None,
+        )
+
+    def _candidate(self, opened: OpenMap, hit: Hit, start: str | None, find_path: FindPath) -> RetrievedState:
+        observation = opened.observations.get(hit.node_id)
+
+        def cost_ms() -> float | None:
+            try:
+                return find_path(start, hit.node_id).cost_ms
+            except NoPath:
+                return None
+
+        def screenshot() -> bytes | None:
+            if observation is None or not observation.screenshot:
+                return None
+            return self._read_blob(observation.screenshot)
+
+        texts = tuple(segment.text for segment in observation.segments) if observation is not None else ()
+        return RetrievedState(hit, texts, screenshot, cost_ms)
+
+
+def _locate_current(opened: OpenMap, current: CurrentPage | None) -> LocateAnswer | None:
+    if current is None:
+        return None
+    if current.node_id:
+        node_id = opened.recognition.canonical(current.node_id)
+        if node_id not in opened.graph:
+            raise NotFound(
+                f"'{opened.site}' version {opened.version} has no state {current.node_id}.",
+                hint="Send the page's url and structure instead, and the service locates it.",
+            )
+        return LocateAnswer(node_id=node_id, rule="exact", confidence=1.0, version=opened.version)
+    if not current.url:
+        return None
+    return answers.locate_answer(opened, opened.locate(current.url, current.structure))

@@ -1,0 +1,1 @@
+"""The Ray Serve application: starting, deployments, and the middleware of its proxies."""

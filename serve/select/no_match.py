@@ -1,0 +1,21 @@
+"""The `nothing_matches` flag: whether the best score of a search is so low that probably no state is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waygraph.core.schemas import Hit
+
+#: Best score below which the encoder `text` reports that nothing matches. 5% of the answerable dev
+#: questions of `bench/retrieval` score less: the threshold flags 6 of 109 questions with an answer, and 2 of 7 without
+#: one. `python -m bench.retrieval.reasoning` fits it; see "When nothing matches" in docs/retrieval.md.
+TEXT_THRESHOLD = 0.609
+
+#: Thresholds by fingerprint of the encoder: scores of different encoders are not comparable.
+THRESHOLDS: dict[str, float] = {"text-9f86933f95e0a27e": TEXT_THRESHOLD}
+
+
+def nothing_matches(fingerprint: str, hits: Sequence[Hit]) -> bool | None:
+    """Return whether the best hit scores below the encoder's threshold; None if the encoder has no threshold."""
+    threshold = THRESHOLDS.get(fingerprint)
+    return None if threshold is None else max((hit.score for hit in hits), default=float("-inf")) < threshold

@@ -1,0 +1,40 @@
+"""Explore fixture sites with the browsers that the tests of one process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tests.blobs import MemoryBlobs
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from waygraph.core.settings import Settings
+from waygraph.demo_site import DemoSite
+from waygraph.pipeline.explore import SiteCapture, explore_site
+
+
+@dataclass(frozen=True)
+class ExploredShop:
+    """The running demo shop and the result of exploring it to depth 3."""
+
+    site: DemoSite
+    capture: SiteCapture
+    blobs: MemoryBlobs
+    requests: tuple[tuple[str, str], ...]
+    """Requests that the exploration made."""
+
+
+def explore(
+    url: str, *, browser: dict[str, int] | None = None, blobs: MemoryBlobs | None = None, **explore_settings: Any
+) -> SiteCapture:
+    """Explore a site with a browser that reaches loopback only.
+
+    The browser is the shared one, unless `browser` overrides its settings.
+    """
+    settings = Settings(browser=LOOPBACK_ONLY.model_copy(update=browser or {}), explore=explore_settings)
+    blobs = MemoryBlobs() if blobs is None else blobs
+
+    async def work() -> SiteCapture:
+        pool = None if browser else await BROWSERS.pool()
+        return await explore_site(url, settings=settings, blobs=blobs, pool=pool)
+
+    return BROWSERS.run(work())

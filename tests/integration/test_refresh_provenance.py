@@ -1,0 +1,108 @@
+"""A refresh visits the same site with the same login as the map, or is refused."""
+
+import asyncio
+
+import pytest
+
+from tests.browsers import LOOPBACK_ONLY
+from tests.sites.server import FixtureServer, Page
+from waygraph.core.errors import ProvenanceMismatch, SiteMoved, SiteUnreachable
+from waygraph.core.settings import RefreshSettings, Settings
+from waygraph.core.urls import site_key
+from waygraph.index.store import Store
+from waygraph.pipeline.browser.process.launch import launch
+from waygraph.pipeline.browser.process.pool import BrowserPool
+from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.jobs.exploring.refresh import refresh_site
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+
+
+class Maps:
+    """A store, with a browser to fill it; no encoder, no Ray."""
+
+    def __init__(self, location):
+        self.settings = Settings(store=str(location), browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
+        self.store = Store.open(self.settings.store, create=True)
+        self.loop = asyncio.new_event_loop()
+        self.pool = self.loop.run_until_complete(self._open())
+
+    async def _open(self):
+        return await BrowserPool(lambda: launch(LOOPBACK_ONLY, guarded=True)).__aenter__()
+
+    def close(self):
+        self.loop.run_until_complete(self.pool.__aexit__(None, None, None))
+        self.loop.close()
+
+    def with_explore(self, explore):
+        changed = self.settings.explore.model_validate({**dict(self.settings.explore), **explore})
+        return self.settings.model_copy(update={"explore": changed})
+
+    def index(self, url, **explore):
+        settings = self.with_explore(explore)
+        found = explore_site(url, settings=settings, blobs=self.store.blobs, pool=self.pool)
+        self.store.publish(draft_from_capture(self.loop.run_until_complete(found), settings, pages={}))
+        return site_key(url)
+
+    def refresh(self, url, *, full=False, journal=None, **explore):
+        settings = self.with_explore(explore).model_copy(update={"refresh": RefreshSettings(full=full)})
+        again = refresh_site(url, settings=settings, blobs=self.store.blobs, pool=self.pool, journal=journal)
+        return self.loop.run_until_complete(again)
+
+
+@pytest.fixture(scope="module")
+def maps(tmp_path_factory):
+    made = Maps(tmp_path_factory.mktemp("maps"))
+    yield made
+    made.close()
+
+
+def test_site_that_redirects_to_another_mapped_site_is_not_refreshed(maps):
+    with FixtureServer({"/": "<h1>Alpha</h1>"}) as alpha, FixtureServer({"/": "<h1>Beta</h1>"}) as beta:
+        # Named, since pages may not lead to loopback addresses otherwise.
+        keys = [maps.index(each.url, scope_hosts=(site_key(beta.url),)) for each in (alpha, beta)]
+        alpha.pages["/"] = Page(redirect=beta.url)
+        with pytest.raises(SiteMoved, match=f"{keys[0]} leads to {keys[1]}"):
+            maps.refresh(alpha.url)
+    assert [maps.store.versions(key) for key in keys] == [[1], [1]]
+
+
+def answer(request):
+    """Return a page that shows more to requests with the login header."""
+    return f"<h1>{'Orders' if request.headers.get('X-Account') == 'me' else 'Sign in'}</h1>"
+
+
+def test_map_made_with_a_login_is_not_refreshed_without_it(maps):
+    with FixtureServer({"/": answer}) as site:
+        key = maps.index(site.url, headers={"X-Account": "me"})
+        visits = len(site.paths)
+        with pytest.raises(ProvenanceMismatch, match="header 'x-account'"):
+            maps.refresh(site.url)
+        assert len(site.paths) == visits  # refused before anything is asked of the site
+        again = maps.refresh(site.url, headers={"X-Account": "me", "X-Other": "not the map's"})
+    assert [seen.segments[0].text for seen in again.observations.values()] == ["Orders"]
+    (note,) = again.refresh.notes
+    assert "not used" in note
+    assert "x-other" in note
+    assert maps.store.manifest(key).settings["visitor"] == again.settings["visitor"]
+
+
+def test_map_made_without_a_login_is_refreshed_without_it(maps):
+    with FixtureServer({"/": answer}) as site:
+        maps.index(site.url)
+        again = maps.refresh(site.url, headers={"X-Account": "me"})
+    assert [seen.segments[0].text for seen in again.observations.values()] == ["Sign in"]
+
+
+def test_refresh_with_most_pages_unreachable_publishes_no_version(maps, tmp_path):
+    paths = [f"/{name}" for name in ("tea", "salt", "rice", "oil")]
+    pages = {"/": "".join(f"<a href={path}>To {path}</a> " for path in paths)}
+    pages |= {path: f"<h1>About {path}</h1>" for path in paths}
+    with FixtureServer(pages) as site:
+        maps.index(site.url)
+        site.pages |= dict.fromkeys(paths, Page(drop=True))
+        with pytest.raises(SiteUnreachable, match="4 of 5 pages") as refused:
+            maps.refresh(site.url, full=True, journal=tmp_path / "journal.sqlite")
+        site.pages = pages
+        again = maps.refresh(site.url, full=True, journal=tmp_path / "journal.sqlite")
+    assert refused.value.retry_after_s
+    assert again.refresh.loads == {"asked": 5}

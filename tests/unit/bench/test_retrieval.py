@@ -1,0 +1,122 @@
+"""The retrieval benchmark: its queries, the matching of targets, and its metrics."""
+
+import doctest
+
+import numpy as np
+import pytest
+
+from bench.retrieval import lexical, metrics, queries
+from bench.retrieval.lexical import BM25
+from bench.retrieval.maps import SITES, path_of
+from bench.retrieval.metrics import area_under_curve, bootstrap, ndcg_at, ranks_of, recall_at
+from bench.retrieval.queries import Query, Target, read_queries, resolve
+from bench.retrieval.systems import maxsim
+from waygraph.index.graph import Box, InteractionGraph, Node, Observation, Segment
+from waygraph.index.vectors.exact import maxsim as exact_maxsim
+
+EVERY = [query for site in SITES for query in read_queries(site)]
+
+
+def state(name: str, path: str, *texts: str, addressable: bool = True) -> tuple[Node, Observation]:
+    url = f"http://127.0.0.1:1234{path}"
+    shown = tuple(Segment(text, "text", Box(0, 0, 1, 1)) for text in texts)
+    return Node(name, url, "", (), 0, addressable), Observation(name, url, "", shown)
+
+
+STATES = [
+    state("list", "/orders?page=2", "Orders", "Filter"),
+    state("dialog", "/orders?page=2", "Orders", "Really  delete\n it?", addressable=False),
+    state("help", "/help", "Orders"),
+]
+
+
+def found(*at: str) -> tuple[frozenset[int], frozenset[int]]:
+    graph = InteractionGraph(node for node, _ in STATES)
+    (question,) = resolve([Query("x", "dev", "?", at)], graph, {node.id: seen for node, seen in STATES})
+    return question.targets, question.plain
+
+
+def test_the_query_set_is_large_enough_and_all_sites_are_in_both_splits():
+    assert sum(bool(query.at) for query in EVERY) >= 300
+    assert sum(not query.at for query in EVERY) == 20
+    assert sum(bool(query.at) and query.split == "test" for query in EVERY) >= 200
+    for site in SITES:
+        assert {query.split for query in EVERY if query.site == site and query.at} == {"dev", "test"}
+
+
+def test_no_query_is_in_both_splits():
+    asked = {split: {query.ask.casefold() for query in EVERY if query.split == split} for split in ("dev", "test")}
+    assert not asked["dev"] & asked["test"]
+
+
+def test_path_without_texts_matches_every_state_there_and_plainly_its_addressable_ones():
+    assert found("/orders?page=2") == ({0, 1}, {0})
+
+
+def test_texts_choose_among_the_states_of_a_path():
+    assert found("/orders?page=2 + Really delete it?") == ({1}, {1})
+    assert found("/orders?page=2 + Orders ! Filter") == ({1}, {1})
+
+
+def test_star_is_a_wildcard_and_a_question_mark_is_literal():
+    assert found("/orders?page=*")[0] == {0, 1}
+    assert Target.parse("/*").fits(STATES[2][1])
+    assert not Target.parse("/orders?page=").fits(STATES[0][1])
+
+
+def test_unknown_target_is_an_error_that_names_it():
+    with pytest.raises(LookupError, match=r"x: /orders\?page=2 \+ Refund"):
+        found("/help", "/orders?page=2 + Refund")
+
+
+def test_paths_have_no_host_and_keep_query_and_route():
+    assert path_of("http://127.0.0.1:99/a/b?c=d#/e") == "/a/b?c=d#/e"
+    assert path_of("http://127.0.0.1:99") == "/"
+
+
+def test_ranks_share_ties_and_recall_takes_the_best_target():
+    scores = np.array([0.5, 0.9, 0.5, 0.1])
+    assert ranks_of({0}, scores) == [2.5]
+    assert ranks_of({3, 1}, scores) == [1.0, 4.0]
+    assert (recall_at(1)([1.0, 4.0]), recall_at(1)([1.5])) == (1.0, 0.0)
+
+
+def test_ndcg_is_one_for_all_targets_first_and_counts_nothing_beyond_the_cut():
+    assert ndcg_at(10)([1.0, 2.0, 3.0]) == pytest.approx(1)
+    assert ndcg_at(10)([11.0]) == 0
+    assert ndcg_at(2)([1.0, 2.0, 3.0]) == pytest.approx(1)
+
+
+def test_area_is_a_half_for_uninformative_scores():
+    assert area_under_curve([1.0, 1.0], [1.0]) == 0.5
+    assert area_under_curve([2.0], [1.0]) == 1
+
+
+def test_the_bootstrap_of_a_constant_difference_is_that_difference():
+    assert bootstrap({"a": [0.25] * 5, "b": [0.25] * 3}) == pytest.approx((0.25, 0.25, 0.25))
+
+
+def test_bootstrap_interval_contains_the_mean_and_narrows_with_more_queries():
+    few, many = bootstrap({"a": [0.0, 1.0] * 5}), bootstrap({"a": [0.0, 1.0] * 500})
+    assert few[1] < few[0] < few[2]
+    assert many[2] - many[1] < few[2] - few[1]
+
+
+def test_bm25_prefers_rare_words_and_short_texts_and_scores_unknown_words_zero():
+    index = BM25(["order list", "order list of every customer that ever was here", "unpaid order"])
+    assert index.scores("unpaid orders").argmax() == 2
+    assert index.scores("list")[0] > index.scores("list")[1] > 0
+    assert not index.scores("zebra").any()
+
+
+def test_scores_are_those_of_exact_maxsim():
+    chance = np.random.default_rng(1)
+    queries_ = [chance.normal(size=(n, 8)).astype(np.float32) for n in (1, 3)]
+    pages = [chance.normal(size=(n, 8)).astype(np.float32) for n in (2, 1, 5)]
+    expected = [[exact_maxsim(query, page) for page in pages] for query in queries_]
+    assert np.allclose(maxsim(queries_, pages), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("module", [metrics, lexical, queries])
+def test_the_examples_in_docstrings_are_true(module):
+    assert doctest.testmod(module, extraglobs={"np": np}).failed == 0

@@ -1,0 +1,191 @@
+"""The `text` encoder around other sentence models: as sentence-transformers saved them, or refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+from tests.tiny_jina import change_json, one_thread, write_json  # noqa: F401
+from waygraph.core.errors import InvalidInput, WeightsMissing
+from waygraph.core.settings import EncodeSettings
+from waygraph.index.graph import Box, Observation, Segment
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.encode.text.encoder import TextEncoder, fingerprint
+from waygraph.pipeline.encode.text.sentence_recipe import SentenceRecipe, read_recipe
+from waygraph.pipeline.encode.text.weights import TextWeights, find_weights
+from waygraph.pipeline.encode.text_counts import count_segments
+
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "where", "are", "my", "unpaid", "orders", "prices", "change", "page")
+PROMPTS = {"query": "change ", "document": "page "}
+MAX_TOKENS = 20
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> Path:
+    """A tiny BERT with its tokenizer, without a word about pooling."""
+    folder = tmp_path_factory.mktemp("bert")
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+    BertModel(BertConfig(vocab_size=len(WORDS), **sizes)).save_pretrained(folder)
+    return folder
+
+
+def saved(plain: Path, folder: Path, *, pooling: str = "mean", prompts: dict[str, str] | None = None) -> Path:
+    """`plain` in the layout of sentence-transformers."""
+    shutil.copytree(plain, folder)
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (path, kind) in enumerate(kinds)
+    ]
+    write_json(folder / "modules.json", modules)
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": MAX_TOKENS, "do_lower_case": False})
+    write_json(folder / "config_sentence_transformers.json", {"prompts": prompts or {}, "default_prompt_name": None})
+    for path in ("1_Pooling", "2_Normalize"):
+        (folder / path).mkdir()
+    old = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
+    flags = {f"pooling_mode_{name}": mode == pooling for mode, name in old.items()}
+    write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": 32, **flags})
+    return folder
+
+
+def load(folder: Path) -> TextEncoder:
+    return create_encoder(EncodeSettings(weights=folder))
+
+
+def page(*texts: str) -> Observation:
+    return Observation("n1", "http://shop.test/a", "", tuple(Segment(text, "text", Box(0, 0, 9, 9)) for text in texts))
+
+
+@pytest.mark.parametrize("prompts", [None, PROMPTS], ids=["plain", "prompts"])
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_vectors_are_those_of_sentence_transformers(plain, tmp_path, pooling, prompts):
+    library = pytest.importorskip("sentence_transformers")
+    folder = saved(plain, tmp_path / "model", pooling=pooling, prompts=prompts)
+    encoder, theirs = load(folder), library.SentenceTransformer(str(folder), device="cpu")
+    questions = ["where are my unpaid orders", "prices"]
+    for question, (vector,) in zip(questions, encoder.encode_queries(questions), strict=True):
+        assert np.abs(vector - theirs.encode_query(question, normalize_embeddings=True)).max() < 1e-5
+    seen = page("unpaid orders", "change prices")
+    context = encoder.prepare_site(count_segments([seen]))
+    (encoded,) = encoder.encode_pages([seen], context)
+    rows = theirs.encode_document(list(encoded.rows), normalize_embeddings=True)
+    # What is added to every row, see `waygraph.pipeline.encode.text.encoder`, is the same for all.
+    added = encoded.vectors - rows
+    assert np.abs(added - added[0]).max() < 1e-5
+
+
+def test_the_fingerprint_follows_pooling_prompts_and_length(plain, tmp_path):
+    folders = [
+        saved(plain, tmp_path / "mean"),
+        saved(plain, tmp_path / "cls", pooling="cls"),
+        saved(plain, tmp_path / "prompts", prompts=PROMPTS),
+    ]
+    longer = saved(plain, tmp_path / "longer")
+    change_json(longer / "sentence_bert_config.json", lambda c: c.update(max_seq_length=64))
+    found = {load(folder).fingerprint for folder in (*folders, longer)}
+    assert len(found) == 4
+
+
+def test_the_fingerprint_of_the_default_model_is_the_one_that_maps_have():
+    published = TextWeights(Path("/nowhere"), "package", "53aa51172d14", "be50c3628f2b")
+    assert published.recipe == SentenceRecipe("mean", 256, "", "")
+    assert fingerprint(published, 384) == "text-c3d1df2d93171856"
+
+
+def test_a_copy_of_the_default_model_in_its_own_layout_is_the_default_model():
+    weights = find_weights(allow_hub=False)
+    if not (weights.folder / "modules.json").is_file():
+        pytest.skip("these weights come without modules.json")
+    assert read_recipe(weights.folder) == SentenceRecipe()
+
+
+REFUSED = {
+    "a dense layer": (
+        "modules.json",
+        lambda m: m.insert(2, {"path": "2_Dense", "type": "sentence_transformers.models.Dense"}),
+        "Transformer, Pooling, Dense",
+    ),
+    "another pooling": ("1_Pooling/config.json", lambda c: c.update(pooling_mode="lasttoken"), "by lasttoken"),
+    "two poolings": (
+        "1_Pooling/config.json",
+        lambda c: c.update(pooling_mode_cls_token=True, pooling_mode_mean_tokens=True),
+        "pools by",
+    ),
+    "the prompt left out": ("1_Pooling/config.json", lambda c: c.update(include_prompt=False), "without the prompt"),
+    "lower case": ("sentence_bert_config.json", lambda c: c.update(do_lower_case=True), "prepares texts"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_model_with_unsupported_modules_is_refused(plain, tmp_path, what):
+    file, change, message = REFUSED[what]
+    folder = saved(plain, tmp_path / "model")
+    change_json(folder / file, change)
+    with pytest.raises(InvalidInput, match=message) as caught:
+        load(folder)
+    assert "docs/encoders.md" in caught.value.hint
+
+
+@pytest.mark.parametrize("file", ["modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"])
+def test_truncated_file_is_refused_by_name(plain, tmp_path, file):
+    folder = saved(plain, tmp_path / "model")
+    (folder / file).write_text((folder / file).read_text()[:7])
+    with pytest.raises(WeightsMissing, match="cannot be read"):
+        load(folder)
+
+
+def test_a_repository_is_found_by_name_in_the_cache(plain, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    repository = tmp_path / "models--someone--sentences"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("abc123")
+    folder = saved(plain, repository / "snapshots" / "abc123", pooling="cls")
+    found = find_weights(Path("someone/sentences"))
+    assert (found.source, found.folder, found.recipe.pooling) == ("settings", folder, "cls")
+    with pytest.raises(WeightsMissing, match="hub is switched off"):
+        find_weights(Path("someone/else"))
+
+
+def test_query_that_would_be_truncated_is_refused_and_one_that_fits_is_not(plain, tmp_path):
+    encoder = load(saved(plain, tmp_path / "model", prompts=PROMPTS))
+    words = MAX_TOKENS - 3  # the prompt is one token, and two are special
+    assert encoder.encode_query("orders " * words).shape == (1, 32)
+    with pytest.raises(InvalidInput, match=f"has {MAX_TOKENS + 1} tokens; the model reads {MAX_TOKENS}"):
+        encoder.encode_query("orders " * (words + 1))
+    with pytest.raises(InvalidInput, match="has 10003 tokens"):
+        encoder.encode_queries(["orders", "orders " * 10_000])
+
+
+def test_truncation_of_pages_is_logged_once(plain, tmp_path, caplog):
+    encoder = load(saved(plain, tmp_path / "model"))
+    encoder.model.embed(["orders"])
+    assert "encode/cut_text" not in caplog.text
+    encoder.model.embed(["orders " * 30, "prices"])
+    encoder.model.embed(["orders " * 31])
+    assert caplog.text.count("encode/cut_text 1 of 2 texts") == caplog.text.count("encode/cut_text") == 1
+
+
+@pytest.mark.parametrize("question", ["caf\udce9", "half of \ud83d a smile"])
+def test_query_that_is_not_a_text_is_refused(plain, tmp_path, question):
+    with pytest.raises(InvalidInput, match="lone surrogates"):
+        load(saved(plain, tmp_path / "model")).encode_query(question)
+
+
+def test_model_without_a_pooling_configuration_uses_mean_pooling(plain):
+    encoder = load(plain)
+    assert json.loads((plain / "config.json").read_text())["max_position_embeddings"] == 512
+    assert encoder.weights.recipe == SentenceRecipe()

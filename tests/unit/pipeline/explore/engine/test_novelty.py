@@ -1,0 +1,149 @@
+"""Expected novelty: kinds of work items, gains of states, and the rounds planned from them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sites.static_pages import BASE
+from tests.sites.static_pages import look as snapshot_of
+from tests.unit.pipeline.explore.policies.test_policies import candidate
+from waygraph.pipeline.explore.engine.novelty import ItemKind, NoveltyModel, ShownContent, crc, item_kind, places
+from waygraph.pipeline.explore.engine.order import BreadthOrder, NoveltyOrder, PendingItem
+
+PAGE = f"{BASE}/tickets"
+
+
+def link(target, xpath="/html[1]/body[1]/a[1]", name="Go"):
+    return candidate(name, "link", target, xpath=xpath)
+
+
+def kind(element, place="body/a", source=PAGE, depth=0):
+    return item_kind(element, place, source, depth)
+
+
+def test_links_to_records_share_all_kinds_but_their_names():
+    one, other = (kind(link(f"{BASE}/tickets/{n}", name=f"Ticket {n}")) for n in (17, 2_345))
+    assert one == other
+
+
+def test_links_to_functions_of_one_folder_share_the_folder():
+    mail, backup = (kind(link(f"{BASE}/admin/{n}", name=n)) for n in ("mail", "backup"))
+    assert set(mail.keys) & set(backup.keys) == {crc(f"folder {BASE}/admin/*"), crc("place click body/a")}
+
+
+def test_another_query_of_the_page_itself_is_less_likely_to_bring_something_new():
+    assert kind(link(f"{PAGE}?sort=name")).prior < kind(link(f"{BASE}/reports")).prior
+
+
+def test_what_the_pointer_may_show_comes_after_what_a_click_may_show():
+    assert kind(candidate(kind="hover")).prior < kind(candidate()).prior
+
+
+def test_places_leave_out_the_positions_in_lists_and_keep_columns():
+    rows = "".join(
+        f"<tr><td><a href='/tickets/{n}'>T</a></td><td><a href='/tickets/{n}/edit'>Edit</a></td></tr>" for n in range(5)
+    )
+    seen = snapshot_of(f"<div><a href='/new'>New</a></div><div><table>{rows}</table></div>", PAGE)
+    assert len(set(places(seen))) == 3
+    assert min(places(seen)).endswith("div1/a1")
+
+
+@given(st.lists(st.sampled_from([0.0, 0.2, 1.0]), max_size=20), st.floats(0, 1))
+def test_the_expected_gain_lies_between_prior_and_results(gains, prior):
+    model, of = NoveltyModel(), ItemKind(prior, 1.0, ((1, 2), (3,)))
+    for gain in gains:
+        model.learn(of, gain)
+    expected = model.expected_gain(of, {})
+    assert min([prior, *gains]) - 1e-9 <= expected <= max([prior, *gains]) + 1e-9
+
+
+def test_the_special_kind_decides_where_it_has_results_and_the_general_one_elsewhere():
+    model = NoveltyModel()
+    known, unknown = (ItemKind(0.5, 1.0, ((1, path),)) for path in (2, 3))
+    for _ in range(9):
+        model.learn(known, 0.0)
+    model.learn(ItemKind(0.5, 1.0, ((1, 4),)), 1.0)
+    assert model.expected_gain(known, {}) < model.expected_gain(unknown, {}) < 0.5
+
+
+def test_a_page_of_a_new_kind_gains_more_than_another_record():
+    shown = ShownContent()
+    shown.add(snapshot_of("<h1>Tickets</h1><a href='/tickets/1'>One</a>", PAGE))
+    record = "<h1>{0}</h1><form><button>Close</button><button>Assign</button><button>Watch</button></form>"
+    first = shown.add(snapshot_of(record.format("Printer"), f"{PAGE}/1"))
+    second = shown.add(snapshot_of(record.format("Scanner"), f"{PAGE}/2"))
+    third = shown.add(snapshot_of(record.format("Scanner"), f"{PAGE}/3"))
+    assert first == 1.0 > second > third == 0.0
+
+
+def pending(kinds):
+    return [
+        PendingItem(i // 7, i % 7, link(f"{BASE}/{i}/{k}"), ItemKind(0.1 + k / 10, 1.0, ((k,),)))
+        for i, k in enumerate(kinds)
+    ]
+
+
+def order_of(items):
+    order = NoveltyOrder(lambda url: url)
+    order.begin(snapshot_of("", f"{BASE}/"))
+    for item in items:
+        order.add(item)
+    return order
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=120), st.integers(1, 90))
+def test_all_items_are_taken_once_in_rounds_by_state_and_element(kinds, room):
+    items = pending(kinds)
+    order, taken = order_of(items), []
+    while part := order.take(1, room):
+        places_of_part = [(item.state, item.element) for item in part]
+        assert places_of_part == sorted(places_of_part)
+        taken += part
+    assert sorted(taken, key=lambda i: (i.state, i.element)) == items
+    assert order.pending == 0
+
+
+@given(st.lists(st.integers(0, 4), min_size=30, max_size=120), st.integers(1, 3), st.data())
+def test_restored_order_takes_what_the_first_one_would_have_taken(kinds, rounds, data):
+    items = pending(kinds)
+    order = order_of(items)
+    left = {(item.state, item.element): item for item in items}
+    for number in range(rounds):
+        for item in order.take(1, 30):
+            del left[item.state, item.element]
+            found = data.draw(st.booleans())
+            order.learn(item.kind, snapshot_of(f"<h1>{number}</h1>", item.candidate.action.target) if found else None)
+    restored = NoveltyOrder(lambda url: url)
+    restored.load_checkpoint(json.loads(json.dumps(order.to_checkpoint())), list(left.values()))
+    while (expected := order.take(1, 30)) or restored.pending:
+        assert restored.take(1, 30) == expected
+
+
+def test_a_round_takes_few_of_each_kind_and_links_to_known_pages_last():
+    many = [PendingItem(0, i, link(f"{BASE}/t/{i}"), ItemKind(0.6, 1.0, ((100,),))) for i in range(200)]
+    few = [PendingItem(1, i, link(f"{BASE}/s/{i}"), ItemKind(0.6, 1.0, ((i,),))) for i in range(10)]
+    known = [PendingItem(2, 0, link(f"{BASE}/s/0"), ItemKind(0.9, 1.0, ((101,),)))]
+    first = order_of([*many, *few, *known]).take(1, 500)
+    assert set(few[1:]) <= set(first)
+    assert known[0] in first
+    assert sum(item in many for item in first) == len(first) - 10
+
+
+def test_a_hover_on_a_link_does_not_count_as_a_visit_of_its_target():
+    target = f"{BASE}/reports"
+    hover = PendingItem(0, 0, candidate("Reports", "link", target, kind="hover"), ItemKind(0.9, 1.0, ((1,),)))
+    click = PendingItem(0, 1, link(target), ItemKind(0.5, 1.0, ((2,),)))
+    others = [PendingItem(1, i, link(f"{BASE}/o/{i}"), ItemKind(0.4, 1.0, ((3,),))) for i in range(60)]
+    assert click in order_of([hover, click, *others]).take(1, 500)
+
+
+@pytest.mark.parametrize("room", [1, 500])
+def test_breadth_takes_everything(room):
+    order = BreadthOrder()
+    items = pending([0, 1, 2])
+    for item in items:
+        order.add(item)
+    assert order.take(1, room) == items
+    assert order.pending == 0

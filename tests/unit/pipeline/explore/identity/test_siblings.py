@@ -1,0 +1,94 @@
+"""Budget for unnamed sibling elements: after enough of them brought nothing, the others are skipped."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from waygraph.index.graph import Action, Box
+from waygraph.pipeline.browser.page.snapshot import Candidate
+from waygraph.pipeline.explore.identity.siblings import SiblingBudget
+
+SVG = '/html[1]/body[1]/div[2]/*[name()="svg"][1]'
+BUDGET = 5
+
+
+def point(number=1, series=1, *, name="", target="", kind="hover", icon="bar"):
+    path = f'{SVG}/*[name()="g"][{series}]/*[name()="path"][{number}]'
+    action = Action(kind, xpath=path, role="", name=name, target=target)
+    return Candidate(action, "path", disabled=False, submits="", download=False, box=Box(0, 0, 1, 1), icon=icon)
+
+
+def after(*tried, budget=BUDGET):
+    siblings = SiblingBudget(budget)
+    for candidate, brought in tried:
+        assert siblings.refuse("state", candidate) is None
+        siblings.record_result("state", candidate, brought=brought)
+    return siblings
+
+
+WITHOUT_RESULT = tuple((point(number), False) for number in range(BUDGET))
+
+
+def test_after_enough_siblings_without_a_result_the_others_are_refused():
+    refusal = after(*WITHOUT_RESULT).refuse("state", point(99))
+    assert refusal is not None
+    assert refusal.reason == "alike"
+    assert after(*WITHOUT_RESULT[1:]).refuse("state", point(99)) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        point(99, 2),
+        point(99, name="May"),
+        point(99, target="http://x/"),
+        point(99, kind="click"),
+        point(99, icon="pie"),
+    ],
+    ids=["another list", "a name", "a target", "another action", "another class"],
+)
+def test_an_element_that_differs_in_anything_else_is_no_sibling(other):
+    assert after(*WITHOUT_RESULT).refuse("state", other) is None
+
+
+def test_the_same_list_of_another_state_is_not_refused():
+    assert after(*WITHOUT_RESULT).refuse("other", point(99)) is None
+
+
+def test_columns_are_siblings_like_rows():
+    tried = [(point(3, series), False) for series in range(BUDGET)]
+    assert after(*tried).refuse("state", point(3, 99)) is not None
+    assert after(*tried).refuse("state", point(4, 99)) is None
+
+
+def test_a_list_with_regular_results_is_tried_to_its_end():
+    after(*((point(number), number % 3 == 0) for number in range(60)))
+
+
+def test_a_budget_of_zero_refuses_nothing():
+    after(*((point(number), False) for number in range(60)), budget=0)
+
+
+def test_counts_of_a_state_are_kept_while_it_has_pending_elements():
+    siblings = after(*WITHOUT_RESULT)
+    siblings.keep({"state", "other"})
+    assert siblings.refuse("state", point(99)) is not None
+    siblings.keep({"other"})
+    assert siblings.refuse("state", point(99)) is None
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.booleans()), max_size=60))
+def test_a_refused_element_stays_refused_also_in_a_resumed_run(steps):
+    siblings, left = SiblingBudget(2), set()
+    for number, series, brought in steps:
+        for each in left:
+            assert siblings.refuse("state", point(*each)) is not None
+        if siblings.refuse("state", point(number, series)) is None:
+            siblings.record_result("state", point(number, series), brought=brought)
+        else:
+            left.add((number, series))
+        checkpoint = json.dumps(siblings.to_checkpoint())
+        siblings = SiblingBudget(2)
+        siblings.load_checkpoint(json.loads(checkpoint))

@@ -1,0 +1,160 @@
+"""Results of MCP tools stay small for every map; omitted parts are counted and available."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from waygraph.core.schemas import (
+    ActionModel,
+    BoxModel,
+    Hit,
+    LocateAnswer,
+    MatchModel,
+    NavigateAnswer,
+    NodeAnswer,
+    PathAnswer,
+    SearchAnswer,
+    SegmentModel,
+    SiteSummary,
+    StepModel,
+)
+from waygraph.serve.mcp import answers, models
+from waygraph.serve.mcp.server import screenshot_uri
+
+SITE = "shop.example"
+LONG = "A long sentence that a page repeats without an end. " * 40
+BOX = BoxModel(x=0, y=0, width=10, height=10)
+
+
+def node_id(number: int) -> str:
+    return f"{number:032x}"
+
+
+def step(number: int, name: str = "Next page") -> StepModel:
+    action = ActionModel(kind="click", role="link", name=name, xpath="/html[1]/body[1]/main[1]/a[1]" * 5)
+    url = f"http://{SITE}/lists/{number}?sort=price&colour=green"
+    return StepModel(action=action, expected_url=url, expected_node_id=node_id(number), cost_ms=120.0)
+
+
+def state(texts: list[str], actions: int = 0) -> NodeAnswer:
+    return NodeAnswer(
+        site=SITE,
+        version=1,
+        node_id=node_id(0),
+        url=f"http://{SITE}/",
+        title=LONG,
+        depth=0,
+        addressable=True,
+        screenshot="/v1/x",
+        segments=[SegmentModel(text=text, role="text", box=BOX) for text in texts],
+        edges=[step(number) for number in range(actions)],
+    )
+
+
+def hit(number: int, text: str = LONG) -> Hit:
+    matched = MatchModel(text=text, score=0.5)
+    url = f"http://{SITE}/{'deep/' * 200}"
+    return Hit(rank=number, node_id=node_id(number), url=url, title=text, score=0.5, site=SITE, matched=matched)
+
+
+def size(answer: models.Sites | models.ScreenDetail | models.Navigation | models.Screens | models.Document) -> int:
+    return len(answers.compact(answer).encode())
+
+
+@pytest.mark.parametrize("text", ["Delivery in two days", LONG, "配送は二日以内に行われます。" * 30, '"\\\n\t' * 200])
+def test_a_state_of_a_thousand_texts_and_actions_stays_small(text):
+    shown = answers.screen_detail(state([text] * 1_000, 1_000), screenshot_uri(SITE, node_id(0)), 0, 0)
+    assert size(shown) <= answers.BUDGET
+    assert shown.texts
+    assert shown.more_texts == 1_000 - len(shown.texts)
+    assert shown.more_actions == 1_000 - len(shown.actions) > 0
+    assert size(answers.document(state([text] * 1_000), "uri")) <= answers.BUDGET
+
+
+def test_further_calls_return_everything_that_was_left_out():
+    node, texts, actions = state([f"Text {number}" for number in range(1_000)], 1_000), [], []
+    while True:
+        part = answers.screen_detail(node, "uri", len(texts), len(actions))
+        texts += part.texts
+        actions += part.actions
+        assert (part.more_texts, part.more_actions) == (1_000 - len(texts), 1_000 - len(actions))
+        if not part.more_texts + part.more_actions:
+            break
+    assert texts == [segment.text for segment in node.segments]
+    assert [action.to for action in actions] == [edge.expected_node_id for edge in node.edges]
+    past = answers.screen_detail(node, "uri", 5_000, 5_000)
+    assert (past.texts, past.more_texts, past.actions, past.more_actions) == ([], 0, [], 0)
+
+
+@pytest.mark.parametrize("text", ["Prices", LONG, "配送は二日以内に行われます。" * 30])
+def test_found_screens_and_long_paths_stay_small(text):
+    hits = [hit(number, text) for number in range(30)]
+    assert (
+        size(answers.screens(SearchAnswer(hits=hits[:5], skipped={f"s{n}": LONG for n in range(100)})))
+        <= answers.BUDGET
+    )
+    steps = [step(number, text) for number in range(1, 60)]
+    path = PathAnswer(site=SITE, version=1, source=None, target=node_id(59), cost_ms=1.0, steps=steps)
+    found = answers.navigation(
+        NavigateAnswer(
+            site=SITE, version=1, node_id=node_id(3), selector="top1", reason=LONG, candidates=hits, path=path,
+            notes=[LONG] * 9,
+        )
+    )  # fmt: skip
+    assert size(found) <= answers.BUDGET
+    assert found.chosen is not None
+    assert found.chosen.id == node_id(3)
+    assert found.way is not None
+    assert found.way.more_steps == 59 - len(found.way.steps) > 0
+    assert "xpath" not in answers.compact(found)
+
+
+def test_sites_are_narrowed_down_and_counted():
+    found = [
+        SiteSummary(
+            site=f"{n}.example", version=1, start_url=f"http://{n}.example/", states=3, edges=2,
+            created="2026-01-02T03:04:05+00:00", partial=False,
+        )
+        for n in range(500)
+    ]  # fmt: skip
+    shown = answers.sites(found, "", 50)
+    assert size(shown) <= answers.BUDGET
+    assert shown.more == 500 - len(shown.sites)
+    assert [site.site for site in answers.sites(found, "77.EXAMPLE", 50).sites] == [
+        "77.example", "177.example", "277.example", "377.example", "477.example",
+    ]  # fmt: skip
+
+
+def test_steps_describe_their_action_in_words_and_note_doubts():
+    goto = StepModel(
+        action=ActionModel(kind="goto", url=f"http://{SITE}/a?{'x' * 900}"), expected_url="u", expected_node_id="i",
+        cost_ms=1.0,
+    )  # fmt: skip
+    nameless = step(2, name="").model_copy(update={"suspect": True, "opens_tab": True})
+    typed = StepModel(
+        action=ActionModel(kind="input", role="searchbox", name="Find", value="tea", nth=1), expected_url="u",
+        expected_node_id="i", cost_ms=1.0,
+    )  # fmt: skip
+    path = PathAnswer(site=SITE, version=1, source=None, target="i", cost_ms=9.0, steps=[goto, nameless, typed])
+    first, second, third = answers.way(path).steps
+    assert first.do == f"goto {goto.action.url}"
+    assert second.xpath == nameless.action.xpath
+    assert second.notes == ["opens a new tab", "recently reported as broken"]
+    assert (third.do, third.nth) == ('input searchbox "Find" with "tea"', 1)
+
+
+def test_an_uncertain_start_has_a_note_on_how_it_was_recognised():
+    path = PathAnswer(site=SITE, version=1, source=None, target="i", cost_ms=0.0, steps=[])
+    certain = LocateAnswer(node_id="i", rule="exact", confidence=1.0, version=1)
+    by_url = LocateAnswer(node_id="i", rule="url", confidence=0.5, version=1)
+    nowhere = LocateAnswer(node_id=None, rule="none", confidence=0.0, version=1)
+    assert [answers.way(path, located).note for located in (None, certain)] == ["", ""]
+    assert "by its url (confidence 0.50)" in answers.way(path, by_url).note
+    assert "does not know" in answers.way(path, nowhere).note
+
+
+def test_text_and_structured_answer_are_equal():
+    shown = answers.screen_detail(state(["a"], 2), "uri", 0, 0)
+    assert json.loads(answers.compact(shown)) == shown.model_dump(mode="json", exclude_defaults=True)

@@ -1,0 +1,64 @@
+"""`waygraph history` and `diff` on versions that are copies of older ones."""
+
+import json
+
+import pytest
+
+from waygraph.cli import main
+from waygraph.core.settings import Settings
+from waygraph.index.graph import InteractionGraph, Node, Observation
+from waygraph.index.store import EncoderInfo, MapDraft, Store
+from waygraph.pipeline.jobs.publishing.draft import NOT_ENCODED, draft_from_version
+
+SITE = "tea.example"
+ORIGINS = ("refresh_of", "rollback_to", "reencoded_from")
+
+
+def draft(pages, **report):
+    """A map of pages that nothing leads to."""
+    nodes = [Node(page, f"http://{SITE}/{page}", page, (page,), 0, addressable=True) for page in pages]
+    seen = {node.id: Observation(node.id, node.url, "", ()) for node in nodes}
+    return MapDraft(SITE, nodes[0].url, InteractionGraph(nodes), seen, {}, NOT_ENCODED, report={"seconds": 1, **report})
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A map that was explored and refreshed twice."""
+    opened = Store.open(str(tmp_path / "maps"), create=True)
+    opened.publish(draft("abc", run_id="first"))
+    opened.publish(draft("ab", run_id="second", refresh={"of": 1, "states": {"gone": 1, "match": 2}}), replaces=1)
+    opened.publish(draft("a", run_id="third", refresh={"of": 2, "states": {"gone": 1, "match": 1}}), replaces=2)
+    return opened
+
+
+@pytest.fixture
+def cli(store, capsys):
+    def run(*words):
+        assert main([*words, "--store", store.location, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_a_copied_version_has_its_own_origin_and_is_compared_with_the_version_that_it_replaced(store, cli):
+    def compared():
+        answer = cli("diff", SITE)
+        return answer["from"], answer["to"], answer["counts"]["states"]
+
+    assert compared() == (2, 3, {"gone": 1, "match": 1})
+    assert cli("rollback", SITE, "2")["version"] == 4
+    assert compared() == (3, 4, {"added": 1, "match": 1})
+    encoder = EncoderInfo("another", 1, "another")
+    again = draft_from_version(store.read(SITE), Settings(), pages={}, encoder=encoder, run_id="fourth")
+    assert store.publish(again, replaces=4) == 5
+    assert compared() == (4, 5, {"match": 2})
+    assert [cli("rollback", SITE, number)["version"] for number in ("1", "5")] == [6, 7]
+    answer = cli("history", SITE)["versions"]
+    assert [{name: each[name] for name in ORIGINS if each[name]} for each in answer] == [
+        {}, {"refresh_of": 1}, {"refresh_of": 2}, {"rollback_to": 2}, {"reencoded_from": 4}, {"rollback_to": 1},
+        {"rollback_to": 5},
+    ]  # fmt: skip
+    assert [each["version"] for each in answer if each["changes"]] == [2, 3]
+    # The copies keep the exploration of their original, but not its run id.
+    reports = [store.manifest(SITE, number).report for number in (4, 5)]
+    assert [(report["seconds"], report.get("run_id")) for report in reports] == [(1, None), (1, "fourth")]

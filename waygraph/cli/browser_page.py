@@ -1,0 +1,72 @@
+"""Pages of a browser that a command drives on a mapped site."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from waygraph.core.errors import SiteUnreachable
+from waygraph.core.schemas import SiteDetail
+from waygraph.core.settings import CaptureProfile, Settings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+
+async def new_mapped_page(browser: Browser, site: SiteDetail, settings: Settings) -> Page:
+    """Open a page in a new context, with the capture profile that the site was mapped with.
+
+    Parameters
+    ----------
+    browser
+        A running browser.
+    site
+        The mapped site.
+    settings
+        Settings with the session to start with.
+
+    Returns
+    -------
+    Page
+        A blank page.
+    """
+    profile = CaptureProfile.model_validate(
+        {name: value for name, value in site.capture.items() if name in CaptureProfile.model_fields}
+    )
+    context = await browser.new_context(
+        viewport={"width": profile.viewport_width, "height": profile.viewport_height},
+        device_scale_factor=profile.scale,
+        locale=profile.locale,
+        timezone_id=profile.timezone,
+        user_agent=profile.user_agent or None,
+        reduced_motion="reduce",
+        storage_state=settings.explore.storage_state,
+    )
+    return await context.new_page()
+
+
+async def load_url(page: Page, url: str, *, commit_only: bool = False) -> None:
+    """Load a URL.
+
+    Parameters
+    ----------
+    page
+        The page to load it in.
+    url
+        An absolute URL.
+    commit_only
+        Return when the response has arrived, not when the page has loaded.
+
+    Raises
+    ------
+    SiteUnreachable
+        If the URL does not load.
+    """
+    from playwright.async_api import Error
+
+    try:
+        await page.goto(url, wait_until="commit" if commit_only else "load")
+    except Error as error:
+        reason = error.message.splitlines()[0].removeprefix("Page.goto: ")
+        raise SiteUnreachable(
+            f"{url} could not be loaded: {reason}", hint="Check the URL, and that the site is reachable."
+        ) from error

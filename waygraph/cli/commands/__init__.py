@@ -1,0 +1,1 @@
+"""The commands, one module each, named like the command. A module imports heavy packages inside its functions."""

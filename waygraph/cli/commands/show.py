@@ -1,0 +1,160 @@
+"""`waygraph show`: show a map, one of its states, or the elements that are not in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from waygraph.cli.display.answers import step_text
+from waygraph.cli.display.element_outcomes import OutcomeSelection, print_selected_outcomes, read_outcomes
+from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption, load_settings
+from waygraph.cli.output import clean, print_json, print_table, say
+from waygraph.cli.selection import STATE_HELP, open_source, resolve_site, resolve_state
+from waygraph.core.errors import InvalidInput
+from waygraph.core.schemas import NodeAnswer, SiteDetail
+
+if TYPE_CHECKING:
+    from waygraph.pipeline.explore.policies.explain import OutcomeKind
+
+#: Limit of printed texts of a state.
+_SHOWN_TEXTS = 20
+
+
+def show(
+    site: SiteArgument,
+    state: Annotated[
+        str | None, typer.Argument(metavar="STATE", help=f"{STATE_HELP} Without it, the map is shown.")
+    ] = None,
+    *,
+    skipped: Annotated[bool, typer.Option("--skipped", help="List elements that were skipped, and why.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="List actions that failed, and why.")] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="List elements that a stopped run did not reach.")] = False,
+    done: Annotated[bool, typer.Option("--done", help="List elements that were acted on.")] = False,
+    reason: Annotated[
+        list[str] | None, typer.Option("--reason", metavar="R", help="Only this reason; repeatable.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Limit of listed elements.", min=1)] = 100,
+    offset: Annotated[int, typer.Option("--offset", metavar="N", help="Elements to leave out first.", min=0)] = 0,
+    store: StoreOption = None,
+    url: UrlOption = None,
+    api_key: ApiKeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a map (size, statistics of its exploration) or one of its states (texts, actions).
+
+    With --skipped, --failed or --pending: list the elements that are not in the map, of the site or of the
+    state, with the reason, the rule that decided, and how to include them. With --done: the elements that
+    are in it.
+
+    \b
+    Examples:
+      waygraph show example.org
+      waygraph show example.org https://example.org/contact
+      waygraph show example.org 3f2a9c81 --json
+      waygraph show example.org --skipped --reason hazard
+    """  # noqa: D301 - \b keeps the lines of an example together
+    kinds: dict[OutcomeKind, bool] = {"skipped": skipped, "failed": failed, "pending": pending, "done": done}
+    selection = OutcomeSelection([kind for kind, chosen in kinds.items() if chosen], reason or (), limit, offset)
+    answer: SiteDetail | NodeAnswer
+    with open_source(store, url, api_key) as source:
+        key = resolve_site(source, site)
+        node_id = None if state is None else resolve_state(source, key, state)
+        if selection.kinds or selection.reasons:
+            if url is not None:
+                raise InvalidInput("A service has no element outcomes, only maps.", hint="Use --store, not --url.")
+            outcomes = read_outcomes(load_settings({"store": store}).store, key, done=done)
+            of_state = [row for row in outcomes if node_id is None or row.node_id == node_id]
+            print_selected_outcomes(of_state, selection, as_json=as_json)
+            return
+        answer = source.site(key) if node_id is None else source.node(key, node_id)
+    if as_json:
+        print_json(answer)
+    elif isinstance(answer, SiteDetail):
+        _print_site(answer)
+    else:
+        _print_state(answer)
+
+
+def _print_site(detail: SiteDetail) -> None:
+    report = detail.report
+    stopped = f", stopped early by {report.get('stopped_by') or 'its limits'}" if detail.partial else ""
+    say(f"{detail.site}  version {detail.version} of {len(detail.versions)}, published {detail.created}{stopped}")
+    say(f"  start     {detail.start_url}  [{detail.start_node_id[:8]}]")
+    say(f"  size      {detail.states} states, {detail.edges} edges, depth {detail.depth}")
+    if detail.stood_for:
+        say(f"            representing {detail.stood_for} more pages of the same kinds (skeleton mode)")
+    encoder = detail.encoder
+    say(f"  encoder   {encoder.get('name', '?')}, {encoder.get('dim', '?')} dimensions per vector")
+    if missing := report.get("without_vectors"):
+        say(f"            {len(missing)} states could not be encoded: searches do not find them (--json says why)")
+    if "seconds" in report:
+        say(f"  explored  in {report['seconds']:.1f} s")
+    if depths := report.get("depths"):
+        say()
+        say("States by depth:")
+        print_table(
+            ["depth", "states", "activations", "seconds", "states/min"],
+            [
+                [row["depth"], row["states"], row["activations"], f"{row['seconds']:.1f}", _states_per_minute(row)]
+                for row in depths
+            ],
+            right=["depth", "states", "activations", "seconds", "states/min"],
+        )
+    if counters := report.get("counters"):
+        say()
+        say("Counters (explained in docs/counters.md):")
+        for name, count in sorted(counters.items()):
+            say(f"  {count:>7}  {name}")
+    _print_counts("Snapshots merged into a known state", detail.merges)
+    _print_reasons("Skipped elements", report.get("skips", ()))
+    _print_reasons("Failed actions", report.get("failures", ()))
+
+
+def _states_per_minute(row: Mapping[str, Any]) -> str:
+    return f"{60 * row['states'] / row['seconds']:.0f}" if row["seconds"] else "-"
+
+
+def _print_reasons(title: str, entries: list[Mapping[str, Any]]) -> None:
+    _print_counts(title, Counter(str(entry["reason"]) for entry in entries))
+
+
+def _print_counts(title: str, counts: Mapping[str, int]) -> None:
+    if not counts:
+        return
+    say()
+    say(f"{title}, by reason:")
+    for reason, count in Counter(counts).most_common():
+        say(f"  {count:>7}  {clean(reason, one_line=True)}")
+
+
+def _print_state(node: NodeAnswer) -> None:
+    say(f"{clean(node.title, one_line=True) or '(no title)'}")
+    say(f"  {node.url}")
+    access = "loading its URL shows it" if node.addressable else "reached by actions only, not by its URL"
+    say(f"  id {node.node_id}, {node.depth} actions from the start page, {access}")
+    if node.stands_for > 1:
+        say(f"  represents {node.stands_for} pages of its kind, itself included (skeleton mode)")
+    if node.aliases:
+        snapshots = "one more snapshot" if len(node.aliases) == 1 else f"{len(node.aliases)} more snapshots"
+        say(f"  {snapshots} of it differed in noise only")
+    say()
+    say("Texts:")
+    for segment in node.segments[:_SHOWN_TEXTS]:
+        say(f"  {segment.role:<12} {clean(segment.text, one_line=True)}")
+    if len(node.segments) > _SHOWN_TEXTS:
+        say(f"  ... and {len(node.segments) - _SHOWN_TEXTS} more texts (--json prints all)")
+    say()
+    say("Actions:")
+    for step in node.edges:
+        say(f"  {step_text(step)}")
+        say(f"      -> {step.expected_url}  [{step.expected_node_id[:8]}]")
+    if not node.edges:
+        say("  none known")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("show", short_help="Show a map or one of its states.")(show)

@@ -1,0 +1,119 @@
+"""`waygraph teleport`: walk a browser to a state, and verify the arrival."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urljoin
+
+import typer
+
+from waygraph.cli.browser_page import load_url, new_mapped_page
+from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption, load_settings
+from waygraph.cli.output import print_json, say, write_file
+from waygraph.cli.selection import STATE_HELP, is_node_id, open_source, resolve_site, resolve_state
+from waygraph.core.errors import TeleportFailed
+from waygraph.core.settings import Settings
+
+if TYPE_CHECKING:
+    from waygraph.client.map_source import MapSource
+    from waygraph.sdk.teleport_result import TeleportResult
+
+_HINT = "If the site has changed since it was mapped, map it again: waygraph index URL"
+
+
+def teleport(
+    site: SiteArgument,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help=STATE_HELP)],
+    *,
+    origin: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STATE", help="Where to start: a state or any URL.", show_default="start page"),
+    ] = None,
+    no_goto: Annotated[
+        bool, typer.Option("--no-goto", help="Use actions on pages only, and load no further URL.")
+    ] = False,
+    screenshot: Annotated[
+        Path | None, typer.Option("--screenshot", metavar="FILE", help="Save a screenshot of the last page (PNG).")
+    ] = None,
+    headed: Annotated[bool, typer.Option("--headed", help="Show the window of the browser.")] = False,
+    store: StoreOption = None,
+    url: UrlOption = None,
+    api_key: ApiKeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start a browser and walk it to a state, checking the page before and after every step.
+
+    Exit code 0 only if it arrived: the last page is the target state, or differs from it in noise only (an
+    advertisement, a clock). If the site has changed since it was mapped, the exit code is 10, and the
+    message says where the walk ended.
+
+    \b
+    Examples:
+      waygraph teleport example.org 3f2a9c81 --screenshot there.png
+      waygraph teleport example.org /account/addresses --from https://example.org/help --no-goto
+      waygraph teleport example.org 3f2a9c81 --url http://127.0.0.1:8321 --json
+    """  # noqa: D301 - \b keeps the lines of an example together
+    settings = load_settings({"store": store})
+    with open_source(store, url, api_key, settings=settings) as source:
+        key = resolve_site(source, site)
+        walk = _Walk(source, key, resolve_state(source, key, target), origin, allow_goto=not no_goto)
+        result, image = asyncio.run(walk.run(settings, headed=headed, with_screenshot=screenshot is not None))
+    if screenshot is not None:
+        write_file(screenshot, image, option="--screenshot")
+    if as_json:
+        document = {"site": key, "target": walk.target, **result.to_json()}
+        print_json({**document, "screenshot": screenshot and str(screenshot)})
+        if not result.arrived:
+            raise typer.Exit(TeleportFailed.exit_code)
+        return
+    for step in result.steps:
+        say(step)
+    if result.arrived:
+        noise = "" if result.outcome == "arrived" else " The page differs in noise from the mapped state."
+        say(f"Arrived at [{walk.target[:8]}].{noise}")
+    if screenshot is not None:
+        say(f"Screenshot: {screenshot}")
+    if not result.arrived:
+        where = f"[{result.node_id[:8]}], {result.url}" if result.node_id else f"{result.url}, which is not in the map"
+        raise TeleportFailed(f"The walk to [{walk.target[:8]}] ended at {where}: {result.problem}", hint=_HINT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk from `origin` (a state, a URL, or the start page) to the state `target`."""
+
+    source: MapSource
+    site: str
+    target: str
+    origin: str | None
+    allow_goto: bool
+
+    async def run(self, settings: Settings, *, headed: bool, with_screenshot: bool) -> tuple[TeleportResult, bytes]:
+        """Walk in a new browser; return the result, and a PNG of the last page if requested."""
+        from waygraph.pipeline.browser.process.launch import launch
+        from waygraph.sdk.teleport import teleport as walk
+
+        detail = self.source.site(self.site)
+        async with launch(settings.browser, headed=headed) as browser:
+            page = await new_mapped_page(browser, detail, settings)
+            if self.origin is not None and is_node_id(self.origin):
+                start = resolve_state(self.source, self.site, self.origin)
+                first = await walk(page, self.source, self.site, start, settings=settings.browser)
+                if not first.arrived:
+                    raise TeleportFailed(f"The start [{start[:8]}] was not reached: {first.problem}", hint=_HINT)
+                page = first.page
+            else:
+                await load_url(page, urljoin(detail.start_url, self.origin or ""))
+            result = await walk(
+                page, self.source, self.site, self.target, allow_goto=self.allow_goto, settings=settings.browser
+            )
+            image = await result.page.screenshot(type="png") if with_screenshot else b""
+        return result, image
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("teleport", short_help="Walk a browser to a state, and verify the arrival.")(teleport)

@@ -1,0 +1,60 @@
+"""Answers of maps as text: search hits, paths, steps, and the result of `navigate`."""
+
+from __future__ import annotations
+
+from waygraph.cli.output import clean, say
+from waygraph.core.schemas import NavigateAnswer, PathAnswer, SearchAnswer, StepModel
+
+#: Length of the matched text that is printed per hit, in characters.
+_TEXT_LENGTH = 100
+
+
+def print_hits(answer: SearchAnswer) -> None:
+    """Print the states found by a search, with score, title, URL, short id and best matching text."""
+    if not answer.hits:
+        say("Nothing found: the map has no states.")
+    for hit in answer.hits:
+        say(f"{hit.rank:>3}. {hit.score:6.3f}  {clean(hit.title, one_line=True) or '(no title)'}")
+        say(f"             {hit.url}  [{hit.node_id[:8]}]")
+        if hit.matched is not None:
+            say(f"             {_shorten(hit.matched.text)}")
+
+
+def _shorten(text: str) -> str:
+    line = clean(text, one_line=True)
+    return line if len(line) <= _TEXT_LENGTH else f"{line[: _TEXT_LENGTH - 1]}…"
+
+
+def print_path(answer: PathAnswer, *, indent: str = "") -> None:
+    """Print a path, one step per line, each line after `indent`."""
+    if not answer.steps:
+        say(f"{indent}Already there: no action is needed.")
+        return
+    count = f"{len(answer.steps)} step{'s' if len(answer.steps) > 1 else ''}"
+    say(f"{indent}{count} to [{answer.target[:8]}], about {answer.cost_ms / 1000:.1f} s:")
+    for number, step in enumerate(answer.steps, start=1):
+        say(f"{indent}{number:>3}. {step_text(step)}")
+        say(f"{indent}       -> {step.expected_url}  [{step.expected_node_id[:8]}]")
+
+
+def step_text(step: StepModel) -> str:
+    """Return the action of a step as one line."""
+    action = step.action
+    name = clean(action.name, one_line=True)
+    words = f"goto {action.url}" if action.kind == "goto" else f'{action.kind} {action.role} "{name}"'
+    notes = [note for note, applies in (("opens a new tab", step.opens_tab), ("unverified", step.inherited)) if applies]
+    return f"{words} ({', '.join(notes)})" if notes else words
+
+
+def print_navigation(answer: NavigateAnswer) -> None:
+    """Print the state that `navigate` chose, and the path to it."""
+    chosen = next((hit for hit in answer.candidates if hit.node_id == answer.node_id), None)
+    if chosen is None:
+        say("No state was chosen.")
+    else:
+        say(f"{clean(chosen.title, one_line=True) or '(no title)'}  {chosen.url}  [{chosen.node_id[:8]}]")
+    say(f"Chosen by {answer.selector}: {answer.reason}")
+    for note in answer.notes:
+        say(f"Note: {note}")
+    if answer.path is not None:
+        print_path(answer.path)

@@ -1,0 +1,62 @@
+"""Supervisor of a private Ray: the process that starts Ray's daemons, and kills them when its driver has ended.
+
+The driver starts it as a script in a new session and holds the other end of its stdin. That pipe closes when the
+driver no longer needs Ray or was killed; the supervisor then kills everything that was started here. As the *subreaper*
+of its descendants (prctl(2)) it inherits every orphan, so neither daemons and workers of Ray nor processes that workers
+started (browsers, their drivers) outlive it. Ray's own cleanup is not enough: after a SIGKILL of the driver its agents
+stay for a minute, and workers that are just starting for half a minute.
+
+It imports the standard library and Ray only: it is run by its path, independent of what the driver has imported.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def main() -> None:
+    """Start Ray in the folder argv[1] with the arguments of `ray.init` in argv[2] (JSON); run until stdin closes."""
+    folder = Path(sys.argv[1])
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
+    threading.Thread(target=_end_with_stdin, args=(folder,), daemon=True).start()
+    import ray  # noqa: PLC0415 - takes most of a second, in which the driver may already end
+
+    ray.init(address="local", _temp_dir=str(folder), **json.loads(sys.argv[2]))
+    sys.stdout.write(ray.get_runtime_context().gcs_address + "\n")
+    sys.stdout.flush()
+    threading.Event().wait()
+
+
+def _end_with_stdin(folder: Path) -> None:
+    sys.stdin.buffer.read()
+    try:
+        _kill_descendants()
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os._exit(0)  # the main thread is waiting, or inside `ray.init`
+
+
+def _kill_descendants() -> None:
+    """Kill child processes until none is left: the children of a killed process become children of this one."""
+    while True:
+        for task in Path("/proc/self/task").iterdir():
+            for child in (task / "children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)  # not reaped yet, so its id cannot belong to another process
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,450 @@
+"""Requests and answers of the HTTP API and of `--json` output: the contract with agents.
+
+Class names are schema titles of the OpenAPI document, and docstrings its descriptions.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from waygraph.core.text import replace_surrogates
+
+#: Most element hashes in one `locate` request; clients locate larger pages by their URL alone.
+MAX_STRUCTURE = 25_000
+#: Largest request body in bytes. A structure of `MAX_STRUCTURE` hashes fits, the features of such a page may not.
+MAX_BODY_BYTES = 1_000_000
+
+#: Hash of a text or an element without its position, see `waygraph.pipeline.browser.page.features`.
+Feature = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+#: MD5 (hex) of an element's full XPath, see `waygraph.index.graph.identity`.
+ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+
+
+def _without_surrogates(value: object) -> object:
+    """Replace lone surrogates in all strings of a JSON value: pages contain them, JSON escapes them, UTF-8 cannot."""
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+#: A text from a page, or a JSON object with such texts.
+PageText = Annotated[str, BeforeValidator(_without_surrogates)]
+PageObject = Annotated[dict[str, Any], BeforeValidator(_without_surrogates)]
+
+_PROBLEM_TYPE = "urn:waygraph:problem:"
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class ActionModel(_Schema):
+    """A replayable action on a page; `waygraph.index.graph.Action` documents the fields."""
+
+    kind: Literal["goto", "click", "hover", "dblclick", "contextmenu", "press", "input", "select", "focus", "submit"]
+    url: PageText = ""
+    frame: list[PageText] = []
+    role: PageText = ""
+    name: PageText = ""
+    nth: int = 0
+    xpath: PageText = ""
+    css: PageText = ""
+    target: PageText = ""
+    value: PageText = ""
+
+
+class EvidenceModel(_Schema):
+    """Conditions under which a page counts as a state although it differs from the state's snapshots.
+
+    `waygraph.index.graph.Evidence` documents the rule. Features are hashes of texts and elements without their
+    positions, computed by `waygraph.pipeline.browser.page.features`.
+    """
+
+    shows: dict[str, int] = {}
+    """Features that the page must have, with the least count of each."""
+    hides: dict[str, int] = {}
+    """Features that the page may have at most this often."""
+    features: list[str] = []
+    """Random sample of the state's features."""
+    elements: list[str] = []
+    """Random sample of the state's structure: the first 12 characters of element hashes."""
+    own: list[str] = []
+    """Those of `features` that few other URLs of the site have."""
+    alone: bool = True
+    """No state with another URL has the same structure."""
+    named: bool = False
+    """The random-looking part of the state's URL identifies the page, and must be equal."""
+
+
+class StepModel(_Schema):
+    """One action of a path, and the state that it must lead to."""
+
+    action: ActionModel
+    expected_url: PageText
+    expected_node_id: str
+    cost_ms: float
+    inherited: bool = False
+    """Not performed while exploring: inherited from the parent state that shows the same element."""
+    opens_tab: bool = False
+    suspect: bool = False
+    """An agent recently reported that the step does not work, and there is no other path."""
+    accepts: list[str] = []
+    """Ids of other snapshots of the expected state, which count as it."""
+    evidence: EvidenceModel | None = None
+    """Conditions under which a page with none of these ids counts as the expected state; absent: never."""
+    change: str = ""
+    """For a step that stays on its page: the elements that it removes and adds, whatever else the page shows. MD5 (hex)
+    of the hashes of the removed elements, sorted and joined, a line feed, and those of the added elements."""
+
+
+class PathAnswer(_Schema):
+    """The cheapest known sequence of actions; without steps if the source is the target."""
+
+    site: str
+    version: int
+    source: str | None
+    target: str
+    cost_ms: float
+    steps: list[StepModel]
+    others: list[PathAnswer] = []
+    """Further paths without loops, cheapest first, if the request asked for `alternatives`."""
+
+
+class AvoidedStep(_Schema):
+    """A recorded step that a path must not use, for example because it has just failed."""
+
+    source: str | None
+    """State in which the step was tried (node id). Absent: any state, for a `goto`, or for an element that the agent's
+    browser does not show: elements of this kind, role, name and target are then avoided on every page."""
+    action: ActionModel
+    """A `goto` is avoided from every state."""
+
+
+class PathRequest(_Schema):
+    """Source and target of a path (node ids). Without a source the path starts with a `goto`."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    source: str | None = Field(None, alias="from")
+    target: str = Field(alias="to")
+    allow_goto: bool = True
+    avoid: list[AvoidedStep] = Field([], max_length=100)
+    alternatives: int = Field(0, ge=0, le=10)
+    """Most further paths to return."""
+
+
+class Filter(_Schema):
+    """Conditions that the states found by a search must meet."""
+
+    url_prefix: str = Field("", max_length=2_000)
+    """Prefix of the state's URL."""
+    max_depth: int | None = Field(None, ge=0)
+    """Largest distance from the start page, in actions."""
+    max_age_days: float | None = Field(None, gt=0)
+    """Largest age of the map in days, since it was published; a site with an older map has no hits."""
+    min_score: float | None = None
+    """Least score."""
+
+
+class SearchRequest(Filter):
+    """A search for states, by a query in plain words."""
+
+    query: str = Field(min_length=1, max_length=2_000)
+    k: int = Field(10, ge=1)
+
+
+def search_filter(request: SearchRequest) -> Filter:
+    """Return the filter of a search request, without its query."""
+    return Filter(**{name: getattr(request, name) for name in Filter.model_fields})
+
+
+class BatchSearchRequest(_Schema):
+    """Several searches in one request."""
+
+    site: str | None = None
+    """Key of the site to search; absent: all sites."""
+    searches: list[SearchRequest] = Field(min_length=1, max_length=64)
+
+
+class BoxModel(_Schema):
+    """Rectangle in CSS pixels, relative to the page."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+class SegmentModel(_Schema):
+    """A visible text of a state, with its role and position."""
+
+    text: PageText
+    role: PageText
+    box: BoxModel
+
+
+class MatchModel(_Schema):
+    """The encoded text of a state that scored best, and the visible texts that it consists of."""
+
+    text: PageText
+    score: float
+    segments: list[SegmentModel] = []
+
+
+class Hit(_Schema):
+    """A state found by a search. `score` is MaxSim, averaged over the query vectors."""
+
+    rank: int
+    node_id: str
+    url: PageText
+    title: PageText
+    score: float
+    site: str = ""
+    matched: MatchModel | None = None
+    screenshot: str | None = None
+    """Path of the screenshot on this service; absent: the state was recorded without one."""
+
+
+class SearchAnswer(_Schema):
+    """States found by a search, best first."""
+
+    hits: list[Hit]
+    version: int | None = None
+    """Map version that was searched; absent if several sites were searched."""
+    skipped: dict[str, str] = {}
+    """Reason by site, for sites that a search across sites could not search."""
+    nothing_matches: bool | None = None
+    """Whether the best score is so low that most likely no state matches the query. Absent: this encoder's scores were
+    not calibrated on queries without an answer."""
+
+
+class BatchSearchAnswer(_Schema):
+    """One answer per search, in the order of the request."""
+
+    answers: list[SearchAnswer]
+
+
+class LocateRequest(_Schema):
+    """The page that an agent shows: its URL and, if the agent computes it, its structure."""
+
+    url: str = Field(min_length=1, max_length=8_192)
+    structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
+    features: dict[Feature, Annotated[int, Field(ge=0)]] | None = Field(None, max_length=MAX_STRUCTURE)
+    """Count of each feature of the page. If no state has the structure, the state is recognised by these features."""
+
+
+class LocateAnswer(_Schema):
+    """The state that a page shows, the confidence, and the rule that decided."""
+
+    node_id: str | None
+    rule: Literal["exact", "evidence", "structure", "url", "none"]
+    """`evidence` is answered only to requests with `features`."""
+    confidence: float
+    version: int
+
+
+SelectorName = Literal["top1", "rule", "llm"]
+
+
+class CurrentPage(_Schema):
+    """Where an agent is: the id of a state, or the URL and structure of a page."""
+
+    node_id: str | None = Field(None, max_length=64)
+    url: str = Field("", max_length=8_192)
+    structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
+
+
+class NavigateRequest(_Schema):
+    """A search, the choice of one candidate, and the path to it, in one call."""
+
+    site: str = Field(min_length=1, max_length=300)
+    query: str = Field(min_length=1, max_length=2_000)
+    """The page to find, in plain words."""
+    intent: str = Field("", max_length=8_000)
+    """What the agent wants to do there: used to choose among the candidates, not to search."""
+    current: CurrentPage | None = None
+    """Absent: the path starts with loading a URL."""
+    k: int = Field(30, ge=1, le=100)
+    """Number of candidates to choose from."""
+    select: SelectorName | None = None
+    """The selector that chooses; absent: the service's default."""
+    allow_goto: bool = True
+    avoid: list[AvoidedStep] = Field([], max_length=100)
+
+
+class UsageModel(_Schema):
+    """Cost of the calls of a language model."""
+
+    model: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+    cost: float | None = None
+    """Price in the currency of the configured prices; absent if no prices are configured."""
+
+
+class NavigateAnswer(_Schema):
+    """The chosen state and the path to it."""
+
+    site: str
+    version: int
+    node_id: str | None
+    """The chosen state; absent: none of the candidates was chosen."""
+    selector: SelectorName
+    """The selector that chose. `top1` also if the requested selector failed; `notes` then give the reason."""
+    reason: str
+    candidates: list[Hit]
+    nothing_matches: bool | None = None
+    """As in a search; the selector may have chosen a state nevertheless."""
+    current: LocateAnswer | None = None
+    path: PathAnswer | None = None
+    """Absent if nothing was chosen, or if there is no path; `notes` then name the conditions that exclude one."""
+    notes: list[str] = []
+    usage: UsageModel | None = None
+
+
+class WalkedStep(_Schema):
+    """A step of a path that an agent performed, and its outcome."""
+
+    source: str | None
+    """State in which the step was performed; absent if unknown."""
+    action: ActionModel
+    target: str
+    """The state that the map expects after the step."""
+    outcome: Literal["ok", "drifted", "gone"]
+    """`ok`: the page showed that state; `drifted`: it showed another one; `gone`: the element was not there."""
+    ms: float | None = Field(None, ge=0)
+    """Duration of the step in milliseconds."""
+
+
+class FeedbackRequest(_Schema):
+    """Outcomes of steps in an agent's browser."""
+
+    walked: list[WalkedStep] = Field(min_length=1, max_length=200)
+
+
+class FeedbackAnswer(_Schema):
+    """How many of the reported steps were recorded."""
+
+    taken: int
+    """Steps that were recorded."""
+    unknown: int
+    """Steps that the current version of the map does not contain."""
+
+
+class SiteSummary(_Schema):
+    """One mapped site."""
+
+    site: str
+    version: int
+    start_url: PageText
+    states: int
+    edges: int
+    created: str
+    """When the current version was published (ISO 8601, UTC)."""
+    partial: bool
+    """Whether the exploration was stopped before it was complete: by a limit of time or bytes, by an interrupt, or
+    because the site refused further requests."""
+
+
+class SiteDetail(SiteSummary):
+    """One mapped site, with the public contents of its manifest."""
+
+    versions: list[int]
+    start_node_id: str
+    depth: int
+    encoder: dict[str, Any]
+    capture: PageObject
+    """Capture profile of the browser: viewport, scale, locale, time zone, user agent."""
+    settings: PageObject
+    """Settings of the exploration that shape the map."""
+    report: PageObject
+    merges: dict[str, int] = {}
+    """Number of snapshots that were merged into a known state, by reason."""
+    stood_for: int = 0
+    """Pages that are not states because another one represents them (skeleton mode)."""
+
+
+class NodeAnswer(_Schema):
+    """One state."""
+
+    site: str
+    version: int
+    node_id: str
+    url: PageText
+    title: PageText
+    depth: int
+    addressable: bool
+    screenshot: str | None
+    """Path of the screenshot on this service."""
+    segments: list[SegmentModel]
+    edges: list[StepModel]
+    """Actions of this state, inherited ones last. `accepts`, `evidence` and `change` are filled in paths only."""
+    aliases: list[str] = []
+    """Ids of other snapshots of this state, which differ from it in noise only."""
+    stands_for: int = 1
+    """Number of pages of its kind that this state represents (skeleton mode), itself included."""
+    evidence: EvidenceModel | None = None
+    """As in `StepModel`."""
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details; `hint` says what to do about it."""
+
+    type: str
+    title: str
+    status: int
+    detail: PageText
+    hint: PageText = ""
+    instance: PageText = ""
+
+
+class MissingPart(_Schema):
+    """One part that the service needs to answer every request, and does not have."""
+
+    part: str
+    type: str
+    """Type of the error, as in `Problem.type`."""
+    detail: str
+    hint: str = ""
+    final: bool = False
+    """Whether waiting does not help."""
+
+
+class NotReady(Problem):
+    """The problem that `/readyz` returns until the service is ready."""
+
+    missing: list[MissingPart]
+
+
+class Ready(_Schema):
+    """The service can answer every request."""
+
+    status: Literal["ready"] = "ready"
+    sites: int
+    encoder: str
+
+
+class Alive(_Schema):
+    """The service process is running."""
+
+    status: Literal["ok"] = "ok"
+
+
+def problem_type(slug: str) -> str:
+    """Return the `Problem.type` of an error slug.
+
+    >>> problem_type("no-path")
+    'urn:waygraph:problem:no-path'
+    """
+    return f"{_PROBLEM_TYPE}{slug}"
+
+
+def problem_slug(type_: str) -> str:
+    """Return the error slug in a `Problem.type`; empty if the type is not one of waygraph's."""
+    return type_.removeprefix(_PROBLEM_TYPE) if type_.startswith(_PROBLEM_TYPE) else ""
