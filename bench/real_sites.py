@@ -35,9 +35,16 @@ WAGTAIL = "wagtail==8.0.1"
 TABLER = "@tabler/preview@1.2.0"
 NODE_RED = "node-red@4.1.15"
 FOSSIL = ("fossil", "libfuse2")
+DOKUWIKI = (
+    *("dokuwiki", "php-geshi", "php-phpseclib", "php-random-compat", "libphp-simplepie"),
+    *("libjs-jquery", "libjs-jquery-cookie", "libjs-jquery-ui"),
+    *("php8.2-cli", "php8.2-common", "php8.2-opcache", "php8.2-xml"),
+    *("libargon2-1", "libicu72", "libsodium23", "libxml2"),
+)
 JUPYTERLAB = "jupyterlab==4.6.6"
-#: A request in a server's log: as most write it ("GET /a HTTP/1.1" 200), as Tornado does (200 GET /a).
-_REQUEST = re.compile(r'"(?P<common>[A-Z]+) \S+ HTTP/[\d.]+" \d{3}|\b\d{3} (?P<tornado>[A-Z]+) /')
+#: A request in a server's log: as most write it ("GET /a HTTP/1.1" 200), as Tornado and PHP do (200 GET /a and
+#: [200]: GET /a).
+_REQUEST = re.compile(r'"(?P<common>[A-Z]+) \S+ HTTP/[\d.]+" \d{3}|\b\d{3}(?:\]:)? (?P<later>[A-Z]+) /')
 
 
 class NotAvailable(Exception):
@@ -69,7 +76,7 @@ class Served:
     def requests(self) -> Counter[str]:
         """How many requests of each method the server has seen."""
         found = _REQUEST.finditer(self.log.read_text(errors="replace"))
-        return Counter(request["common"] or request["tornado"] for request in found)
+        return Counter(request["common"] or request["later"] for request in found)
 
 
 def run(*command: str | Path, cwd: Path, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
@@ -342,6 +349,131 @@ def _fill(program: Path, repository: Path, checkout: Path, env: Mapping[str, str
         do("wiki", "create", page, stdin=f"<h1>{page}</h1><p>Every day.</p>")
     for title in ("Lamp is broken", "Door creaks"):
         do("ticket", "add", "title", title, "status", "Open", "type", "Code_Defect")
+
+
+@contextmanager
+def dokuwiki(scratch: Path) -> Iterator[Served]:
+    """Serve a wiki of plain text files, with an administrator's session: pages, media, access rules, settings."""
+    root = scratch / "dokuwiki"
+    program, wiki, password = root / "usr" / "bin" / "php8.2", root / "usr" / "share" / "dokuwiki", root / "password"
+    libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
+    env = {"LD_LIBRARY_PATH": str(libraries), "PATH": os.environ["PATH"], "PHP_INI_SCAN_DIR": ""}
+    ini = root / "php.ini"
+    if not password.exists():
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir()
+        run("apt-get", "download", *DOKUWIKI, cwd=root)
+        for name in DOKUWIKI:
+            run("dpkg-deb", "-x", next(root.glob(f"{name}_*.deb")), root, cwd=root)
+            if name == "dokuwiki":
+                _move(root)
+        (root / "sessions").mkdir(exist_ok=True)
+        modules = next((root / "usr" / "lib" / "php").iterdir())
+        ini.write_text(_PHP_INI.format(root=root, modules=modules))
+        (root / "etc" / "dokuwiki" / "local.php").write_text(_DOKUWIKI_SETTINGS)
+        (root / "var" / "lib" / "dokuwiki" / "acl" / "acl.auth.php").write_text(_DOKUWIKI_RULES)
+        (root / "var" / "lib" / "dokuwiki" / "acl" / "users.auth.php").touch(0o600)
+        media = root / "var" / "lib" / "dokuwiki" / "data" / "media"
+        shutil.copy(media / "wiki" / "dokuwiki-128.png", media / "floor_plan.png")
+        secret = secrets.token_urlsafe(16)
+        run(program, "-c", ini, cwd=wiki, stdin=_DOKUWIKI_CONTENT.replace("{password}", secret), env=env)
+        password.write_text(secret)
+        password.chmod(0o600)
+
+    def contents() -> str:
+        # What is derived from pages (indexes, caches), and locks of pages that are open in an editor, is no content.
+        kept = ("data/pages", "data/attic", "data/media", "data/media_attic", "acl")
+        return _texts(root, "etc/dokuwiki/*", *(f"var/lib/dokuwiki/{place}/**/*" for place in kept))
+
+    port = free_port()
+    command = (program, "-c", ini, "-S", f"127.0.0.1:{port}", "-t", wiki)
+    with serving(*command, cwd=wiki, port=port, log=scratch / "dokuwiki.log", env=env) as url:
+        state = scratch / "dokuwiki-session.json"
+        log_in(f"{url}doku.php?id=start&do=login", "admin", password.read_text(), state, fields=("u", "p"))
+        yield Served(f"{url}doku.php", scratch / "dokuwiki.log", storage_state=state, contents=contents)
+
+
+def _move(root: Path) -> None:
+    """Make the absolute paths that an unpacked PHP program names lie below `root`; drop its links to nothing."""
+    place = str(root.resolve())
+    for path in [*root.rglob("*")]:
+        if path.is_symlink():
+            target = path.readlink()
+            if target.is_absolute() and not target.is_relative_to(place):
+                path.unlink()
+                path.symlink_to(f"{place}{target}")
+            if "php" in path.parts and not path.exists():
+                path.unlink()
+        elif path.suffix == ".php":
+            text = path.read_bytes()
+            moved = re.sub(rb"(?<=['\"])(?=/(?:usr/share|etc|var/lib)/)", place.encode(), text)
+            if moved != text:
+                path.write_bytes(moved)
+
+
+#: The modules that the wiki needs; sessions kept apart from those of other programs.
+_PHP_INI = """
+extension_dir = "{modules}"
+extension = ctype
+extension = dom
+extension = iconv
+extension = simplexml
+extension = tokenizer
+extension = xml
+extension = xmlreader
+zend_extension = opcache
+session.save_path = "{root}/sessions"
+date.timezone = UTC
+"""
+#: Access rules on, all changes kept in the list of recent ones; requests to the makers end at a port without a server.
+_DOKUWIKI_SETTINGS = """<?php
+$conf['title'] = 'Museum';
+$conf['useacl'] = 1;
+$conf['superuser'] = '@admin';
+$conf['subscribers'] = 1;
+$conf['recent_days'] = 36500;
+$conf['updatecheck'] = 0;
+$conf['proxy']['host'] = '127.0.0.1';
+$conf['proxy']['port'] = '9';
+"""
+_DOKUWIKI_RULES = """# acl.auth.php
+# <?php exit()?>
+*               @ALL          1
+*               @user         8
+staff:*         @ALL          0
+staff:*         @staff        8
+"""
+#: What a small institution would have written.
+_DOKUWIKI_CONTENT = """<?php
+define('DOKU_INC', getcwd() . '/');
+require_once DOKU_INC . 'inc/init.php';
+$auth->createUser('admin', '{password}', 'Ada Min', 'admin@example.com', ['admin', 'user']);
+$auth->createUser('editor', bin2hex(random_bytes(9)), 'Edda Itor', 'editor@example.com', ['user', 'staff']);
+$INPUT->server->set('REMOTE_USER', 'admin');
+$hours = "====== Opening hours ======\n===== Summer =====\nTen to six.\n===== Winter =====\nTen to four.\n";
+$pages = [
+  'start' => "====== Museum ======\nWelcome to the wiki of the museum.\n\n{{:floor_plan.png|Floor plan}}\n"
+    . "===== Visitors =====\n  * [[visit:opening_hours]]\n  * [[visit:tickets]]\n  * [[visit:getting_here]]\n"
+    . "===== Collections =====\n  * [[collections:ceramics]]\n  * [[collections:maps]]\n  * [[collections:prints]]\n"
+    . "===== For the staff =====\n  * [[staff:handbook]]\n  * [[staff:loans]]\n"
+    . "===== About this wiki =====\n  * [[wiki:syntax]]\n  * [[wiki:welcome]]\n  * [[playground:playground]]\n",
+  'sidebar' => "  * [[start]]\n  * [[visit:opening_hours]]\n  * [[collections:ceramics]]\n  * [[staff:handbook]]\n",
+  'visit:opening_hours' => $hours,
+  'visit:tickets' => "====== Tickets ======\n===== Prices =====\n^ Who ^ Price ^\n| Adults | 9 |\n| Children | 4 |\n"
+    . "===== Groups =====\nFrom ten people on, see [[visit:opening_hours]].\n===== Refunds =====\nAt the desk.\n",
+  'visit:getting_here' => "====== Getting here ======\n===== By train =====\nLine two.\n===== By car =====\nNo.\n",
+  'collections:ceramics' => "====== Ceramics ======\n===== Rooms =====\nOne and two.\n"
+    . "===== Catalogue =====\n{{:floor_plan.png?60 |}} See [[collections:maps]].\n===== Care =====\nDust weekly.\n",
+  'collections:maps' => "====== Maps ======\n===== Before 1800 =====\nForty.\n===== After 1800 =====\nNinety.\n",
+  'staff:handbook' => "====== Handbook ======\n===== Keys =====\nAt the desk.\n===== Alarms =====\nCall the guard.\n"
+    . "===== Lost property =====\nA box in room one.\n",
+  'staff:loans' => "====== Loans ======\n===== Lent =====\nThree maps.\n===== Borrowed =====\nNone.\n",
+];
+foreach ($pages as $id => $text) saveWikiText($id, $text, 'written');
+sleep(2); // the wiki divides by the time between the first change and the last
+saveWikiText('visit:opening_hours', $hours . "===== Holidays =====\nClosed.\n", 'holidays are closed');
+foreach (array_keys($pages) as $id) idx_addPage($id);
+"""
 
 
 @contextmanager

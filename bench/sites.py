@@ -34,6 +34,7 @@ from PIL import Image
 from bench.real_sites import (
     NotAvailable,
     Served,
+    dokuwiki,
     fetch,
     fossil,
     gentelella,
@@ -80,6 +81,7 @@ SITES = (
     Site("tabler", "npm: a template of dashboards", tabler, 3, 40, robots=False),
     Site("node-red", "npm: an editor of flows, a single page", node_red, 3, 80),
     Site("fossil", "Debian: version control with a web interface, logged in", fossil, 3, 80),
+    Site("dokuwiki", "Debian: a wiki of text files, logged in", dokuwiki, 3, 80),
     Site("jupyterlab", "PyPI: a workbench for notebooks, a single page, logged in", jupyterlab, 3, 60),
 )
 
