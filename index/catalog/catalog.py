@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import MIN_STRUCTURE_SIMILARITY, LocatedState
 from waygraph.index.catalog.open_map import OpenMap
 from waygraph.index.store import Manifest, MapVersion, Store
-from waygraph.index.store.layout import VECTORS_FILE
+from waygraph.index.store.layout import LEAD_VECTORS_FILE, VECTORS_FILE
 from waygraph.index.vectors.cross_site import search_across_maps
 from waygraph.index.vectors.multivector import MultiVector
 from waygraph.index.vectors.pooling import merge_to_fit
@@ -95,8 +96,8 @@ class Catalog:
     store
         The store.
     make_index
-        Creates an empty vector index for a version. An index that already holds as many states as the version has
-        multi-vectors (on a server that was filled before) is searched as it is; others are filled.
+        Creates an empty vector index for a version. An index that already holds as many states and leads as the version
+        has multi-vectors (on a server that was filled before) is searched as it is; others are filled.
     budget_bytes
         Memory for all open maps together, by `OpenMap.memory_bytes`; None: unlimited. The most recently used map stays
         open, however large it is.
@@ -311,7 +312,7 @@ class Catalog:
         version = self.store.read(site, number)
         index = self._make_index(version.manifest)
         try:
-            if len(index) != len(version.pages):
+            if len(index) != len(version.pages) + len(version.lead_pages):
                 index.add(_indexable_pages(version))
                 index.compact()
         except BaseException:
@@ -361,7 +362,8 @@ class Catalog:
 
 def map_key(manifest: Manifest) -> MapKey:
     """Return the key of a version's vectors, which differs from those of all other versions, in other stores too."""
-    content = f"{manifest.encoder.fingerprint} {manifest.files[VECTORS_FILE].sha256}"
+    hashes = [manifest.files[name].sha256 for name in (VECTORS_FILE, LEAD_VECTORS_FILE) if name in manifest.files]
+    content = " ".join((manifest.encoder.fingerprint, *hashes))
     return MapKey(manifest.site, manifest.version, hashlib.sha256(content.encode()).hexdigest()[:32])
 
 
@@ -377,7 +379,7 @@ def _release_free_memory() -> None:
 
 def _indexable_pages(version: MapVersion) -> Iterator[tuple[str, MultiVector]]:
     """Yield the multi-vectors of a version. Pages with more rows than engines can hold get merged rows."""
-    for name, page in version.pages.items():
+    for name, page in chain(version.pages.items(), version.lead_pages.items()):
         rows = merge_to_fit(page.vectors)
         if len(rows) < len(page.vectors):
             log.warning(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from waygraph.index.graph import Segment
+from waygraph.index.graph import Lead, Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +59,26 @@ class HitExplanation:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One search hit.
+    """One search hit: a state, or a lead.
 
     Attributes
     ----------
     rank
         Rank among the hits, from 1.
     node_id
-        Id of the state.
+        Id of the state or lead.
     url
         Its normalised URL.
     title
-        Title of its document.
+        Title of its document; of a lead the name of the link.
     score
         MaxSim as the mean over query rows.
     matched
         The rows that earned the score.
     screenshot
         Content hash of the image; empty if there is none.
+    lead
+        The lead; None for a state.
     """
 
     rank: int
@@ -86,3 +88,4 @@ class SearchHit:
     score: float
     matched: HitExplanation
     screenshot: str = ""
+    lead: Lead | None = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from waygraph.index.catalog.distinctive import add_distinctive_features
 from waygraph.index.catalog.locate import Locator
-from waygraph.index.graph import Evidence
+from waygraph.index.graph import Evidence, lead_id
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.index.store import MapVersion
@@ -30,6 +30,7 @@ _BYTES_PER_ELEMENT = 8
 _BYTES_PER_EDGE = 800
 _BYTES_PER_SEGMENT = 240
 _BYTES_PER_ROW_TEXT = 180
+_BYTES_PER_LEAD = 1_400
 
 
 class LoadedMap:
@@ -40,14 +41,14 @@ class LoadedMap:
     version
         The version; its float32 vectors are not kept.
     index
-        Vector index that holds its states.
+        Vector index that holds its states and leads.
 
     Attributes
     ----------
     vectors
-        By state, its multi-vector: float16 of shape (n, dim).
+        By state or lead, its multi-vector: float16 of shape (n, dim).
     rows
-        By state, the texts that its vectors encode, and the indices of the segments from which they come.
+        By state or lead, the texts that its vectors encode, and the indices of the segments from which they come.
     memory_bytes
         Estimated size in memory, see `estimate_memory`.
     """
@@ -55,10 +56,11 @@ class LoadedMap:
     def __init__(self, version: MapVersion, index: VectorIndex) -> None:
         self.index = index
         # float16 takes half the memory and is exact, since the store holds float16.
-        self.vectors = _half_precision(version.pages)
-        self.rows = {name: (page.rows, page.segments) for name, page in version.pages.items()}
+        pages = {**version.pages, **version.lead_pages}
+        self.vectors = _half_precision(pages)
+        self.rows = {name: (page.rows, page.segments) for name, page in pages.items()}
         self.memory_bytes = estimate_memory(version)
-        self.version = replace(version, pages={})
+        self.version = replace(version, pages={}, lead_pages={})
         self._users: set[object] = set()
 
     @cached_property
@@ -89,6 +91,11 @@ class LoadedMap:
             if node.addressable:
                 found.setdefault(node.url, []).append(node.id)
         return found
+
+    @cached_property
+    def visited_leads(self) -> Mapping[str, str]:
+        """By id of the lead that each URL of a state would have, the state that loading the URL shows."""
+        return {lead_id(url): states[0] for url, states in self.addressable.items()}
 
     @cached_property
     def by_masked_url(self) -> Mapping[str, Sequence[str]]:
@@ -128,8 +135,11 @@ def estimate_memory(version: MapVersion) -> int:
     What an engine keeps besides (files of a shard, a packed copy) is not included.
     """
     nodes, counts = version.graph.nodes.values(), version.manifest.counts
+    lead_pages = version.lead_pages.values()
     return (
-        sum(page.vectors.size * np.dtype(np.float16).itemsize for page in version.pages.values())
+        sum(page.vectors.size * np.dtype(np.float16).itemsize for page in (*version.pages.values(), *lead_pages))
+        + len(version.leads) * _BYTES_PER_LEAD
+        + sum(len(page.vectors) for page in lead_pages) * _BYTES_PER_ROW_TEXT
         + len(nodes) * _BYTES_PER_STATE
         + sum(len(node.structure) for node in nodes) * _BYTES_PER_ELEMENT
         + (counts.edges + counts.inherited_edges) * _BYTES_PER_EDGE

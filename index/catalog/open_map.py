@@ -15,7 +15,7 @@ from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.graph import Evidence, InteractionGraph, Node, Observation, Path, Recognition, is_equivalent
+from waygraph.index.graph import Evidence, InteractionGraph, Lead, Node, Observation, Path, Recognition, is_equivalent
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.recognition import shared_fraction
 from waygraph.index.graph.url_tokens import mask_random_tokens
@@ -83,6 +83,16 @@ class OpenMap:
         return self._loaded.version.recognition
 
     @property
+    def leads(self) -> Mapping[str, Lead]:
+        """Known pages that were not visited, by lead id."""
+        return self._loaded.version.leads
+
+    @property
+    def visited_leads(self) -> Mapping[str, str]:
+        """By id of a lead that an earlier version may have had, the state that shows its page."""
+        return self._loaded.visited_leads
+
+    @property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
         """By state, the ids of other snapshots of it from the exploration; states without any are left out."""
         return self._loaded.aliases
@@ -102,8 +112,10 @@ class OpenMap:
         """The map for searches across maps, valid as long as this one is open."""
         return self._loaded
 
-    def search(self, query: MultiVector, k: int, keep: Callable[[Node, float], bool] | None = None) -> list[SearchHit]:
-        """Find the k states that match a query best. A map without vectors has no hits.
+    def search(
+        self, query: MultiVector, k: int, keep: Callable[[Node | Lead, float], bool] | None = None
+    ) -> list[SearchHit]:
+        """Find the k states and leads that match a query best. A map without vectors has no hits.
 
         Parameters
         ----------
@@ -112,7 +124,7 @@ class OpenMap:
         k
             Maximum number of hits.
         keep
-            Returns whether a state with this score may be a hit; None: all.
+            Returns whether a state or lead with this score may be a hit; None: all.
 
         Returns
         -------
@@ -126,16 +138,21 @@ class OpenMap:
         """
         # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some.
         hits = self._loaded.index.search(query, k if keep is None else max(k, len(self._loaded.index)))
-        kept = (h for h in hits if keep is None or keep(self.graph.nodes[h.node_id], h.score))
+        kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
-        """Complete a scored state of this map by its title, URL, screenshot, and the rows that earned the score."""
-        node = self.graph.nodes[hit.node_id]
+        """Complete a scored state or lead by its title, URL, screenshot, and the rows that earned the score."""
+        node = self._state_or_lead(hit.node_id)
         matched = self._explanation(hit.node_id, np.asarray(query, dtype=np.float32))
+        if isinstance(node, Lead):
+            return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, lead=node)
         observation = self.observations.get(node.id)
         screenshot = observation.screenshot if observation is not None else ""
         return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, screenshot)
+
+    def _state_or_lead(self, node_id: str) -> Node | Lead:
+        return self.leads[node_id] if node_id in self.leads else self.graph.nodes[node_id]
 
     def _explanation(self, node_id: str, query: NDArray[np.float32]) -> HitExplanation:
         texts, segments = self._loaded.rows[node_id]

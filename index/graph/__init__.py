@@ -1,7 +1,7 @@
 """Interaction graphs: states and edges, their identity, recognition, cheapest paths, comparison and export."""
 
 from waygraph.core.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
-from waygraph.index.graph.identity import change_digest, element_hash, node_id, similarity
+from waygraph.index.graph.identity import change_digest, element_hash, lead_id, node_id, similarity
 from waygraph.index.graph.model import (
     PASSIVE_KINDS,
     Action,
@@ -9,6 +9,7 @@ from waygraph.index.graph.model import (
     BlockedRequest,
     Edge,
     Evidence,
+    Lead,
     Merge,
     Node,
     Path,
@@ -27,6 +28,7 @@ __all__ = [
     "Edge",
     "Evidence",
     "InteractionGraph",
+    "Lead",
     "Merge",
     "Node",
     "Observation",
@@ -40,6 +42,7 @@ __all__ = [
     "element_hash",
     "is_contradicted",
     "is_equivalent",
+    "lead_id",
     "mask_secrets",
     "node_id",
     "normalize_url",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from waygraph.index.graph.model import Edge
+from waygraph.index.graph.model import Edge, Lead
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.recognition import NO_RECOGNITION, Recognition
 
@@ -20,6 +21,7 @@ def to_json(
     *,
     inherited: bool = False,
     recognition: Recognition = NO_RECOGNITION,
+    leads: Mapping[str, Lead] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Build the canonical export: nodes sorted by id, edges by (source, target, action), without measured times.
 
@@ -35,13 +37,15 @@ def to_json(
         Whether inherited edges are exported, with `"inherited": true`.
     recognition
         Recognition of the map.
+    leads
+        Known pages that were not visited.
 
     Returns
     -------
     dict
         The document. `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty. So are
-        `merges` (snapshots that were recognised as a known state, with the reason) and `stands_for` (the number of
-        pages that a state represents).
+        `merges` (snapshots that were recognised as a known state, with the reason), `stands_for` (the number of
+        pages that a state represents) and `leads`.
     """
     nodes = [
         {"id": n.id, "url": n.url, "title": n.title, "depth": n.depth, "addressable": n.addressable}
@@ -56,7 +60,16 @@ def to_json(
         ]
     if recognition.stands_for:
         document["stands_for"] = dict(sorted(recognition.stands_for.items()))
+    if leads:
+        document["leads"] = [lead_document(lead) for _, lead in sorted(leads.items())]
     return document
+
+
+def lead_document(lead: Lead) -> dict[str, Any]:
+    """Return a lead as a JSON object, without heading and description: both may contain times."""
+    document: dict[str, Any] = {"id": lead.id, "url": lead.url, "names": list(lead.names), "depth": lead.depth}
+    document |= {"state": lead.state, "action": lead.action.to_json()}
+    return {**document, "refusal": lead.refusal} if lead.refusal else document
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:

@@ -29,6 +29,17 @@ def node_id(structure: Iterable[str], url: str) -> str:
     return hashlib.md5(f"{elements}\n{url}".encode()).hexdigest()
 
 
+def lead_id(url: str) -> str:
+    """Return the id of the lead to a page (MD5, hex), from the page's normalised URL.
+
+    It differs from the id of every state at that URL.
+
+    >>> lead_id("http://x/") == node_id([], "http://x/")
+    False
+    """
+    return hashlib.md5(f"lead\n{url}".encode()).hexdigest()
+
+
 def change_digest(before: Collection[str], after: Collection[str]) -> str:
     """Return a digest of the elements added and removed between two structures; empty if there are none.
 

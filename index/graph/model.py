@@ -244,6 +244,49 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """A page that a state links to and that was not visited. There is one lead for each page.
+
+    Attributes
+    ----------
+    id
+        See `lead_id`.
+    url
+        Normalised URL of the page.
+    names
+        Distinct names of links to it, that of `action` first; empty if no link has a name.
+    heading
+        The heading under which the link stands; empty if there is none.
+    description
+        The words that follow the link; empty if there are none.
+    state
+        Id of the state that shows the link.
+    action
+        Click on the link.
+    depth
+        Number of actions from the start page to the page, over that state.
+    refusal
+        Reason of the policy that refuses every link to the page (`robots`, `hazard`, `rule`, ...); empty if there is
+        none. A refused page is never walked to.
+    """
+
+    id: str
+    url: str
+    names: tuple[str, ...]
+    heading: str
+    description: str
+    state: str
+    action: Action
+    depth: int
+    refusal: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name that stands for the title of the page: its first link name, else its URL."""
+        return self.names[0] if self.names else self.url
+
+
+@dataclass(frozen=True, slots=True)
 class PathStep:
     """One action of a path, and the state it is expected to lead to.
 
@@ -267,6 +310,8 @@ class PathStep:
         When a page counts as the expected state although its id is none of these; None: never.
     change
         What the action adds to its page and removes from it (`change_digest`); empty if it leaves the page.
+    lead
+        The page that was not visited, if the step leads to one; `expected_node_id` is its id.
     """
 
     action: Action
@@ -278,6 +323,7 @@ class PathStep:
     accepts: tuple[str, ...] = ()
     evidence: Evidence | None = None
     change: str = ""
+    lead: Lead | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from waygraph.core.errors import InvalidInput
-from waygraph.index.graph import InteractionGraph, Observation, Recognition
+from waygraph.index.graph import InteractionGraph, Lead, Observation, Recognition
 from waygraph.index.store.manifest import Counts, EncoderInfo, Manifest, validate_site_key
 from waygraph.index.store.tables import blobs_of_observations
 from waygraph.index.vectors.multivector import EncodedPage
@@ -46,6 +46,10 @@ class MapDraft:
         Rules by which states are recognised besides their ids.
     lineage
         By ids of states of earlier versions, their present ids; empty if the state is gone.
+    leads
+        Known pages that were not visited, by lead id.
+    lead_pages
+        Multi-vectors of leads by lead id; leads may lack one.
     """
 
     site: str
@@ -60,6 +64,8 @@ class MapDraft:
     settings: Mapping[str, Any] = field(default_factory=dict)
     recognition: Recognition = field(default_factory=Recognition)
     lineage: Mapping[str, str] = field(default_factory=dict)
+    leads: Mapping[str, Lead] = field(default_factory=dict)
+    lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
 
     def check(self) -> None:
         """Reject a draft that could not be read back (InvalidInput)."""
@@ -77,8 +83,18 @@ class MapDraft:
         for node_id, observation in self.observations.items():
             if observation.node_id != node_id:
                 raise InvalidInput(f"The observation of '{node_id}' shows '{observation.node_id}'.")
-        for node_id, page in self.pages.items():
+        for node_id, page in (*self.pages.items(), *self.lead_pages.items()):
             self._check_page(node_id, page)
+        self._check_leads()
+
+    def _check_leads(self) -> None:
+        if unknown := sorted(self.lead_pages.keys() - self.leads.keys()):
+            raise InvalidInput(
+                f"The map of '{self.site}' has vectors of '{unknown[0]}', which is not one of its leads."
+            )
+        for lead_id, lead in self.leads.items():
+            if lead.id != lead_id or lead_id in self.graph or lead.state not in self.graph:
+                raise InvalidInput(f"The lead '{lead_id}' of '{self.site}' does not fit the states of its map.")
 
     def _check_page(self, node_id: str, page: EncodedPage) -> None:
         shape = page.vectors.shape
@@ -111,6 +127,7 @@ class MapDraft:
             depth=max(node.depth for node in self.graph.nodes.values()),
             merges=dict(sorted(Counter(merge.reason for merge in self.recognition.merges.values()).items())),
             stood_for=sum(count - 1 for count in self.recognition.stands_for.values()),
+            leads=len(self.leads),
         )
 
 
@@ -138,6 +155,10 @@ class MapVersion:
         Rules by which states are recognised besides their ids.
     lineage
         By ids of states of earlier versions, their present ids; empty if the state is gone.
+    leads
+        Known pages that were not visited, by lead id.
+    lead_pages
+        Multi-vectors of leads by lead id; leads may lack one.
     """
 
     manifest: Manifest
@@ -146,3 +167,5 @@ class MapVersion:
     pages: Mapping[str, EncodedPage]
     recognition: Recognition = field(default_factory=Recognition)
     lineage: Mapping[str, str] = field(default_factory=dict)
+    leads: Mapping[str, Lead] = field(default_factory=dict)
+    lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)

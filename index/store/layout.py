@@ -22,6 +22,9 @@ MANIFEST_FILE = "manifest.json"
 RECOGNITION_FILE = "recognition.parquet"
 #: Only in versions that have earlier versions.
 LINEAGE_FILE = "lineage.parquet"
+#: Only in versions with leads; a waygraph that does not know leads ignores both.
+LEADS_FILE = "leads.parquet"
+LEAD_VECTORS_FILE = "lead_vectors.parquet"
 
 #: Claim that a garbage collection holds while it deletes blobs.
 GC_CLAIM = "gc.claim"

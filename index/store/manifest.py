@@ -130,6 +130,8 @@ class Counts(BaseModel):
     """Snapshots that were recognised as a known state, by reason."""
     stood_for: int = 0
     """Pages that are no states because another state represents them (skeleton mode)."""
+    leads: int = 0
+    """Known pages that were not visited."""
 
 
 class Manifest(_StoreDocument):

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from waygraph.core.errors import NotFound
-from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.graph import InteractionGraph, Lead, Observation
 from waygraph.index.graph.recognition import NO_RECOGNITION
 from waygraph.index.store import tables
 from waygraph.index.store.contents import StoreContents
 from waygraph.index.store.draft import MapVersion, blobs_of_report
 from waygraph.index.store.layout import (
     EDGES_FILE,
+    LEAD_VECTORS_FILE,
+    LEADS_FILE,
     LINEAGE_FILE,
     MANIFEST_FILE,
     NODES_FILE,
@@ -24,10 +26,12 @@ from waygraph.index.store.layout import (
     manifest_path,
     version_folder,
 )
+from waygraph.index.store.leads import read_leads
 from waygraph.index.store.lineage import read_lineage
 from waygraph.index.store.manifest import Manifest, damaged_file
 from waygraph.index.store.recognition import read_recognition
 from waygraph.index.store.version_files import parse_table
+from waygraph.index.vectors.multivector import EncodedPage
 
 
 def read_manifest(store: StoreContents, site: str, version: int | None) -> Manifest:
@@ -57,7 +61,12 @@ def read_version(store: StoreContents, site: str, version: int | None) -> MapVer
             recognition = read_recognition(_read_table(store, manifest, RECOGNITION_FILE))
         if LINEAGE_FILE in manifest.files:
             lineage = read_lineage(_read_table(store, manifest, LINEAGE_FILE))
-    return MapVersion(manifest, graph, observations, pages, recognition, lineage)
+        leads, lead_pages = dict[str, Lead](), dict[str, EncodedPage]()
+        if LEADS_FILE in manifest.files:
+            leads = read_leads(_read_table(store, manifest, LEADS_FILE))
+        if LEAD_VECTORS_FILE in manifest.files:
+            lead_pages = tables.read_pages(_read_table(store, manifest, LEAD_VECTORS_FILE), manifest.encoder.dim)
+    return MapVersion(manifest, graph, observations, pages, recognition, lineage, leads, lead_pages)
 
 
 def read_observations(store: StoreContents, site: str, version: int | None) -> dict[str, Observation]:

@@ -41,7 +41,7 @@ NODE_SCHEMA = pa.schema(
         ("observation", _OBSERVATION),
     ]
 )
-_ACTION = pa.struct(
+ACTION_TYPE = pa.struct(
     [
         ("kind", pa.string()),
         ("url", pa.string()),
@@ -59,7 +59,7 @@ EDGE_SCHEMA = pa.schema(
     [
         ("source", pa.string()),
         ("target", pa.string()),
-        ("action", _ACTION),
+        ("action", ACTION_TYPE),
         ("cost_ms", pa.float64()),
         ("inherited", pa.bool_()),
         ("opens_tab", pa.bool_()),

@@ -17,12 +17,15 @@ from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.draft import MapDraft
 from waygraph.index.store.layout import (
     EDGES_FILE,
+    LEAD_VECTORS_FILE,
+    LEADS_FILE,
     LINEAGE_FILE,
     MANIFEST_FILE,
     NODES_FILE,
     RECOGNITION_FILE,
     VECTORS_FILE,
 )
+from waygraph.index.store.leads import leads_table
 from waygraph.index.store.lineage import lineage_table
 from waygraph.index.store.manifest import FileEntry, Manifest, damaged_file
 from waygraph.index.store.recognition import recognition_table
@@ -46,9 +49,14 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
     for name, rows in (
         (RECOGNITION_FILE, recognition_table(draft.recognition)),
         (LINEAGE_FILE, lineage_table(draft.lineage)),
+        (LEADS_FILE, leads_table(draft.leads)),
     ):
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
+    if draft.lead_pages:
+        written[LEAD_VECTORS_FILE] = _write_table(
+            files, f"{folder}/{LEAD_VECTORS_FILE}", tables.VECTOR_SCHEMA, tables.vector_batches(draft.lead_pages)
+        )
     manifest = Manifest(
         site=draft.site,
         version=number,

@@ -14,7 +14,19 @@ from waygraph.core.errors import EncoderMismatch, InvalidInput, NoPath, NotFound
 from waygraph.core.urls import UrlPolicy
 from waygraph.index.catalog.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, ExplainedRow, HitExplanation, map_key
 from waygraph.index.catalog.locate import Locator
-from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id, similarity
+from waygraph.index.graph import (
+    Action,
+    Box,
+    Edge,
+    InteractionGraph,
+    Lead,
+    Node,
+    Observation,
+    Segment,
+    lead_id,
+    node_id,
+    similarity,
+)
 from waygraph.index.store import EncoderInfo, Manifest, MapDraft, Store
 from waygraph.index.vectors import MAX_VALUES_PER_MULTIVECTOR, EncodedPage, ExactIndex, MapKey
 
@@ -66,6 +78,16 @@ def draft(site: str = SITE, *, title: str = "", pages: dict | None = None, setti
     )
 
 
+LEAD = Lead(
+    lead_id(f"https://{SITE}/returns"), f"https://{SITE}/returns", ("Returns",), "", "", MENU.id, Action("click"), 2
+)
+
+
+def draft_with_lead() -> MapDraft:
+    page = EncodedPage(rows([0.6, 0, 0.8]), ("Returns",), ((),))
+    return replace(draft(), leads={LEAD.id: LEAD}, lead_pages={LEAD.id: page})
+
+
 class CountingIndex(ExactIndex):
     """A real index that tells how many of its kind are open."""
 
@@ -112,6 +134,24 @@ def test_a_search_explains_each_hit_with_the_row_that_earned_it(shop):
     assert (first.matched.text, first.matched.score, first.matched.segments) == ("Cart", pytest.approx(1.0), (cart,))
     assert (second.rank, second.node_id, second.matched.text) == (2, ORDER.id, "Order")
     assert second.matched.segments == ()
+
+
+def test_leads_are_found_among_states_and_can_be_left_out(store, catalog):
+    store.publish(draft_with_lead())
+    with catalog.open(SITE) as opened:
+        hits = opened.search(rows([0, 0, 1]), 5)
+        assert [(hit.node_id, hit.lead) for hit in hits] == [(ORDER.id, None), (LEAD.id, LEAD), (HOME.id, None)]
+        assert (hits[1].title, hits[1].url, hits[1].matched.text) == ("Returns", LEAD.url, "Returns")
+        only = opened.search(rows([0, 0, 1]), 5, lambda node, _: isinstance(node, Node))
+        assert [hit.node_id for hit in only] == [ORDER.id, HOME.id]
+        assert opened.locate(LEAD.url).node_id != LEAD.id
+    across = catalog.search(rows([0.6, 0, 0.8]), 1, "f1")
+    assert [(site, hit.lead) for site, hit in across.hits] == [(SITE, LEAD)]
+
+
+def test_versions_with_other_leads_have_other_keys(store):
+    keys = {map_key(store.manifest(SITE, store.publish(each))).content for each in (draft(), draft_with_lead())}
+    assert len(keys) == 2
 
 
 def test_every_query_row_is_explained_by_its_best_row_and_its_box(shop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -22,6 +23,7 @@ from waygraph.index.graph import (
     Box,
     Edge,
     InteractionGraph,
+    Lead,
     Node,
     Observation,
     Segment,
@@ -47,9 +49,32 @@ def test_published_map_is_read_back_equal(store):
     assert manifest.capture == {"viewport_width": 1280}
     assert manifest.counts.model_dump() == {
         "states": 2, "edges": 2, "inherited_edges": 1, "observations": 1, "pages": 1, "rows": 2, "depth": 1,
-        "merges": {}, "stood_for": 0,
+        "merges": {}, "stood_for": 0, "leads": 0,
     }  # fmt: skip
     assert manifest.url_policy == UrlPolicy("keep", ("sid",), raw=False)
+
+
+LINK = Action("click", role="link", name="Orders \ud800", target="http://x/orders", frame=("/html[1]/iframe[1]",))
+LEAD = Lead("f" * 32, "http://x/orders", ("Orders \ud800", "All"), "Your account", "open and closed", "home-a", LINK, 2)
+
+
+def test_leads_are_read_back_with_their_vectors(store):
+    page = EncodedPage(np.eye(1, DIM, dtype=np.float32), ("Orders",), ((),))
+    refused = dataclasses.replace(LEAD, id="e" * 32, url="http://x/logout", names=(), refusal="hazard")
+    store.publish(draft(store, leads={LEAD.id: LEAD, refused.id: refused}, lead_pages={LEAD.id: page}))
+    read = store.read(SITE)
+    assert read.manifest.counts.leads == 2
+    assert read.leads[refused.id] == dataclasses.replace(refused, action=read.leads[refused.id].action)
+    assert read.leads[LEAD.id].names == ("Orders \ufffd", "All")
+    assert read.leads[LEAD.id].action.frame == LINK.frame
+    assert list(read.lead_pages) == [LEAD.id]
+    assert np.array_equal(read.lead_pages[LEAD.id].vectors, page.vectors)
+    assert list(read.pages) == ["home-a"]
+
+
+def test_version_without_leads_has_no_files_for_them(store):
+    store.publish(draft(store))
+    assert not [name for name in store.manifest(SITE).files if "lead" in name]
 
 
 texts = st.text(st.characters(), max_size=12)
@@ -189,6 +214,10 @@ def test_a_map_without_observations_and_vectors_can_be_published(store):
         ({"pages": {"home-a": EncodedPage(np.ones((1, DIM)), (), ())}}, "0 texts"),
         ({"pages": {"home-a": EncodedPage(np.full((1, DIM), np.nan), ("r",), ((),))}}, "float16"),
         ({"pages": {"home-a": EncodedPage(np.full((1, DIM), 1e6), ("r",), ((),))}}, "float16"),
+        ({"lead_pages": {LEAD.id: EncodedPage(np.ones((1, DIM)), ("r",), ((),))}}, "not one of its leads"),
+        ({"leads": {"other": LEAD}}, "lead 'other'"),
+        ({"leads": {LEAD.id: dataclasses.replace(LEAD, state="gone")}}, "does not fit the states"),
+        ({"leads": {"home-a": dataclasses.replace(LEAD, id="home-a")}}, "does not fit the states"),
         ({"observations": {"home-a": Observation("other", "", "", ())}}, "shows 'other'"),
         ({"observations": {"home-a": Observation("home-a", "", "", (), screenshot="0" * 64)}}, "blob '000"),
     ],

@@ -1,0 +1,52 @@
+"""Table of a version's leads: one row per page that is known and was not visited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from waygraph.core.text import replace_surrogates
+from waygraph.index.graph import Action, Lead
+from waygraph.index.store.tables import ACTION_TYPE
+
+LEAD_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("url", pa.string()),
+        ("names", pa.list_(pa.string())),
+        ("heading", pa.string()),
+        ("description", pa.string()),
+        ("state", pa.string()),
+        ("action", ACTION_TYPE),
+        ("depth", pa.int32()),
+        ("refusal", pa.string()),
+    ]
+)
+
+
+def leads_table(leads: Mapping[str, Lead]) -> pa.Table:
+    """Convert leads to a table, which may be empty."""
+    rows = [
+        {
+            "id": lead.id,
+            "url": lead.url,
+            "names": [replace_surrogates(name) for name in lead.names],
+            "heading": replace_surrogates(lead.heading),
+            "description": replace_surrogates(lead.description),
+            "state": lead.state,
+            "action": {**lead.action.to_json(), "name": replace_surrogates(lead.action.name)},
+            "depth": lead.depth,
+            "refusal": lead.refusal,
+        }
+        for lead in leads.values()
+    ]
+    return pa.Table.from_pylist(rows, schema=LEAD_SCHEMA)
+
+
+def read_leads(table: pa.Table) -> dict[str, Lead]:
+    """Convert a table back to leads by id."""
+    return {
+        row["id"]: Lead(**{**row, "names": tuple(row["names"]), "action": Action.from_json(row["action"])})
+        for row in table.select(LEAD_SCHEMA.names).to_pylist()
+    }
