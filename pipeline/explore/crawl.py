@@ -131,8 +131,14 @@ class Crawl:
             number += 1
         await self._report_states()
         rest = self._states_not_added()
+        if self._parts.start.robots is not None:
+            # Leads are checked against the policies, also those of states at the depth limit.
+            await self._parts.limits.run(self._parts.start.robots.prefetch(self._links(rest)))
         await self._parts.limits.run(self._probe_all(rest, workers))
         self._commit_probes(rest)
+        for state in rest:
+            if self._graph.depth(state.id) >= self._parts.settings.depth:
+                self._parts.frontier.count_untried(state)
         if not self._stats.partial:
             known, loads = self._graph.states, self._loads.all()
             noise = self._parts.refresh.find_noise(known, loads, workers[0].loader, self.noise_at)
@@ -346,7 +352,7 @@ class Crawl:
             return None
         node_id = self._parts.recogniser.loaded_state(action.target)
         state = self._graph.states.get(node_id) if node_id is not None else None
-        if state is None or not self.is_addressable(state) or not self._parts.frontier.is_allowed(candidate, snapshot):
+        if state is None or not self.is_addressable(state) or self._parts.frontier.refuse(candidate, snapshot):
             return None
         return node_id
 

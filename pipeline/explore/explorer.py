@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.errors import BrowserFailure, WaygraphError
 from waygraph.core.settings import Settings
-from waygraph.index.graph import Observation, Recognition
+from waygraph.core.urls import normalize_url
+from waygraph.index.graph import Lead, Observation, Recognition
 from waygraph.index.store.element_outcomes import write_element_outcomes
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.process.pool import BrowserLease
@@ -25,6 +25,7 @@ from waygraph.pipeline.explore.engine.checkpointer import Checkpointer
 from waygraph.pipeline.explore.engine.context import CrawlContext
 from waygraph.pipeline.explore.engine.frontier import Frontier
 from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder, GraphRules
+from waygraph.pipeline.explore.engine.leads import MIN_LEADS, LeadSources, collect_leads
 from waygraph.pipeline.explore.engine.limits import RunLimits
 from waygraph.pipeline.explore.engine.loader import Loads
 from waygraph.pipeline.explore.engine.order import BreadthOrder, NoveltyOrder
@@ -38,6 +39,7 @@ from waygraph.pipeline.explore.politeness.pace import Pace
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
 from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress, SiteCapture
+from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 from waygraph.pipeline.explore.refresh import PriorExploration, Refresh
 from waygraph.pipeline.explore.session.login import LoginWatch
@@ -147,7 +149,7 @@ class Explorer:
             skeleton=self._skeleton,
             settings=explore,
             made_by=graph.made_by,
-            order=NoveltyOrder(recogniser.url_key) if explore.order == "novelty" else BreadthOrder(),
+            order=NoveltyOrder(recogniser.url_key, prior.wanted) if explore.order == "novelty" else BreadthOrder(),
         )
         loads = Loads(explore.url_policy, journal.record_load, refresh.load)
         rates = RevertRatesByLevel()
@@ -246,7 +248,8 @@ class Explorer:
             load_ms=crawl.load_ms,
             known_page=crawl.known_page,
         )
-        known = chain(parts.journal.fates(stats.fates, cap=crawl.cut_at), parts.frontier.unplanned())
+        known = [*parts.journal.fates(stats.fates, cap=crawl.cut_at), *parts.frontier.unplanned()]
+        leads = self._leads(known)
         elements = [redactor.element_outcome(each) for each in known]
         noise = {state.url: crawl.noise_at(state.url) for state in states.values()}
         record = parts.refresh.to_record(states, loads, noise, redactor.is_public)
@@ -269,5 +272,22 @@ class Explorer:
                 stands_for=self._skeleton.counts() if self._skeleton else {},
                 evidence=build_evidence(states, parts.recogniser, snapshot, crawl.is_addressable),
             ),
+            leads=leads,
         )
         return redactor.site(capture)
+
+    def _leads(self, outcomes: Iterable[ElementOutcome]) -> dict[str, Lead]:
+        parts, explore = self._parts, self._settings.explore
+        states = parts.graph.states
+        sources = LeadSources(
+            states=states,
+            snapshot_of=parts.snapshots.get,
+            depth=parts.graph.depth,
+            normalize=lambda url: normalize_url(url, explore.url_policy),
+            url_key=parts.recogniser.url_key,
+            is_in_scope=lambda url: self._start.scope.refuse_url(url) is None,
+            refuse=parts.frontier.refuse,
+            tried={each.target for each in outcomes if each.target and each.status in {"done", "failed"}},
+        )
+        limit = max(MIN_LEADS, round(explore.leads_per_state * len(states))) if explore.leads_per_state else 0
+        return collect_leads(sources, limit, parts.stats.counters)

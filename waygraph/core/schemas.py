@@ -80,6 +80,21 @@ class EvidenceModel(_Schema):
     """The random-looking part of the state's URL identifies the page, and must be equal."""
 
 
+class LeadModel(_Schema):
+    """A page that the site links to and that was not visited, with what is known of it."""
+
+    names: list[PageText] = []
+    """Distinct names of links to the page."""
+    heading: PageText = ""
+    """Heading under which the link stands."""
+    description: PageText = ""
+    """Words that follow the link."""
+    state: str
+    """Id of the state that shows the link."""
+    refusal: str = ""
+    """Why no path leads there: the rule that leaves its links alone (`robots`, `hazard`, ...). Empty: paths may."""
+
+
 class StepModel(_Schema):
     """One action of a path, and the state that it must lead to."""
 
@@ -99,6 +114,8 @@ class StepModel(_Schema):
     change: str = ""
     """For a step that stays on its page: the elements that it removes and adds, whatever else the page shows. MD5 (hex)
     of the hashes of the removed elements, sorted and joined, a line feed, and those of the added elements."""
+    lead: LeadModel | None = None
+    """The page that was not visited, if the step leads to one; `expected_node_id` is its id."""
 
 
 class PathAnswer(_Schema):
@@ -148,6 +165,8 @@ class Filter(_Schema):
     """Largest age of the map in days, since it was published; a site with an older map has no hits."""
     min_score: float | None = None
     """Least score."""
+    visited_only: bool = False
+    """Leave out pages that are known and were not visited."""
 
 
 class SearchRequest(Filter):
@@ -196,7 +215,7 @@ class MatchModel(_Schema):
 
 
 class Hit(_Schema):
-    """A state found by a search. `score` is MaxSim, averaged over the query vectors."""
+    """A state or lead found by a search. `score` is MaxSim, averaged over the query vectors."""
 
     rank: int
     node_id: str
@@ -207,6 +226,11 @@ class Hit(_Schema):
     matched: MatchModel | None = None
     screenshot: str | None = None
     """Path of the screenshot on this service; absent: the state was recorded without one."""
+    visited: bool = True
+    """Whether the page was visited. If not, it is known from links only: `title` is the name of a link, and nothing is
+    known of what the page shows."""
+    refusal: str = ""
+    """Why no path leads to a page that was not visited, as in `LeadModel`."""
 
 
 class SearchAnswer(_Schema):
@@ -368,6 +392,8 @@ class SiteDetail(SiteSummary):
     """Number of snapshots that were merged into a known state, by reason."""
     stood_for: int = 0
     """Pages that are not states because another one represents them (skeleton mode)."""
+    leads: int = 0
+    """Pages that are known and were not visited."""
 
 
 class NodeAnswer(_Schema):
@@ -389,6 +415,8 @@ class NodeAnswer(_Schema):
     """Ids of other snapshots of this state, which differ from it in noise only."""
     stands_for: int = 1
     """Number of pages of its kind that this state represents (skeleton mode), itself included."""
+    lead: LeadModel | None = None
+    """What is known of the page if it was not visited; `segments` and `edges` are empty then."""
     evidence: EvidenceModel | None = None
     """As in `StepModel`."""
 

@@ -137,6 +137,9 @@ class ExploreSettings(_Section):
     alike_budget: int = Field(5, ge=0)
     """Elements of one list, names aside, that may add nothing new before the others of the list are skipped; 0: no
     limit."""
+    leads_per_state: float = Field(2.0, ge=0)
+    """Leads that a map keeps for each of its states: pages that are known and were not visited. Every map may keep 100;
+    0: none."""
     max_bytes: int = Field(20 * 2**30, ge=1)
     """Limit of bytes received from the site; a map that it stops is marked partial."""
     page_seconds: float = Field(120.0, gt=0)

@@ -12,8 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from waygraph.core.text import shortened
 from waygraph.index.graph import InteractionGraph, Observation
-from waygraph.pipeline.encode.text.composites import ACTION_ROLES, COLUMN_ROLES, FIELD_ROLES, has_words, shortened
+from waygraph.pipeline.encode.text.composites import (
+    ACTION_ROLES,
+    COLUMN_ROLES,
+    FIELD_ROLES,
+    MAX_NAME_CHARS,
+    has_words,
+)
 from waygraph.pipeline.encode.text_counts import clean
 
 MAX_NAMES = 6
@@ -73,7 +80,7 @@ def _sources(graph: InteractionGraph) -> dict[str, dict[str, Counter[str]]]:
     """Return for each target state its names, and for each name the number of edges by source state."""
     found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for edge in graph.edges:
-        name = shortened(clean(edge.action.name))
+        name = shortened(clean(edge.action.name), MAX_NAME_CHARS)
         if edge.source != edge.target and edge.action.kind != "goto" and has_words(name):
             found[edge.target][name][edge.source] += 1
     return found
@@ -84,7 +91,7 @@ def _beside(observation: Observation, names: set[str]) -> dict[str, str]:
     pieces = [(clean(segment.text), segment.role) for segment in observation.segments]
     found: dict[str, str] = {}
     for index, (text, _) in enumerate(pieces):
-        name = shortened(text)
+        name = shortened(text, MAX_NAME_CHARS)
         if name in names and name not in found:
             found[name] = _following(text, pieces[index + 1 : index + 1 + BESIDE_SEGMENTS])
     return found

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from waygraph.core.text import shortened
 from waygraph.index.graph import Observation
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text.url_words import url_words
@@ -86,7 +87,7 @@ class _Piece:
 
     @property
     def name(self) -> str:
-        return shortened(self.text)
+        return shortened(self.text, MAX_NAME_CHARS)
 
 
 def describe(observation: Observation, site: SiteText) -> StateText:
@@ -133,11 +134,6 @@ def _fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[_Pi
     """Return pieces that other states of the same URL do not show. Empty if the URL has one state."""
     shared = site.shared.get(observation.url)
     return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
-
-
-def shortened(text: str) -> str:
-    """Return `text`, cut to `MAX_NAME_CHARS`."""
-    return text if len(text) <= MAX_NAME_CHARS else text[: MAX_NAME_CHARS - 1].rstrip() + "\u2026"
 
 
 def has_words(text: str) -> bool:

@@ -286,13 +286,13 @@ class Journal:
             WHERE i.key > ? ORDER BY i.key LIMIT ?"""
         ):
             known = since.get(key) or (unpack(fate, ElementOutcome) if fate else None)
+            action = unpack(candidate, Candidate).action
             if known is None:
                 is_done = (has_outcome and key < end) or key < key_of(number, committed)
-                action = unpack(candidate, Candidate).action
                 known = ElementOutcome(to_text(state), str(action), "done", item=key & INDEX)
                 if not is_done:
-                    known = replace(known, status="pending", target=action.target, xpath=action.xpath)
-            yield known
+                    known = replace(known, status="pending", xpath=action.xpath)
+            yield replace(known, target=known.target or action.target)
         for _, fate in self._pages("SELECT key, fate FROM other_fates WHERE key > ? ORDER BY key LIMIT ?"):
             yield unpack(fate, ElementOutcome)
         yield from (fate for fate in current if fate.item is None)

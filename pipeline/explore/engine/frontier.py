@@ -99,7 +99,7 @@ class Frontier:
         self._states[state.id] = state
         numbers = {id(candidate): number for number, candidate in enumerate(seen.candidates)}
         for candidate in self._new(state, seen):
-            refusal = trapped or self._refusal(candidate, seen) or self._refuse_more(candidate)
+            refusal = trapped or self.refuse(candidate, seen) or self._refuse_more(candidate)
             if refusal is not None:
                 self._count_unvisited(candidate, refusal)
                 self._stats.skip(refusal_to_skip(state.id, candidate, refusal))
@@ -107,6 +107,15 @@ class Frontier:
             number = numbers[id(candidate)]
             self._pending[place] = self._pending.get(place, 0) | 1 << number
             self._order.add(self._pending_item(place, number, candidate, state))
+
+    def count_untried(self, state: State) -> None:
+        """Count the new elements of a state at the depth limit, by kind, unless they are refused."""
+        seen = self._snapshots.get(state.id)
+        for candidate in self._new(state, seen):
+            if self.refuse(candidate, seen) is None:
+                action = candidate.action
+                kind = "link" if action.kind == "click" and action.target else action.kind
+                self._stats.counters[f"depth_limit/{kind}"] += 1
 
     def is_added(self, state_id: str) -> bool:
         """Return whether the elements of a state were added."""
@@ -171,15 +180,12 @@ class Frontier:
     def _new(self, state: State, seen: Snapshot) -> list[Candidate]:
         parent = self._snapshots.get(state.parent) if state.parent else None
         new, old = split_candidates(seen, parent, self._settings.diff, self._made_by(state.id))
-        self._stats.counters["diff/saved"] += sum(1 for c in old if self._refusal(c, seen) is None)
+        self._stats.counters["diff/saved"] += sum(1 for c in old if self.refuse(c, seen) is None)
         return new
 
-    def is_allowed(self, candidate: Candidate, snapshot: Snapshot) -> bool:
-        """Return whether no policy refuses an element."""
-        return self._refusal(candidate, snapshot) is None
-
-    def _refusal(self, candidate: Candidate, seen: Snapshot) -> Refusal | None:
-        return next((no for policy in self._policies if (no := policy.refuse(candidate, seen))), None)
+    def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:
+        """Return why a policy leaves an element alone; None if it does not."""
+        return next((no for policy in self._policies if (no := policy.refuse(candidate, snapshot))), None)
 
     def _refuse_more(self, candidate: Candidate) -> Refusal | None:
         """Return a reason from what was found so far. Such reasons may arise while a round is explored."""

@@ -125,10 +125,14 @@ class NoveltyOrder:
     ----------
     url_key
         Returns the URL by which two links lead to one page.
+    wanted
+        URLs of pages to visit before all others.
     """
 
-    def __init__(self, url_key: Callable[[str], str]) -> None:
+    def __init__(self, url_key: Callable[[str], str], wanted: Iterable[str] = ()) -> None:
         self._url_key = url_key
+        self._wanted_targets = {crc(url_key(url)) for url in wanted}
+        self._wanted: deque[PendingItem] = deque()
         self._model = NoveltyModel()
         self._shown = ShownContent()
         self._groups: dict[ItemKind, deque[PendingItem]] = {}
@@ -144,7 +148,10 @@ class NoveltyOrder:
 
     def add(self, item: PendingItem) -> None:
         """See `ExplorationOrder`."""
-        self._groups.setdefault(item.kind, deque()).append(item)
+        if self._wanted_targets and self._target(item) in self._wanted_targets:
+            self._wanted.append(item)
+        else:
+            self._groups.setdefault(item.kind, deque()).append(item)
         self._pending += 1
 
     def begin(self, start: Snapshot) -> None:
@@ -155,6 +162,18 @@ class NoveltyOrder:
     def take(self, states: int, room: int) -> list[PendingItem]:
         """See `ExplorationOrder`."""
         size = min(max(MIN_ROUND, states // _STATES_PER_ITEM), MAX_ROUND, max(room, _STATES_PER_ITEM))
+        # Wanted pages have rounds of their own: a limit cuts a round in the order of its elements.
+        taken = self._take_wanted(size) or self._take_novel(size)
+        self._pending -= len(taken)
+        return sorted(taken, key=lambda item: (item.state, item.element))
+
+    def _take_wanted(self, size: int) -> list[PendingItem]:
+        taken: list[PendingItem] = []
+        while self._wanted and len(taken) < size:
+            self._take(self._wanted.popleft(), taken)
+        return taken
+
+    def _take_novel(self, size: int) -> list[PendingItem]:
         planned: Counter[int] = Counter()
         heap = [
             (-self._model.expected_gain(kind, planned), *_first(items), kind) for kind, items in self._groups.items()
@@ -169,15 +188,8 @@ class NoveltyOrder:
                 # Planned items of its kinds made a gain less likely. For no entry can it be more likely by now.
                 heapq.heapreplace(heap, (now, *_first(items), kind))
                 continue
-            item = items.popleft()
-            target = self._target(item)
-            if target is not None and target in self._targets:
-                self._known_targets.append(item)
-            else:
-                taken.append(item)
+            if self._take(items.popleft(), taken):
                 planned.update(kind.keys)
-                if target is not None:
-                    self._targets.add(target)
             if items:
                 heapq.heapreplace(heap, (now, *_first(items), kind))
             else:
@@ -185,8 +197,18 @@ class NoveltyOrder:
                 del self._groups[kind]
         while self._known_targets and len(taken) < size:
             taken.append(self._known_targets.popleft())
-        self._pending -= len(taken)
-        return sorted(taken, key=lambda item: (item.state, item.element))
+        return taken
+
+    def _take(self, item: PendingItem, taken: list[PendingItem]) -> bool:
+        """Add an item to the round. Return False if it only links to a page that was loaded or is planned."""
+        target = self._target(item)
+        if target is not None and target in self._targets:
+            self._known_targets.append(item)
+            return False
+        taken.append(item)
+        if target is not None:
+            self._targets.add(target)
+        return True
 
     def learn(self, kind: ItemKind, found: Snapshot | None) -> None:
         """See `ExplorationOrder`."""
@@ -208,6 +230,7 @@ class NoveltyOrder:
             "shown": self._shown.to_checkpoint(),
             "targets": pack_numbers(self._targets),
             "known_targets": [[item.state, item.element] for item in self._known_targets],
+            "wanted": sorted(self._wanted_targets),
         }
 
     def load_checkpoint(self, checkpoint: Mapping[str, Any], pending: Iterable[PendingItem]) -> None:
@@ -215,6 +238,8 @@ class NoveltyOrder:
         self._model.load_checkpoint(checkpoint["model"])
         self._shown = ShownContent.from_checkpoint(checkpoint["shown"])
         self._targets = set(unpack_numbers(checkpoint["targets"]))
+        # Reports that arrived since the interrupted run began do not change its order.
+        self._wanted_targets = set(checkpoint["wanted"])
         places = {(state, element): place for place, (state, element) in enumerate(checkpoint["known_targets"])}
         known: dict[int, PendingItem] = {}
         for item in pending:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from waygraph.index.graph import InteractionGraph, Observation, Recognition
+from waygraph.index.graph import InteractionGraph, Lead, Observation, Recognition
 
 
 class BlobSink(Protocol):
@@ -228,6 +228,8 @@ class SiteCapture:
         `waygraph.pipeline.explore.visitor`), `rules` (digest of the user's rules for the site), `explore`.
     recognition
         Which other snapshots count as which state.
+    leads
+        Known pages that were not visited, by lead id.
     """
 
     site: str
@@ -241,3 +243,4 @@ class SiteCapture:
     refresh: RefreshSummary = field(default_factory=RefreshSummary)
     refreshes: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    leads: Mapping[str, Lead] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -83,6 +83,8 @@ class PriorExploration:
         Consecutive refreshes in which an outage keeps the recorded answer.
     name
         Identifies record and plan: an interrupted refresh is resumed only with the same.
+    wanted
+        URLs of pages that the earlier exploration did not visit and that agents reached since. They are visited first.
     """
 
     def __init__(
@@ -93,7 +95,9 @@ class PriorExploration:
         url_policy: UrlPolicy,
         grace: int = 0,
         name: str = "nothing",
+        wanted: Collection[str] = (),
     ) -> None:
+        self.wanted = wanted
         self.record = record
         self.plan = plan
         self.name = name

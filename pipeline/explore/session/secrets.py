@@ -16,7 +16,7 @@ from msgspec import structs
 
 from waygraph.core.settings import ExploreSettings
 from waygraph.core.urls import MASK, SECRET_PARAMETERS, mask_secrets
-from waygraph.index.graph import Action, BlockedRequest, Edge, InteractionGraph, Observation, Segment
+from waygraph.index.graph import Action, BlockedRequest, Edge, InteractionGraph, Lead, Observation, Segment
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.records.capture import Failure, SiteCapture, Skip
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
@@ -173,6 +173,16 @@ class Redactor:
             segments=tuple(Segment(self.text(s.text), s.role, s.box) for s in observation.segments),
         )
 
+    def lead(self, lead: Lead) -> Lead:
+        """Return a lead without secrets. Leads whose URLs contain a secret are not passed to this method."""
+        return replace(
+            lead,
+            names=tuple(map(self.text, lead.names)),
+            heading=self.text(lead.heading),
+            description=self.text(lead.description),
+            action=self.action(lead.action),
+        )
+
     def site(self, capture: SiteCapture) -> SiteCapture:
         """Return the capture of a site without secrets, ready to be published."""
         graph = InteractionGraph(
@@ -198,6 +208,9 @@ class Redactor:
             observations=observations,
             report=report,
             recognition=replace(capture.recognition, merges=merges),
+            leads={
+                lead_id: self.lead(lead) for lead_id, lead in capture.leads.items() if self.url(lead.url) == lead.url
+            },
         )
 
 

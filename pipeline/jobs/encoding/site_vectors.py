@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import ray
 
 from waygraph.core.errors import EncodingFailed, StoreError
-from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.graph import Lead, Observation, SegmentCounts
 from waygraph.index.store import EncoderInfo, Manifest, MapVersion, Store
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import SiteContext, content_key
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
+from waygraph.pipeline.encode.text.lead_text import lead_observation
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncodeResult, EncoderIdentity, Unencodable
@@ -38,6 +39,8 @@ class SiteVectors:
         What made the vectors.
     pages
         Vectors by node id, without states that could not be encoded.
+    lead_pages
+        Vectors by lead id, without leads that could not be encoded.
     failures
         Reasons by node id of states that could not be encoded.
     encoded
@@ -50,6 +53,7 @@ class SiteVectors:
 
     encoder: EncoderInfo
     pages: Mapping[str, EncodedPage]
+    lead_pages: Mapping[str, EncodedPage]
     failures: Mapping[str, str]
     encoded: int
     reused: int
@@ -112,10 +116,11 @@ class SiteVectorizer:
         observations: Mapping[str, Observation],
         on_progress: Callable[[int, int], None],
         *,
+        leads: Iterable[Lead] = (),
         previous: MapVersion | None = None,
         keep_boilerplate: bool = False,
     ) -> SiteVectors:
-        """Return the vectors of every state of a site.
+        """Return the vectors of every state and every lead of a site.
 
         Parameters
         ----------
@@ -124,7 +129,9 @@ class SiteVectorizer:
         observations
             States by node id.
         on_progress
-            Called with the number of encoded states and of states to encode.
+            Called with the number of encoded states and leads, and of those to encode.
+        leads
+            Known pages that were not visited. They do not affect the boilerplate of the site.
         previous
             The published version, if it is read already. Its vectors are reused if the same encoder made them.
         keep_boilerplate
@@ -149,19 +156,29 @@ class SiteVectorizer:
         if keep_boilerplate and previous is not None and is_encoded_by(previous.manifest, identity):
             context = reuse_boilerplate(previous.manifest.encoder.context, context)
         encoder = _encoder_info(identity, context)
-        keys = {node_id: content_key(each, identity.reads) for node_id, each in observations.items()}
+        of_leads = {lead.id: lead_observation(lead) for lead in leads}
+        contents = {**observations, **of_leads}
+        keys = {node_id: content_key(each, identity.reads) for node_id, each in contents.items()}
         pages = await asyncio.to_thread(lambda: _reusable_pages(previous or self._previous(site), encoder, identity))
-        missing = {key: observations[node_id] for node_id, key in keys.items() if key not in pages}
+        missing = {key: contents[node_id] for node_id, key in keys.items() if key not in pages}
         spooled = await self._encode_missing(site, missing, encoder, on_progress)
         pages |= {key: spooled.pages[key] for key in missing if key in spooled.pages}
         if spooled.failures and not pages:
             raise EncodingFailed(f"No state of {site} could be encoded. {next(iter(spooled.failures.values()))}")
-        encoded = len(missing) - len(spooled.failures)
-        pages_by_node = {node_id: pages[key] for node_id, key in keys.items() if key in pages}
+        if failed := [node_id for node_id in of_leads if keys[node_id] in spooled.failures]:
+            reason = spooled.failures[keys[failed[0]]]
+            log.warning("%d leads of %s could not be encoded; searches do not find them: %s", len(failed), site, reason)
+        pages_by_node = {node_id: pages[keys[node_id]] for node_id in observations if keys[node_id] in pages}
+        encoded = len({keys[node_id] for node_id in pages_by_node} & missing.keys())
         return SiteVectors(
             encoder=encoder,
             pages=pages_by_node,
-            failures={node_id: spooled.failures[key] for node_id, key in keys.items() if key in spooled.failures},
+            lead_pages={node_id: pages[keys[node_id]] for node_id in of_leads if keys[node_id] in pages},
+            failures={
+                node_id: spooled.failures[key]
+                for node_id, key in keys.items()
+                if key in spooled.failures and node_id in observations
+            },
             encoded=encoded,
             reused=len(pages_by_node) - encoded,
             streamed=spooled.streamed,
@@ -329,8 +346,11 @@ def _reusable_pages(
     if version is None or replace(version.manifest.encoder, context=encoder.context) != encoder:
         return {}
     before = version.manifest.encoder.context
+    contents = anchored_observations(version.graph, version.observations.values())
+    contents |= {lead.id: lead_observation(lead) for lead in version.leads.values()}
+    pages = {**version.pages, **version.lead_pages}
     return {
-        content_key(each, identity.reads): version.pages[node_id]
-        for node_id, each in anchored_observations(version.graph, version.observations.values()).items()
-        if node_id in version.pages and has_same_vectors(before, encoder.context, each)
+        content_key(each, identity.reads): pages[node_id]
+        for node_id, each in contents.items()
+        if node_id in pages and has_same_vectors(before, encoder.context, each)
     }

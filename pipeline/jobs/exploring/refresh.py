@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from waygraph.core.errors import SiteUnreachable, WaygraphError
 from waygraph.core.settings import Settings
-from waygraph.core.urls import site_key
-from waygraph.index.graph import Action
+from waygraph.core.urls import UrlPolicy, normalize_url, site_key
+from waygraph.index.graph import Action, lead_id
 from waygraph.index.store import Manifest, Store
 from waygraph.pipeline.browser.page.script import page_script_hash
 from waygraph.pipeline.explore import explore_site
@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 #: If more than this share of the requested pages, and more than a few, met an outage, the site counts as unreachable.
 _MAX_OUTAGE_SHARE, _MIN_OUTAGES = 0.5, 4
+#: Reports that make a lead wanted, and the number of leads that a refresh visits first.
+_MIN_REACHED, _MAX_WANTED = 2, 100
 #: Minimal delay before such a refresh is retried.
 _RETRY_AFTER_SECONDS = 60.0
 
@@ -120,26 +122,43 @@ def _missing_record_notes(prior: PriorExploration, manifest: Manifest) -> Iterat
 def load_prior_exploration(store: Store, manifest: Manifest, settings: Settings) -> PriorExploration:
     """Return the answers of a version that a refresh may reuse."""
     policy, refresh = settings.explore.url_policy, settings.refresh
+    reports = list(store.feedback.read(manifest.site))
+    wanted = _reached_leads(reports, policy)
     record = load_exploration_record(store, manifest.report)
     name = f"version {manifest.version}"
     if record is None or record.about.get("script") != page_script_hash():
-        return PriorExploration(ExplorationRecord({}), RefreshPlan(), url_policy=policy, name=name)
+        return PriorExploration(ExplorationRecord({}), RefreshPlan(), url_policy=policy, name=name, wanted=wanted)
     if refresh.full:
-        return PriorExploration(record, RefreshPlan(), url_policy=policy, grace=refresh.grace, name=f"{name}, in full")
+        name = f"{name}, in full"
+        return PriorExploration(record, RefreshPlan(), url_policy=policy, grace=refresh.grace, name=name, wanted=wanted)
     plan = plan_refresh(
         record,
         share=refresh.share,
         budget_ms=1000 * refresh.budget_seconds,
         seed=f"{manifest.site} {manifest.version}",
-        doubted=_doubts(settings.store, manifest),
+        doubted=_doubts(reports, manifest),
     )
     name = f"{name}, {refresh.share:g} of it, {refresh.budget_seconds:g} s"
-    return PriorExploration(record, plan, url_policy=policy, grace=refresh.grace, name=name)
+    return PriorExploration(record, plan, url_policy=policy, grace=refresh.grace, name=name, wanted=wanted)
 
 
-def _doubts(location: str, manifest: Manifest) -> Callable[[RecordedOutcome], bool]:
+def _reached_leads(reports: Iterable[Mapping[str, Any]], policy: UrlPolicy) -> list[str]:
+    """Return the URLs of leads that agents reached several times, most often reached first.
+
+    Reports on all versions count: a page that became a state of one version stays wanted for the next.
+    """
+    reached: Counter[str] = Counter()
+    for report in reports:
+        action = Action.from_json(report["action"])
+        url = action.url if action.kind == "goto" else action.target
+        if url and report["outcome"] == "ok" and report["target"] == lead_id(normalize_url(url, policy)):
+            reached[normalize_url(url, policy)] += 1
+    often = [(-count, url) for url, count in reached.items() if count >= _MIN_REACHED]
+    return [url for _, url in sorted(often)[:_MAX_WANTED]]
+
+
+def _doubts(reports: Iterable[Mapping[str, Any]], manifest: Manifest) -> Callable[[RecordedOutcome], bool]:
     """Return a predicate for actions that agents reported more often as failed than as successful."""
-    reports = Store.open(location).feedback.read(manifest.site)
     votes: Counter[tuple[str | None, Action]] = Counter()
     for report in reports:
         if report.get("version") == manifest.version:

@@ -100,6 +100,8 @@ def rollback_draft(version: MapVersion, current: MapVersion, diff: MapDiff) -> M
         partial=manifest.partial,
         settings=manifest.settings,
         recognition=version.recognition,
+        leads=version.leads,
+        lead_pages=version.lead_pages,
     )
     return with_lineage(draft, current, diff)
 

@@ -12,6 +12,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.runtime.model_files import public_name
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
+from waygraph.pipeline.encode.text.lead_text import lead_observation
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
@@ -26,6 +27,7 @@ def draft_from_capture(
     settings: Settings,
     *,
     pages: Mapping[str, EncodedPage],
+    lead_pages: Mapping[str, EncodedPage] | None = None,
     encoder: EncoderInfo = NOT_ENCODED,
     run_id: str = "",
 ) -> MapDraft:
@@ -39,6 +41,8 @@ def draft_from_capture(
         Settings to record.
     pages
         Vectors by node id.
+    lead_pages
+        Vectors by lead id.
     encoder
         What made the vectors.
     run_id
@@ -61,11 +65,19 @@ def draft_from_capture(
         partial=capture.report.partial,
         settings={**recorded_settings(settings), **capture.settings, "domain": capture.domain},
         recognition=capture.recognition,
+        leads=dict(capture.leads),
+        lead_pages=dict(lead_pages or {}),
     )
 
 
 def draft_from_version(
-    version: MapVersion, settings: Settings, *, pages: Mapping[str, EncodedPage], encoder: EncoderInfo, run_id: str
+    version: MapVersion,
+    settings: Settings,
+    *,
+    pages: Mapping[str, EncodedPage],
+    lead_pages: Mapping[str, EncodedPage],
+    encoder: EncoderInfo,
+    run_id: str,
 ) -> MapDraft:
     """Return the draft of a published version with other vectors. Graph, observations and report stay."""
     manifest = version.manifest
@@ -82,6 +94,8 @@ def draft_from_version(
         settings={**manifest.settings, "encode": recorded_settings(settings)["encode"]},
         recognition=version.recognition,
         lineage=version.lineage,
+        leads=version.leads,
+        lead_pages=dict(lead_pages),
     )
 
 
@@ -93,12 +107,14 @@ def content_report(report: Mapping[str, Any]) -> dict[str, Any]:
 def encode_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
     """Return the draft of a capture, encoded in this process without Ray."""
     observations = with_anchor_texts(capture.graph, capture.observations.values())
+    leads = [lead_observation(lead) for lead in capture.leads.values()]
     context = encoder.prepare_site(count_segments(observations))
-    vectors = encoder.encode_pages(observations, context)
+    vectors = iter(encoder.encode_pages([*observations, *leads], context))
     return draft_from_capture(
         capture,
         settings,
-        pages={each.node_id: page for each, page in zip(observations, vectors, strict=True)},
+        pages={each.node_id: next(vectors) for each in observations},
+        lead_pages={each.node_id: next(vectors) for each in leads},
         encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
     )
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -17,7 +17,7 @@ from typing import TypeVar
 from waygraph.core.errors import EncoderMismatch, PublishConflict
 from waygraph.core.settings import Settings
 from waygraph.core.text import replace_surrogates
-from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.graph import InteractionGraph, Lead, Observation
 from waygraph.index.store import MapDraft, MapVersion, Store
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.explore.records.capture import SiteCapture
@@ -150,10 +150,24 @@ class PublisherActor:
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
         if is_refresh and previous is not None:
             await self._check_encoder(previous)
-        vectors = await self._encoded(site, capture.graph, capture.observations, previous, keep_boilerplate=is_refresh)
+        vectors = await self._encoded(
+            site,
+            capture.graph,
+            capture.observations,
+            leads=capture.leads.values(),
+            previous=previous,
+            keep_boilerplate=is_refresh,
+        )
         encoded = time.monotonic()
         settings = settings_for_site(self._settings, site)
-        draft = draft_from_capture(capture, settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id)
+        draft = draft_from_capture(
+            capture,
+            settings,
+            pages=vectors.pages,
+            lead_pages=vectors.lead_pages,
+            encoder=vectors.encoder,
+            run_id=self._run_id,
+        )
         if previous is not None:
             diff = await asyncio.to_thread(compare_versions, store, previous, capture)
             draft = (
@@ -182,14 +196,27 @@ class PublisherActor:
         started = time.monotonic()
         version = await asyncio.to_thread(store.read, site)
         identity = await self.load()
-        if is_encoded_by(version.manifest, identity) and version.pages.keys() == version.observations.keys():
+        is_complete = (
+            version.pages.keys() == version.observations.keys() and version.lead_pages.keys() == version.leads.keys()
+        )
+        if is_encoded_by(version.manifest, identity) and is_complete:
             return None
-        vectors = await self._encoded(site, version.graph, version.observations, version)
-        if is_encoded_by(version.manifest, identity) and vectors.pages.keys() == version.pages.keys():
-            return None  # states that could not be encoded still fail
+        vectors = await self._encoded(
+            site, version.graph, version.observations, leads=version.leads.values(), previous=version
+        )
+        unchanged = (
+            vectors.pages.keys() == version.pages.keys() and vectors.lead_pages.keys() == version.lead_pages.keys()
+        )
+        if is_encoded_by(version.manifest, identity) and unchanged:
+            return None  # what could not be encoded still fails
         encoded = time.monotonic()
         draft = draft_from_version(
-            version, self._settings, pages=vectors.pages, encoder=vectors.encoder, run_id=self._run_id
+            version,
+            self._settings,
+            pages=vectors.pages,
+            lead_pages=vectors.lead_pages,
+            encoder=vectors.encoder,
+            run_id=self._run_id,
         )
         replaces = version.manifest.version
         number = await asyncio.to_thread(store.publish, _with_failures(draft, vectors), replaces=replaces)
@@ -201,15 +228,21 @@ class PublisherActor:
         site: str,
         graph: InteractionGraph,
         observations: Mapping[str, Observation],
-        previous: MapVersion | None = None,
         *,
+        leads: Iterable[Lead],
+        previous: MapVersion | None,
         keep_boilerplate: bool = False,
     ) -> SiteVectors:
         await self.load()
         named = await asyncio.to_thread(anchored_observations, graph, observations.values())
         try:
             return await self._vectors.encode_site(
-                site, named, partial(self._report_progress, site), previous=previous, keep_boilerplate=keep_boilerplate
+                site,
+                named,
+                partial(self._report_progress, site),
+                leads=leads,
+                previous=previous,
+                keep_boilerplate=keep_boilerplate,
             )
         except Exception as error:
             raise to_waygraph_error(error, f"Encoding {site}") from error

@@ -139,6 +139,20 @@ def test_a_hover_on_a_link_does_not_count_as_a_visit_of_its_target():
     assert click in order_of([hover, click, *others]).take(1, 500)
 
 
+def test_wanted_pages_come_first_also_after_a_restart_with_other_wishes():
+    wanted = PendingItem(1, 0, link(f"{BASE}/wanted"), ItemKind(0.1, 1.0, ((2,),)))
+    order = NoveltyOrder(lambda url: url, [f"{BASE}/wanted"])
+    order.begin(snapshot_of("", f"{BASE}/"))
+    items = [*pending([3] * 100), wanted]
+    for item in items:
+        order.add(item)
+    restored = NoveltyOrder(lambda url: url, [f"{BASE}/3/3"])
+    restored.load_checkpoint(json.loads(json.dumps(order.to_checkpoint())), items)
+    assert wanted in order.take(1, 8)
+    assert wanted in restored.take(1, 8)
+    assert order.pending == restored.pending == 100
+
+
 @pytest.mark.parametrize("room", [1, 500])
 def test_breadth_takes_everything(room):
     order = BreadthOrder()
