@@ -80,6 +80,8 @@ def screen(hit: Hit) -> Screen:
         url=cut(hit.url, _URL_BYTES),
         score=round(hit.score, 3),
         matched=cut(hit.matched.text, _TEXT_BYTES) if hit.matched is not None else "",
+        visited=hit.visited,
+        refusal=hit.refusal,
     )
 
 

@@ -43,6 +43,10 @@ class Screen(_ToolAnswer):
     """Higher is better, comparable within one answer."""
     matched: str = ""
     """Text that matches the query best."""
+    visited: bool = True
+    """False: the page is known from links only. Its title is the name of a link; check what it shows on arrival."""
+    refusal: str = ""
+    """Why no way leads to a page that was not visited, such as `robots` or `hazard`."""
 
 
 class Screens(_ToolAnswer):

@@ -10,6 +10,7 @@ from waygraph.core.schemas import (
     BoxModel,
     EvidenceModel,
     Hit,
+    LeadModel,
     LocateAnswer,
     MatchModel,
     NodeAnswer,
@@ -21,7 +22,7 @@ from waygraph.core.schemas import (
     StepModel,
 )
 from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
-from waygraph.index.graph import Action, Edge, Path, PathStep, Segment, change_digest
+from waygraph.index.graph import Action, Edge, Lead, Path, PathStep, Segment, change_digest
 from waygraph.index.store import Manifest
 from waygraph.serve.select.no_match import nothing_matches
 
@@ -46,6 +47,17 @@ def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
     """Return the conditions under which a page with another id counts as a state; None: never."""
     evidence = opened.evidence.get(node_id)
     return None if evidence is None else EvidenceModel.model_validate(asdict(evidence))
+
+
+def lead_model(lead: Lead) -> LeadModel:
+    """Return what is known of a page that was not visited."""
+    return LeadModel(
+        names=list(lead.names),
+        heading=lead.heading,
+        description=lead.description,
+        state=lead.state,
+        refusal=lead.refusal,
+    )
 
 
 def step_model(opened: OpenMap, source: str | None, step: PathStep, *, suspect: bool = False) -> StepModel:
@@ -78,12 +90,13 @@ def step_model(opened: OpenMap, source: str | None, step: PathStep, *, suspect: 
         accepts=list(opened.aliases.get(step.expected_node_id, ())),
         evidence=evidence_model(opened, step.expected_node_id),
         change=_change(opened, source, step),
+        lead=lead_model(step.lead) if step.lead is not None else None,
     )
 
 
 def _change(opened: OpenMap, source: str | None, step: PathStep) -> str:
     """Return the digest of the elements that a step on one URL changes; empty if it leaves the URL."""
-    if source is None or step.action.kind == "goto" or step.opens_tab:
+    if source is None or step.action.kind == "goto" or step.opens_tab or step.lead is not None:
         return ""
     before, after = opened.graph.nodes[source], opened.graph.nodes[step.expected_node_id]
     return change_digest(before.structure, after.structure) if before.url == after.url else ""
@@ -129,7 +142,7 @@ def path_answer(
 
 
 def hit_model(site: str, found: SearchHit) -> Hit:
-    """Return one found state with the text that matched."""
+    """Return one found state or lead with the text that matched."""
     matched = found.matched
     return Hit(
         rank=found.rank,
@@ -144,6 +157,8 @@ def hit_model(site: str, found: SearchHit) -> Hit:
         )
         if matched
         else None,
+        visited=found.lead is None,
+        refusal=found.lead.refusal if found.lead is not None else "",
     )
 
 
@@ -196,6 +211,8 @@ def locate_answer(opened: OpenMap, located: LocatedState) -> LocateAnswer:
 
 def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
     """Return one state and the actions that are possible in it; actions that were never walked come last."""
+    if (lead := opened.leads.get(node_id)) is not None:
+        return _lead_answer(opened, lead)
     node = opened.graph.nodes[node_id]
     observation = opened.observations.get(node_id)
     edges = sorted(opened.graph.edges_from(node_id), key=lambda edge: (edge.inherited, edge.action, edge.target))
@@ -215,6 +232,22 @@ def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
         aliases=list(opened.aliases.get(node_id, ())),
         stands_for=opened.recognition.stands_for.get(node_id, 1),
         evidence=evidence_model(opened, node_id),
+    )
+
+
+def _lead_answer(opened: OpenMap, lead: Lead) -> NodeAnswer:
+    return NodeAnswer(
+        site=opened.site,
+        version=opened.version,
+        node_id=lead.id,
+        url=lead.url,
+        title=lead.title,
+        depth=lead.depth,
+        addressable=not lead.refusal,
+        screenshot=None,
+        segments=[],
+        edges=[],
+        lead=lead_model(lead),
     )
 
 
@@ -262,4 +295,5 @@ def site_detail(manifest: Manifest, versions: Sequence[int]) -> SiteDetail:
         report=manifest.report,
         merges=manifest.counts.merges,
         stood_for=manifest.counts.stood_for,
+        leads=manifest.counts.leads,
     )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from waygraph.core.schemas import ActionModel
 from waygraph.index.catalog.catalog import OpenMap
-from waygraph.index.graph import Action, Edge, PathStep
+from waygraph.index.graph import Action, Edge, PathStep, lead_id
+from waygraph.index.graph.lead_paths import lead_edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +19,9 @@ class AvoidedParts:
     Attributes
     ----------
     edges
-        Edges of the map.
+        Edges of the map, and clicks on the links of leads (`lead_edge`).
     gotos
-        States that must not be loaded by their URL.
+        States and leads that must not be loaded by their URL.
     """
 
     edges: tuple[Edge, ...] = ()
@@ -58,7 +60,7 @@ def parts_of_step(opened: OpenMap, source: str | None, action: Action, target: s
     Returns
     -------
     AvoidedParts
-        The edges that the step may be and, for a `goto`, the states that its URL loads.
+        The edges that the step may be and, for a `goto`, the states and the lead that its URL loads.
     """
     edges = tuple(
         edge
@@ -67,7 +69,8 @@ def parts_of_step(opened: OpenMap, source: str | None, action: Action, target: s
     )
     if action.kind != "goto":
         return AvoidedParts(edges)
-    return AvoidedParts(edges, tuple(opened.states_loaded_by(action.url)))
+    lead = (lead_id(action.url),) if lead_id(action.url) in opened.leads else ()
+    return AvoidedParts(edges, (*opened.states_loaded_by(action.url), *lead))
 
 
 def parts_of_hidden_elements(opened: OpenMap, actions: Collection[Action]) -> AvoidedParts:
@@ -75,7 +78,8 @@ def parts_of_hidden_elements(opened: OpenMap, actions: Collection[Action]) -> Av
     if not actions:
         return AvoidedParts()
     hidden = {_element_key(action) for action in actions}
-    return AvoidedParts(tuple(edge for edge in opened.graph.edges if _element_key(edge.action) in hidden))
+    edges = chain(opened.graph.edges, map(lead_edge, opened.leads.values()))
+    return AvoidedParts(tuple(edge for edge in edges if _element_key(edge.action) in hidden))
 
 
 def action_of(model: ActionModel) -> Action:
@@ -92,3 +96,4 @@ def _edges_from(opened: OpenMap, source: str | None) -> Iterator[Edge]:
     state = None if source is None else opened.recognition.canonical(source)
     if state is not None and state in opened.graph:
         yield from opened.graph.edges_from(state)
+        yield from (lead_edge(lead) for lead in opened.leads.values() if lead.state == state)

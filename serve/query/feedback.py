@@ -53,7 +53,8 @@ class StepFeedback:
         walked
             The report. Steps that the map does not have are counted, and not kept.
         notes
-            Log of reports in the store, for maintenance.
+            Log of reports in the store, for maintenance. Refreshes visit the pages first that agents reached and that
+            the map does not have.
 
         Returns
         -------

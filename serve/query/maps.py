@@ -299,7 +299,7 @@ class Maps(LiveStore):
         found = self.search(request.site, SearchRequest(query=request.query, k=request.k), encoded)
         with self.map_of(request.site) as opened:
             # A new version may have been published between search and planning, without some of the states.
-            hits = [hit for hit in found.hits if hit.node_id in opened.graph]
+            hits = [hit for hit in found.hits if hit.node_id in opened.graph or hit.node_id in opened.leads]
             find_path = self._path_search(opened, request)
             with self.stage("select"):
                 return self._navigator.navigate(opened, request, hits, find_path)

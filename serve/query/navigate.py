@@ -120,6 +120,8 @@ class Navigator:
             return self._read_blob(observation.screenshot)
 
         texts = tuple(segment.text for segment in observation.segments) if observation is not None else ()
+        if (lead := opened.leads.get(hit.node_id)) is not None:
+            texts = (*lead.names, lead.heading, lead.description)
         return RetrievedState(hit, texts, screenshot, cost_ms)
 
 

@@ -10,24 +10,24 @@ MIN_PREFIX = 4
 
 
 def resolve_node_id(opened: OpenMap, node_id: str) -> str:
-    """Return the id of the state that a node id stands for.
+    """Return the id of the state or lead that a node id stands for.
 
     Parameters
     ----------
     opened
         The map.
     node_id
-        A state's id or a unique prefix of one (4 digits or more), or the id of another snapshot of a state.
+        A state's or lead's id or a unique prefix of one (4 digits or more), or the id of another snapshot of a state.
 
     Returns
     -------
     str
-        The full id of the state.
+        The full id of the state or lead.
 
     Raises
     ------
     Superseded
-        If a state of an earlier version has another id now.
+        If a state of an earlier version has another id now, or the page of an earlier lead was visited.
     Gone
         If a state of an earlier version is not in this one.
     NotFound
@@ -38,9 +38,11 @@ def resolve_node_id(opened: OpenMap, node_id: str) -> str:
     canonical = opened.recognition.canonical
     if canonical(node_id) in opened.graph:
         return canonical(node_id)
-    if (successor := opened.lineage.get(node_id)) is not None:
+    if node_id in opened.leads:
+        return node_id
+    if (successor := opened.lineage.get(node_id, opened.visited_leads.get(node_id))) is not None:
         raise _earlier_state(opened, node_id, successor)
-    ids = (*opened.graph.nodes, *opened.recognition.merges) if len(node_id) >= MIN_PREFIX else ()
+    ids = (*opened.graph.nodes, *opened.recognition.merges, *opened.leads) if len(node_id) >= MIN_PREFIX else ()
     matching = sorted({canonical(each) for each in ids if each.startswith(node_id)})
     if len(matching) > 1:
         raise InvalidInput(f"{len(matching)} states of '{opened.site}' begin with {node_id}.", hint="Add more digits.")

@@ -9,10 +9,11 @@ from waygraph.core.schemas import AvoidedStep, PathAnswer
 from waygraph.index.catalog.catalog import OpenMap
 from waygraph.index.graph import Path
 from waygraph.index.graph.alternatives import k_cheapest_paths
+from waygraph.index.graph.lead_paths import paths_to_lead
 from waygraph.serve.query import answers
 from waygraph.serve.query.avoidance import AvoidedParts, action_of, parts_of_hidden_elements, parts_of_step
 
-#: Returns the cheapest path from a state (None: from anywhere) to a state. Raises `NoPath` if there is none.
+#: Returns the cheapest path from a state (None: from anywhere) to a state or lead. Raises `NoPath` if there is none.
 FindPath = Callable[[str | None, str], PathAnswer]
 
 
@@ -52,12 +53,26 @@ def path_search(
     canonical = opened.recognition.canonical
 
     def cheapest(source: str | None, target: str, avoided: AvoidedParts) -> list[Path]:
+        start = None if source is None else canonical(source)
+        if (lead := opened.leads.get(target)) is None:
+            return to_state(start, canonical(target), 1 + alternatives, avoided)
+        found = paths_to_lead(
+            lead,
+            start,
+            lambda: to_state(start, lead.state, 1, avoided)[0],
+            allow_goto=allow_goto,
+            avoid=avoided.edges,
+            avoid_gotos=avoided.gotos,
+        )
+        return found[: 1 + alternatives]
+
+    def to_state(start: str | None, target: str, count: int, avoided: AvoidedParts) -> list[Path]:
         return k_cheapest_paths(
             opened.path_finder,
             opened.graph,
-            None if source is None else canonical(source),
-            canonical(target),
-            1 + alternatives,
+            start,
+            target,
+            count,
             allow_goto=allow_goto,
             avoid=avoided.edges,
             avoid_gotos=avoided.gotos,

@@ -7,13 +7,13 @@ from collections.abc import Collection
 from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
 from waygraph.core.schemas import Filter, SearchAnswer, SearchRequest, search_filter
 from waygraph.index.catalog.catalog import OpenMap, SearchHit
-from waygraph.index.graph import Node
+from waygraph.index.graph import Lead, Node
 from waygraph.index.vectors.multivector import MultiVector
 from waygraph.serve.query import answers
 from waygraph.serve.query.live_store import LiveStore
 from waygraph.serve.query.query_encoder import EncodedQuery
 
-#: The filter that every state passes.
+#: The filter that every state and every lead passes.
 NO_FILTER = Filter()
 
 
@@ -71,9 +71,10 @@ def _best_states(opened: OpenMap, vectors: MultiVector, k: int, where: Filter) -
         return []
     min_score, max_depth = where.min_score, where.max_depth
 
-    def passes(node: Node, score: float) -> bool:
+    def passes(node: Node | Lead, score: float) -> bool:
         return (
             node.url.startswith(where.url_prefix)
+            and not (where.visited_only and isinstance(node, Lead))
             and (max_depth is None or node.depth <= max_depth)
             and (min_score is None or score >= min_score)
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from waygraph.core.schemas import ActionModel, EvidenceModel, NodeAnswer, StepModel
-from waygraph.index.graph import Action, Evidence, PathStep
+from waygraph.core.schemas import ActionModel, EvidenceModel, LeadModel, NodeAnswer, StepModel
+from waygraph.index.graph import Action, Evidence, Lead, PathStep
 
 
 def recorded_step(step: StepModel) -> PathStep:
@@ -18,6 +18,7 @@ def recorded_step(step: StepModel) -> PathStep:
         accepts=tuple(step.accepts),
         evidence=_evidence(step.evidence) if step.evidence else None,
         change=step.change,
+        lead=_lead(step, step.lead) if step.lead else None,
     )
 
 
@@ -31,7 +32,22 @@ def step_to_node(node: NodeAnswer) -> PathStep:
             cost_ms=0.0,
             accepts=node.aliases,
             evidence=node.evidence,
+            lead=node.lead,
         )
+    )
+
+
+def _lead(step: StepModel, model: LeadModel) -> Lead:
+    return Lead(
+        id=step.expected_node_id,
+        url=step.expected_url,
+        names=tuple(model.names),
+        heading=model.heading,
+        description=model.description,
+        state=model.state,
+        action=Action.from_json(step.action.model_dump()),
+        depth=0,
+        refusal=model.refusal,
     )
 
 

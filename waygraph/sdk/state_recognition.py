@@ -12,23 +12,24 @@ from waygraph.index.graph import PathStep
 from waygraph.pipeline.browser.page.features import features
 from waygraph.pipeline.browser.page.replay import same_change, same_or_equivalent
 from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.sdk.lead_arrival import arrival_problem
 from waygraph.sdk.recorded_steps import step_to_node
 
 
 @dataclass(frozen=True, slots=True)
 class RecognizedState:
-    """A state that a page certainly shows.
+    """A state that a page certainly shows, or a lead whose page it was accepted as.
 
     Attributes
     ----------
     node_id
-        The state.
+        The state or lead.
     outcome
         How a teleport to this state ends on the page, see `waygraph.sdk.teleport_result.Outcome`.
     """
 
     node_id: str
-    outcome: Literal["arrived", "arrived_equivalent"]
+    outcome: Literal["arrived", "arrived_equivalent", "arrived_unmapped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,11 @@ class StateRecognizer:
         return await self._source.locate(self._site, snapshot.raw_url, list(snapshot.structure), shown)
 
     async def _recognize(self, snapshot: Snapshot, located: LocateAnswer, target: str) -> RecognizedState | None:
-        if same_or_equivalent(snapshot, await self._expected_at(target)):
+        expected = await self._expected_at(target)
+        if expected.lead is not None:
+            if located.rule != "exact" and not arrival_problem(snapshot, expected.lead):
+                return RecognizedState(target, "arrived_unmapped")
+        elif same_or_equivalent(snapshot, expected):
             is_exact = located.rule == "exact" and located.node_id == target
             return RecognizedState(target, "arrived" if is_exact else "arrived_equivalent")
         if self._recognized_by_change is not None and snapshot.id == self._recognized_by_change[0].id:
@@ -110,6 +115,11 @@ class StateRecognizer:
         if same_or_equivalent(snapshot, await self._expected_at(located.node_id)):
             return RecognizedState(located.node_id, "arrived" if located.rule == "exact" else "arrived_equivalent")
         return None
+
+    async def lead_problem(self, snapshot: Snapshot, target: str) -> str:
+        """Return why a page is not accepted as that of the lead `target`; empty if `target` is a state."""
+        lead = (await self._expected_at(target)).lead
+        return arrival_problem(snapshot, lead) if lead is not None else ""
 
     async def _expected_at(self, node_id: str) -> PathStep:
         if node_id not in self._expected:
@@ -124,6 +134,8 @@ class StateRecognizer:
     def agrees(self, snapshot: Snapshot, step: PathStep) -> bool:
         """Whether the page after a step shows the state that the map expects."""
         before, self._before, self._recognized_by_change = self._before, None, None
+        if step.lead is not None:
+            return not arrival_problem(snapshot, step.lead)
         agrees = same_or_equivalent(snapshot, step)
         if not agrees and before is not None and same_change(before, snapshot, step):
             agrees, self._recognized_by_change = True, (snapshot, step.expected_node_id)

@@ -40,10 +40,11 @@ async def teleport(
     settings: BrowserSettings | None = None,
     report: bool = True,
 ) -> TeleportResult:
-    """Walk `page` to the state `target` and verify the arrival.
+    """Walk `page` to the state or lead `target` and verify the arrival.
 
     The page may show anything at the start. Only recorded elements are activated. After each step the page must show
-    the state that the map expects: by id or, if it differs in noise, by the evidence that `is_equivalent` compares.
+    the state that the map expects: by id or, if it differs in noise, by the evidence that `is_equivalent` compares. A
+    page that was not visited is checked by its URL, its status, and its title or headings (`arrival_problem`).
 
     Parameters
     ----------
@@ -223,6 +224,8 @@ class _Teleport:
         state = position.state
         if state is not None and state.node_id == self._planner.target:
             return self._result(view, state.outcome, state.node_id, replans, "")
+        if self._steps:
+            problem = await self._recognizer.lead_problem(position.snapshot, self._planner.target) or problem
         # A page that only resembles another state is no certain answer to where the walk ended.
         if state is None or state.outcome != "arrived":
             return self._result(view, "failed", None, replans, problem)

@@ -18,9 +18,11 @@ AnyPage = TypeVar("AnyPage", default="Page")
 #: `arrived`: the page has the id of the target, or of another snapshot of it from exploration.
 #: `arrived_equivalent`: the page differs from those in noise, and shows everything that distinguishes the target from
 #: other states; or the last step changed a recognised page exactly as the map says.
+#: `arrived_unmapped`: the target is a lead, a page that was not visited; URL, status, and title or headings fit what is
+#: known of it, see `waygraph.sdk.lead_arrival`.
 #: `arrived_elsewhere`: the walk ended on another state of the map.
 #: `failed`: it ended on a page that the map does not know, or could not continue.
-Outcome = Literal["arrived", "arrived_equivalent", "arrived_elsewhere", "failed"]
+Outcome = Literal["arrived", "arrived_equivalent", "arrived_unmapped", "arrived_elsewhere", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class TeleportResult(Generic[AnyPage]):
     outcome
         See `Outcome`.
     node_id
-        The state that the page shows, if the map has it.
+        The state that the page shows, if the map has it; with `arrived_unmapped` the lead.
     url
         The page's URL.
     steps
@@ -88,8 +90,8 @@ class TeleportResult(Generic[AnyPage]):
 
     @property
     def arrived(self) -> bool:
-        """Whether the page was verified to show the target."""
-        return self.outcome in {"arrived", "arrived_equivalent"}
+        """Whether the page was verified to show the target, as far as the target is known."""
+        return self.outcome in {"arrived", "arrived_equivalent", "arrived_unmapped"}
 
     def to_json(self) -> dict[str, Any]:
         """Return the result without the live page."""

@@ -10,6 +10,7 @@ from waygraph.cli.display.answers import print_hits
 from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption
 from waygraph.cli.output import print_json
 from waygraph.cli.selection import open_source, resolve_site
+from waygraph.core.schemas import Filter
 
 
 def search(
@@ -17,6 +18,9 @@ def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to find, in plain words.")],
     *,
     k: Annotated[int, typer.Option("-k", metavar="N", help="Number of states to print.", min=1)] = 10,
+    visited_only: Annotated[
+        bool, typer.Option("--visited-only", help="Leave out pages that are known and were not visited.")
+    ] = False,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -25,7 +29,8 @@ def search(
     """Find the states of a site that match a query, best first.
 
     Prints the score of each state, its title, its URL, the first digits of its id (which other commands
-    accept) and the text that matched best.
+    accept) and the text that matched best. Pages that the site links to and that were not visited are
+    found too, by their links, and marked so.
 
     \b
     Examples:
@@ -34,7 +39,7 @@ def search(
       waygraph search example.org "open invoices" --url http://127.0.0.1:8321
     """  # noqa: D301 - \b keeps the lines of an example together
     with open_source(store, url, api_key) as source:
-        answer = source.search(resolve_site(source, site), query, k)
+        answer = source.search(resolve_site(source, site), query, k, Filter(visited_only=visited_only))
     if as_json:
         print_json(answer)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,9 +14,10 @@ from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOp
 from waygraph.cli.output import clean, print_json, print_table, say
 from waygraph.cli.selection import STATE_HELP, open_source, resolve_site, resolve_state
 from waygraph.core.errors import InvalidInput
-from waygraph.core.schemas import NodeAnswer, SiteDetail
+from waygraph.core.schemas import LeadModel, NodeAnswer, SiteDetail
 
 if TYPE_CHECKING:
+    from waygraph.index.graph import Lead
     from waygraph.pipeline.explore.policies.explain import OutcomeKind
 
 #: Limit of printed texts of a state.
@@ -32,6 +33,9 @@ def show(
     skipped: Annotated[bool, typer.Option("--skipped", help="List elements that were skipped, and why.")] = False,
     failed: Annotated[bool, typer.Option("--failed", help="List actions that failed, and why.")] = False,
     pending: Annotated[bool, typer.Option("--pending", help="List elements that a stopped run did not reach.")] = False,
+    leads: Annotated[
+        bool, typer.Option("--leads", help="List pages that the site links to and that were not visited.")
+    ] = False,
     done: Annotated[bool, typer.Option("--done", help="List elements that were acted on.")] = False,
     reason: Annotated[
         list[str] | None, typer.Option("--reason", metavar="R", help="Only this reason; repeatable.")
@@ -44,6 +48,8 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a map (size, statistics of its exploration) or one of its states (texts, actions).
+
+    With --leads: list the pages that the site links to and that were not visited.
 
     With --skipped, --failed or --pending: list the elements that are not in the map, of the site or of the
     state, with the reason, the rule that decided, and how to include them. With --done: the elements that
@@ -69,6 +75,9 @@ def show(
             of_state = [row for row in outcomes if node_id is None or row.node_id == node_id]
             print_selected_outcomes(of_state, selection, as_json=as_json)
             return
+        if leads:
+            _show_leads(store, url, key, (offset, limit), as_json=as_json)
+            return
         answer = source.site(key) if node_id is None else source.node(key, node_id)
     if as_json:
         print_json(answer)
@@ -78,12 +87,31 @@ def show(
         _print_state(answer)
 
 
+def _show_leads(store: str | None, url: str | None, site: str, part: tuple[int, int], *, as_json: bool) -> None:
+    """Print the leads of a map, from the first number of `part` on, at most as many as the second."""
+    from waygraph.index.graph.export import lead_document
+    from waygraph.index.store import Store
+
+    if url is not None:
+        raise InvalidInput("A service does not list leads, it finds them.", hint="Use --store, not --url.")
+    offset, limit = part
+    known = list(Store.open(load_settings({"store": store}).store).read(site).leads.values())
+    shown = known[offset : offset + limit]
+    if as_json:
+        print_json({"site": site, "leads": [lead_document(lead) for lead in shown], "total": len(known)})
+        return
+    _print_leads(shown)
+    say(f"{len(shown)} of {len(known)} pages that are known and were not visited")
+
+
 def _print_site(detail: SiteDetail) -> None:
     report = detail.report
     stopped = f", stopped early by {report.get('stopped_by') or 'its limits'}" if detail.partial else ""
     say(f"{detail.site}  version {detail.version} of {len(detail.versions)}, published {detail.created}{stopped}")
     say(f"  start     {detail.start_url}  [{detail.start_node_id[:8]}]")
     say(f"  size      {detail.states} states, {detail.edges} edges, depth {detail.depth}")
+    if detail.leads:
+        say(f"            {detail.leads} pages more are known and were not visited (--leads lists them)")
     if detail.stood_for:
         say(f"            representing {detail.stood_for} more pages of the same kinds (skeleton mode)")
     encoder = detail.encoder
@@ -130,9 +158,29 @@ def _print_counts(title: str, counts: Mapping[str, int]) -> None:
         say(f"  {count:>7}  {clean(reason, one_line=True)}")
 
 
+def _print_leads(leads: Sequence[Lead]) -> None:
+    for lead in leads:
+        refusal = f"  (left alone: {lead.refusal})" if lead.refusal else ""
+        say(f"{clean(lead.title, one_line=True)}{refusal}")
+        say(f"  {lead.url}  [{lead.id[:8]}], from [{lead.state[:8]}]")
+
+
+def _print_lead(node: NodeAnswer, lead: LeadModel) -> None:
+    say("  not visited: known from links only")
+    say(f"  id {node.node_id}, {node.depth} actions from the start page, linked from [{lead.state[:8]}]")
+    if lead.refusal:
+        say(f"  no path leads there: its links are left alone ({lead.refusal})")
+    for label, text in (("names", ", ".join(lead.names)), ("heading", lead.heading), ("beside", lead.description)):
+        if text:
+            say(f"  {label:<9} {clean(text, one_line=True)}")
+
+
 def _print_state(node: NodeAnswer) -> None:
     say(f"{clean(node.title, one_line=True) or '(no title)'}")
     say(f"  {node.url}")
+    if node.lead is not None:
+        _print_lead(node, node.lead)
+        return
     access = "loading its URL shows it" if node.addressable else "reached by actions only, not by its URL"
     say(f"  id {node.node_id}, {node.depth} actions from the start page, {access}")
     if node.stands_for > 1:

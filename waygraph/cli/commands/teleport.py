@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from waygraph.client.map_source import MapSource
     from waygraph.sdk.teleport_result import TeleportResult
 
+_NOTES = {
+    "arrived_equivalent": " The page differs in noise from the mapped state.",
+    "arrived_unmapped": " The page was not visited while mapping: its URL, status and title or headings fit its links.",
+}
 _HINT = "If the site has changed since it was mapped, map it again: waygraph index URL"
 
 
@@ -47,7 +51,8 @@ def teleport(
     """Start a browser and walk it to a state, checking the page before and after every step.
 
     Exit code 0 only if it arrived: the last page is the target state, or differs from it in noise only (an
-    advertisement, a clock). If the site has changed since it was mapped, the exit code is 10, and the
+    advertisement, a clock). A page that was not visited while mapping is checked by its URL, its status, and
+    its title or headings. If the site has changed since it was mapped, the exit code is 10, and the
     message says where the walk ended.
 
     \b
@@ -72,8 +77,7 @@ def teleport(
     for step in result.steps:
         say(step)
     if result.arrived:
-        noise = "" if result.outcome == "arrived" else " The page differs in noise from the mapped state."
-        say(f"Arrived at [{walk.target[:8]}].{noise}")
+        say(f"Arrived at [{walk.target[:8]}].{_NOTES.get(result.outcome, '')}")
     if screenshot is not None:
         say(f"Screenshot: {screenshot}")
     if not result.arrived:

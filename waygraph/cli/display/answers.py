@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waygraph.cli.output import clean, say
-from waygraph.core.schemas import NavigateAnswer, PathAnswer, SearchAnswer, StepModel
+from waygraph.core.schemas import Hit, NavigateAnswer, PathAnswer, SearchAnswer, StepModel
 
 #: Length of the matched text that is printed per hit, in characters.
 _TEXT_LENGTH = 100
@@ -15,9 +15,15 @@ def print_hits(answer: SearchAnswer) -> None:
         say("Nothing found: the map has no states.")
     for hit in answer.hits:
         say(f"{hit.rank:>3}. {hit.score:6.3f}  {clean(hit.title, one_line=True) or '(no title)'}")
-        say(f"             {hit.url}  [{hit.node_id[:8]}]")
+        say(f"             {hit.url}  [{hit.node_id[:8]}]{_visit_note(hit)}")
         if hit.matched is not None:
             say(f"             {_shorten(hit.matched.text)}")
+
+
+def _visit_note(hit: Hit) -> str:
+    if hit.visited:
+        return ""
+    return f"  (not visited, left alone: {hit.refusal})" if hit.refusal else "  (not visited)"
 
 
 def _shorten(text: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from waygraph.core.errors import StoreError
 from waygraph.core.schemas import WalkedStep
-from waygraph.index.graph import Action, Edge, InteractionGraph, Merge, Node, Recognition
+from waygraph.index.graph import Action, Edge, InteractionGraph, Lead, Merge, Node, Recognition, lead_id
 from waygraph.index.store.feedback import FeedbackLog
 from waygraph.serve.query import feedback as module
 from waygraph.serve.query.avoidance import parts_of_hidden_elements
@@ -18,6 +18,7 @@ from waygraph.serve.query.feedback import StepFeedback
 SITE = "shop.example"
 HOME, CART, OTHER_LOOK = "a" * 32, "b" * 32, "c" * 32
 CLICK = Action("click", role="link", name="Cart", xpath="/a[1]")
+LEAD = Lead(lead_id(f"http://{SITE}/new"), f"http://{SITE}/new", ("New",), "", "", CART, Action("click", name="New"), 2)
 
 
 def opened():
@@ -28,6 +29,7 @@ def opened():
         graph=InteractionGraph(nodes, [Edge(HOME, CART, CLICK)]),
         recognition=Recognition(merges={OTHER_LOOK: Merge(CART, OTHER_LOOK, "volatile", "")}),
         states_loaded_by=lambda url: [node.id for node in nodes if node.url == url],
+        leads={LEAD.id: LEAD},
     )
 
 
@@ -64,6 +66,16 @@ def test_a_step_that_works_again_is_not_avoided(clock, notes):
     feedback = StepFeedback(60, clock=clock)
     feedback.record(opened(), [walked("drifted"), walked("ok")], notes)
     assert not feedback.recent_failures(opened())
+
+
+@pytest.mark.parametrize(("action", "source"), [(LEAD.action, CART), (Action("goto", url=LEAD.url), None)])
+def test_steps_to_leads_are_recorded_and_avoided_after_failures(clock, notes, action, source):
+    feedback = StepFeedback(60, clock=clock)
+    assert feedback.record(opened(), [walked("drifted", action, source, LEAD.id)], notes).taken == 1
+    failures = feedback.recent_failures(opened())
+    assert (LEAD.id in failures.gotos) == (action.kind == "goto")
+    assert [edge.target for edge in failures.edges] == ([] if action.kind == "goto" else [LEAD.id])
+    assert [step["target"] for step in notes.read(SITE)] == [LEAD.id]
 
 
 def test_a_report_with_the_id_of_another_snapshot_counts_for_its_state(clock, notes):
@@ -155,6 +167,6 @@ def test_a_link_that_a_browser_does_not_show_is_avoided_in_every_state():
     elsewhere = Action("click", role="link", name="Cart", xpath="/nav[2]/a[1]", target=f"http://{SITE}/b")
     nodes = [Node(id_, f"http://{SITE}/{id_[0]}", id_, (), 0, addressable=True) for id_ in (HOME, CART, OTHER_LOOK)]
     edges = [Edge(HOME, CART, entry), Edge(OTHER_LOOK, CART, elsewhere), Edge(HOME, OTHER_LOOK, CLICK)]
-    avoided = parts_of_hidden_elements(SimpleNamespace(graph=InteractionGraph(nodes, edges)), [entry])
+    avoided = parts_of_hidden_elements(SimpleNamespace(graph=InteractionGraph(nodes, edges), leads={}), [entry])
     assert [edge.source for edge in avoided.edges] == [HOME, OTHER_LOOK]
     assert not parts_of_hidden_elements(SimpleNamespace(graph=None), [])
