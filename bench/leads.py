@@ -1,0 +1,263 @@
+"""Benchmark of leads: whether pages that people ask for are in the map and are found, and what leads cost.
+
+Explores sites of others with a budget of states. Of the pages in the lists of `bench.function_pages` it counts those
+that were visited and those that are leads, at several numbers of states. It asks the question of each page with leads
+and without them, and compares the number of pages among the first ten hits. It measures bytes, encoding time and search
+latency with leads and without, in turns:
+
+    python -m bench.leads [--sites fossil,wagtail] [--states 250] [--captures DIR] [--save]
+
+`--captures` keeps the explorations in a folder and reads them from there in a later run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import pickle
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from bench.function_pages import FunctionPage, load
+from bench.real_sites import NotAvailable
+from bench.result_files import RESULTS, run_info, write_result
+from bench.site_walks import BROWSER
+from bench.sites import SITES, Site
+from tests.blobs import MemoryBlobs
+from waygraph.core.settings import EncodeSettings, Settings
+from waygraph.index.catalog.catalog import Catalog
+from waygraph.index.store import Store
+from waygraph.index.vectors.edge import EdgeIndex
+from waygraph.pipeline.encode.protocol import Encoder
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.jobs.publishing.draft import encode_draft
+
+STATES = (50, 100, 250)
+#: Hits among which a page counts as found.
+HITS = 10
+#: Turns of each measured duration.
+TURNS = 5
+
+
+@dataclass
+class Measured:
+    """The results of one site.
+
+    Attributes
+    ----------
+    site
+        Name of the site.
+    states, leads, targets
+        States and leads of the map, and pages that are known and were not visited.
+    explore_seconds
+        Duration of the exploration.
+    visited
+        Pages of the list among the first 50, 100 and 250 states.
+    known
+        Pages of the list that are states or leads of the whole map.
+    absent
+        Entries of the list whose page is neither.
+    found
+        Questions whose page is among the first ten hits: those of visited pages and all, with leads and without.
+    lost, won
+        Entries that only the search without leads finds, and that only the one with leads finds.
+    cost
+        Values without leads, and the share by which leads increase them: bytes of the version, the same with
+        screenshots and documents, seconds of encoding alone and of exploring and encoding, median search latency.
+    """
+
+    site: str
+    states: int
+    leads: int
+    targets: int
+    explore_seconds: float
+    visited: dict[int, int]
+    known: int
+    absent: list[str]
+    found: dict[str, int] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+    won: list[str] = field(default_factory=list)
+    cost: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """An exploration, its duration, and the screenshots and documents by content hash."""
+
+    capture: SiteCapture
+    seconds: float
+    blobs: dict[str, bytes]
+
+
+def explored(site: Site, scratch: Path, states: int, captures: Path | None) -> Exploration:
+    """Explore a site, or read its exploration from a folder."""
+    kept = captures / f"{site.name}-{states}.pickle" if captures is not None else None
+    if kept is not None and kept.exists():
+        return pickle.loads(kept.read_bytes())  # type: ignore[no-any-return]  # noqa: S301 - written below
+    blobs = MemoryBlobs()
+    with site.get(scratch) as served:
+        explore = {"depth": 3, "max_states": states, "robots": False, "storage_state": served.storage_state}
+        settings = Settings.model_validate({"browser": BROWSER, "explore": explore})
+        began = time.monotonic()
+        capture = asyncio.run(explore_site(served.start, settings=settings, blobs=blobs))
+        result = Exploration(capture, time.monotonic() - began, dict(blobs))
+    if kept is not None:
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_bytes(pickle.dumps(result))
+    return result
+
+
+def count_pages(name: str, pages: Sequence[FunctionPage], run: Exploration) -> Measured:
+    """Count the pages of a list in a map."""
+    capture = run.capture
+    urls = [node.url for node in capture.graph.nodes.values()]
+    leads = [lead.url for lead in capture.leads.values()]
+    visited = {page.id for page in pages if any(map(page.is_at, urls))}
+    known = visited | {page.id for page in pages if any(map(page.is_at, leads))}
+    counts = {count: sum(any(map(page.is_at, urls[:count])) for page in pages) for count in STATES}
+    return Measured(
+        site=name,
+        states=len(urls),
+        leads=len(leads),
+        targets=capture.report.counters.get("leads/known", 0),
+        explore_seconds=round(run.seconds, 1),
+        visited={count: found for count, found in counts.items() if count <= len(urls)} | {len(urls): len(visited)},
+        known=len(known),
+        absent=sorted({page.id for page in pages} - known),
+    )
+
+
+def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, result: Measured) -> None:
+    """Measure what leads bring to searches and what they cost, and add it to the result of the site."""
+    variants = {"without": replace(run.capture, leads={}), "with": run.capture}
+    drafts = {name: encode_draft(capture, Settings(), encoder) for name, capture in variants.items()}
+    # Texts that were embedded before are cached by the model, so every measured encoding starts with an empty cache.
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    for _ in range(TURNS):
+        for name, capture in variants.items():
+            fresh = create_encoder(EncodeSettings())
+            began = time.perf_counter()
+            encode_draft(capture, Settings(), fresh)
+            seconds[name].append(time.perf_counter() - began)
+    queries = encoder.encode_queries([page.question for page in pages])
+    found: dict[str, set[str]] = {}
+    latencies: dict[str, list[float]] = {name: [] for name in variants}
+    sizes: dict[str, tuple[int, int]] = {}
+    with ExitStack() as stack:
+        opened = {}
+        for name, draft in drafts.items():
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            store = Store.open(str(folder), create=True)
+            for content in run.blobs.values():
+                store.blobs.put(content)
+            store.publish(draft)
+            version = sum(file.stat().st_size for file in folder.glob("sites/*/versions/*/*"))
+            sizes[name] = version, version + sum(map(len, run.blobs.values()))
+            catalog = stack.enter_context(closing(Catalog(store, lambda manifest: EdgeIndex(manifest.encoder.dim))))
+            opened[name] = stack.enter_context(catalog.open(draft.site))
+            hits = ([hit.url for hit in opened[name].search(query, HITS)] for query in queries)
+            found[name] = {page.id for page, urls in zip(pages, hits, strict=True) if any(map(page.is_at, urls))}
+        for _ in range(TURNS):
+            for name, each in opened.items():
+                began = time.perf_counter()
+                for query in queries:
+                    each.search(query, HITS)
+                latencies[name].append(1_000 * (time.perf_counter() - began) / len(queries))
+    urls = [node.url for node in run.capture.graph.nodes.values()]
+    visited = {page.id for page in pages if any(map(page.is_at, urls))}
+    result.found = {
+        "visited_without": len(found["without"] & visited),
+        "visited_with": len(found["with"] & visited),
+        "all_without": len(found["without"]),
+        "all_with": len(found["with"]),
+    }
+    result.lost, result.won = sorted(found["without"] - found["with"]), sorted(found["with"] - found["without"])
+    encode = {name: statistics.median(values) for name, values in seconds.items()}
+    result.cost = {
+        "version_bytes": _share(sizes["without"][0], sizes["with"][0]),
+        "stored_bytes": _share(sizes["without"][1], sizes["with"][1]),
+        "encode_seconds": _share(encode["without"], encode["with"]),
+        "index_seconds": _share(run.seconds + encode["without"], run.seconds + encode["with"]),
+        "search_ms": _share(statistics.median(latencies["without"]), statistics.median(latencies["with"])),
+    }
+
+
+def _share(without: float, with_leads: float) -> tuple[float, float]:
+    return round(without, 3), round(with_leads / without - 1, 4)
+
+
+def table(results: Sequence[Measured]) -> str:
+    """Return the results as Markdown tables."""
+    lines = [
+        "| site | states | leads of targets | visited at 50 / 100 / 250 | in the map or a lead |",
+        "| --- |" + " --- |" * 4,
+    ]
+    for r in results:
+        visited = " / ".join(str(r.visited.get(count, "")) for count in STATES)
+        lines.append(f"| {r.site} | {r.states} | {r.leads} of {r.targets} | {visited} | {r.known} |")
+    lines += [
+        "",
+        "| site | visited found, without / with | all found, without / with | lost | won |",
+        "| --- |" + " --- |" * 4,
+    ]
+    for r in results:
+        f = r.found
+        lines.append(
+            f"| {r.site} | {f['visited_without']} / {f['visited_with']} | {f['all_without']} / {f['all_with']} | "
+            f"{len(r.lost)} | {len(r.won)} |"
+        )
+    names = ("version_bytes", "stored_bytes", "encode_seconds", "index_seconds", "search_ms")
+    lines += [
+        "",
+        "| site | " + " | ".join(f"{name}, more by" for name in names) + " |",
+        "| --- |" + " --- |" * len(names),
+    ]
+    for r in results:
+        lines.append(f"| {r.site} | " + " | ".join(f"{r.cost[n][0]:g}, {r.cost[n][1]:+.1%}" for n in names) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = list(dict.fromkeys(page.site for page in load()))
+    parser.add_argument("--sites", default=",".join(names), help="comma-separated; all by default")
+    parser.add_argument("--states", type=int, default=max(STATES), help="limit of states of each exploration")
+    parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "waygraph-sites")
+    parser.add_argument("--captures", type=Path, help="folder in which explorations are kept")
+    parser.add_argument(
+        "--save", action="store_true", help="replace the rows of these sites in bench/results/leads.json"
+    )
+    arguments = parser.parse_args()
+    arguments.scratch.mkdir(parents=True, exist_ok=True)
+    encoder = create_encoder(EncodeSettings())
+    sites = {site.name: site for site in SITES}
+    results: list[Measured] = []
+    for name in arguments.sites.split(","):
+        pages = load(name)
+        try:
+            run = explored(sites[name], arguments.scratch, arguments.states, arguments.captures)
+        except NotAvailable as error:
+            print(f"{name} could not be installed: {error}")
+            continue
+        results.append(count_pages(name, pages, run))
+        compare(pages, run, encoder, results[-1])
+        print(f"{json.dumps(asdict(results[-1]))}", flush=True)
+    print(table(results))
+    if arguments.save:
+        path = RESULTS / "leads.json"
+        rows = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
+        done = {result.site for result in results}
+        rows = [row for row in rows if row["site"] not in done] + [{**asdict(r), **run_info()} for r in results]
+        write_result(path, {"results": rows})
+
+
+if __name__ == "__main__":
+    main()
