@@ -166,7 +166,7 @@ class Crawl:
     async def _run_round(self, number: int, workers: Sequence[Worker]) -> bool:
         """Plan a round and act on its elements. Return False if nothing is left to do."""
         began, counters = time.monotonic(), self._stats.counters
-        activated, known = counters["explore/activations"], len(self._graph.states)
+        activated, known, gain = counters["explore/activations"], len(self._graph.states), self._stats.gain
         work = await self._plan(number, workers)
         if work is None:
             return False
@@ -184,7 +184,8 @@ class Crawl:
         activations = counters["explore/activations"] - activated
         found = len(self._graph.states) - known
         depths = Counter(self._graph.depth(item.state_id) + 1 for item in work.items)
-        self._stats.finish_round(RoundRow(found, activations, round(time.monotonic() - began, 3)), depths)
+        seconds, gained = round(time.monotonic() - began, 3), round(self._stats.gain - gain, 4)
+        self._stats.finish_round(RoundRow(found, activations, seconds, gained), depths)
         return True
 
     async def _plan(self, number: int, workers: Sequence[Worker]) -> Round | None:

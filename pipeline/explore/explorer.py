@@ -38,7 +38,7 @@ from waygraph.pipeline.explore.identity.traps import TrapDetector
 from waygraph.pipeline.explore.politeness.pace import Pace
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
-from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress, SiteCapture
+from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, BlobSink, ExploreProgress, SiteCapture
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 from waygraph.pipeline.explore.refresh import PriorExploration, Refresh
@@ -263,6 +263,7 @@ class Explorer:
                 Counter(map(parts.graph.depth, states)),
                 table=blobs.put(write_element_outcomes(asdict(each) for each in elements)),
                 record=blobs.put(record),
+                expected_gain=parts.frontier.expected_gain(NEXT_ITEMS),
             ),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
             domain=self._start.scope.domain,

@@ -151,7 +151,11 @@ class Frontier:
     def learn(self, item: WorkItem, found: Snapshot | None) -> None:
         """Learn from the committed result of an item. `found` is the new state that it led to, if any."""
         source = self._states[item.state_id]
-        self._order.learn(self._kind(item.candidate, source), found)
+        self._stats.gain += self._order.learn(self._kind(item.candidate, source), found)
+
+    def expected_gain(self, count: int) -> float:
+        """Return the expected gain of that many further items together, see `ExplorationOrder`."""
+        return self._order.expected_gain(count)
 
     def _pending_item(self, place: int, number: int, candidate: Candidate, state: State) -> PendingItem:
         return PendingItem(place, number, candidate, self._kind(candidate, state))

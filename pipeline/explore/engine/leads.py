@@ -6,7 +6,6 @@ has the fewest of their kinds: a menu entry of its own before the hundredth reco
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -195,21 +194,9 @@ def _most_novel_first(targets: Mapping[str, _Target], visited: Counter[int]) -> 
     groups: dict[ItemKind, deque[tuple[int, str]]] = {}
     for number, (key, target) in enumerate(targets.items()):
         groups.setdefault(target.kind, deque()).append((number, key))
-    heap = [(-model.expected_gain(kind, taken), items[0][0], kind) for kind, items in groups.items()]
-    heapq.heapify(heap)
-    while heap:
-        gain, number, kind = heap[0]
-        now = -model.expected_gain(kind, taken)
-        if now > gain:
-            heapq.heapreplace(heap, (now, number, kind))
-            continue
-        items = groups[kind]
-        yield items.popleft()[1]
+    for kind, (_, key), _ in model.most_promising(groups, taken, lambda item: item[0]):
+        yield key
         taken.update(kind.keys)
-        if items:
-            heapq.heapreplace(heap, (now, items[0][0], kind))
-        else:
-            heapq.heappop(heap)
 
 
 def _lead(sources: LeadSources, target: _Target) -> Lead:

@@ -8,13 +8,14 @@ classes, McCallum et al. 1998). What was learned depends on the committed result
 
 from __future__ import annotations
 
+import heapq
 import re
 import zlib
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from waygraph.index.graph import PASSIVE_KINDS
 from waygraph.index.graph.url_tokens import url_parts
@@ -30,6 +31,8 @@ from waygraph.pipeline.explore.identity.thresholds import (
     PRIOR_WEIGHT,
 )
 from waygraph.pipeline.explore.identity.url_groups import group_of, query_kind
+
+Item = TypeVar("Item")
 
 _STEP = re.compile(r"([^/\[\]]+)(?:\[(\d+)\])?")
 _INDEX = re.compile(r"\[\d+\]|(?<=~~~ )\d+")
@@ -227,6 +230,43 @@ class NoveltyModel:
             if has_results:
                 estimates.append(estimate)
         return kind.weight * (sum(estimates) / len(estimates) if estimates else kind.prior)
+
+    def most_promising(
+        self, groups: dict[ItemKind, deque[Item]], planned: Mapping[int, int], rank: Callable[[Item], Any]
+    ) -> Iterator[tuple[ItemKind, Item, float]]:
+        """Take items one by one, always of the kind with the highest expected gain.
+
+        Parameters
+        ----------
+        groups
+            Items by their kinds. An item is removed when it is yielded, and so are empty groups.
+        planned
+            As in `expected_gain`. The caller may add to it after each item.
+        rank
+            Sort key of an item. Of kinds with equal gain that one comes first whose first item has the lower key.
+
+        Yields
+        ------
+        tuple of ItemKind, item and float
+            Kind, item and expected gain.
+        """
+        heap = [(-self.expected_gain(kind, planned), rank(items[0]), kind) for kind, items in groups.items()]
+        heapq.heapify(heap)
+        while heap:
+            gain, _, kind = heap[0]
+            items = groups[kind]
+            now = -self.expected_gain(kind, planned)
+            if now > gain:
+                # Planned items of its kinds made a gain less likely. For no entry can it be more likely by now.
+                heapq.heapreplace(heap, (now, rank(items[0]), kind))
+                continue
+            item = items.popleft()
+            if items:
+                heapq.heapreplace(heap, (now, rank(items[0]), kind))
+            else:
+                heapq.heappop(heap)
+                del groups[kind]
+            yield kind, item, -now
 
     def to_checkpoint(self) -> dict[str, Any]:
         """Return all results, as plain JSON."""

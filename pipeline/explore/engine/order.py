@@ -5,10 +5,10 @@ A round is planned from committed results only, so it depends neither on the num
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol
 
 from waygraph.index.graph import PASSIVE_KINDS
@@ -73,8 +73,11 @@ class ExplorationOrder(Protocol):
             Each item is taken once.
         """
 
-    def learn(self, kind: ItemKind, found: Snapshot | None, /) -> None:
-        """Learn from the result of an item. `found` is the new state that it led to, if any."""
+    def learn(self, kind: ItemKind, found: Snapshot | None, /) -> float:
+        """Learn from the result of an item, and return its gain. `found` is the new state that it led to, if any."""
+
+    def expected_gain(self, count: int, /) -> float:
+        """Return the expected gain of that many further items together; 0 if the order does not predict it."""
 
     def to_checkpoint(self) -> dict[str, Any]:
         """Return what was learned, as plain JSON."""
@@ -106,8 +109,13 @@ class BreadthOrder:
         taken, self._items = self._items, []
         return taken
 
-    def learn(self, _kind: ItemKind, _found: Snapshot | None) -> None:
+    def learn(self, _kind: ItemKind, _found: Snapshot | None) -> float:
         """See `ExplorationOrder`."""
+        return 0.0
+
+    def expected_gain(self, _count: int) -> float:
+        """See `ExplorationOrder`."""
+        return 0.0
 
     def to_checkpoint(self) -> dict[str, Any]:
         """See `ExplorationOrder`."""
@@ -175,26 +183,12 @@ class NoveltyOrder:
 
     def _take_novel(self, size: int) -> list[PendingItem]:
         planned: Counter[int] = Counter()
-        heap = [
-            (-self._model.expected_gain(kind, planned), *_first(items), kind) for kind, items in self._groups.items()
-        ]
-        heapq.heapify(heap)
         taken: list[PendingItem] = []
-        while heap and len(taken) < size:
-            gain, _, _, kind = heap[0]
-            items = self._groups[kind]
-            now = -self._model.expected_gain(kind, planned)
-            if now > gain:
-                # Planned items of its kinds made a gain less likely. For no entry can it be more likely by now.
-                heapq.heapreplace(heap, (now, *_first(items), kind))
-                continue
-            if self._take(items.popleft(), taken):
+        promising = self._model.most_promising(self._groups, planned, _rank)
+        while len(taken) < size and (found := next(promising, None)):
+            kind, item, _ = found
+            if self._take(item, taken):
                 planned.update(kind.keys)
-            if items:
-                heapq.heapreplace(heap, (now, *_first(items), kind))
-            else:
-                heapq.heappop(heap)
-                del self._groups[kind]
         while self._known_targets and len(taken) < size:
             taken.append(self._known_targets.popleft())
         return taken
@@ -210,11 +204,23 @@ class NoveltyOrder:
             self._targets.add(target)
         return True
 
-    def learn(self, kind: ItemKind, found: Snapshot | None) -> None:
+    def learn(self, kind: ItemKind, found: Snapshot | None) -> float:
         """See `ExplorationOrder`."""
-        self._model.learn(kind, self._shown.add(found) if found is not None else 0.0)
+        gain = self._shown.add(found) if found is not None else 0.0
+        self._model.learn(kind, gain)
         if found is not None:
             self._targets.add(crc(self._url_key(found.url)))
+        return gain
+
+    def expected_gain(self, count: int) -> float:
+        """See `ExplorationOrder`."""
+        planned: Counter[int] = Counter()
+        groups = {kind: deque(items) for kind, items in self._groups.items()}
+        total = 0.0
+        for kind, _, gain in islice(self._model.most_promising(groups, planned, _rank), count):
+            total += gain
+            planned.update(kind.keys)
+        return round(total, 2)
 
     def _target(self, item: PendingItem) -> int | None:
         """Return what identifies the page that an item leads to; None if it follows no link."""
@@ -251,5 +257,5 @@ class NoveltyOrder:
         self._known_targets = deque(known[place] for place in sorted(known))
 
 
-def _first(items: deque[PendingItem]) -> tuple[int, int]:
-    return items[0].state, items[0].element
+def _rank(item: PendingItem) -> tuple[int, int]:
+    return item.state, item.element

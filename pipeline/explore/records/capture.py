@@ -98,11 +98,18 @@ class RoundRow:
         Performed actions.
     seconds
         Duration.
+    gain
+        Sum of the gains of new states: about the number of pages of new kinds. 0 in the order `breadth`.
     """
 
     states: int
     activations: int
     seconds: float
+    gain: float = 0.0
+
+
+#: Number of elements for which a report predicts the gain.
+NEXT_ITEMS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,9 @@ class ExploreReport:
         Discovery by depth.
     rounds
         Discovery by round, in order.
+    expected_gain
+        Expected gain of the next `NEXT_ITEMS` elements that a limit cut off; 0 if none is left, or the order does not
+        predict it.
     counters
         Flat `area/name` keys, see docs/counters.md.
     skips
@@ -156,6 +166,7 @@ class ExploreReport:
     explored: str = ""
     advice: tuple[str, ...] = ()
     rounds: tuple[RoundRow, ...] = ()
+    expected_gain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

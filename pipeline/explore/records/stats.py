@@ -32,6 +32,8 @@ class ExplorationStats:
         self.counters = counters
         self.planned = 0
         """Number of planned work items."""
+        self.gain = 0.0
+        """Sum of the gains of new states, see `ExplorationOrder.learn`."""
         self.stopped_by = ""
         """The limit that ended the run; empty if everything was explored."""
         self.partial = False
@@ -127,7 +129,8 @@ class ExplorationStats:
             # A resumed run is not interrupted.
             "stopped_by": "" if self.partial else self.stopped_by,
             "seconds": self._seconds_before + self.seconds,
-            "rounds": [[row.states, row.activations, row.seconds] for row in self._rounds],
+            "rounds": [[row.states, row.activations, row.seconds, row.gain] for row in self._rounds],
+            "gain": self.gain,
             "work": [[depth, *spent] for depth, spent in self._work.items()],
             "advice": list(self.advice),
         }
@@ -138,11 +141,18 @@ class ExplorationStats:
         self.planned, self.stopped_by = memory["planned"], memory["stopped_by"]
         self._seconds_before = memory["seconds"]
         self._rounds = [RoundRow(*row) for row in memory["rounds"]]
+        self.gain = memory["gain"]
         self._work = {depth: (activations, seconds) for depth, activations, seconds in memory["work"]}
         self.advice = dict.fromkeys(memory["advice"])
 
     def report(
-        self, fates: Iterable[ElementOutcome], states: Mapping[int, int], *, table: str = "", record: str = ""
+        self,
+        fates: Iterable[ElementOutcome],
+        states: Mapping[int, int],
+        *,
+        table: str = "",
+        record: str = "",
+        expected_gain: float = 0.0,
     ) -> ExploreReport:
         """Return the report.
 
@@ -156,6 +166,8 @@ class ExplorationStats:
             Blob of the element outcomes, see `ExploreReport.fates`.
         record
             Blob of the exploration record, see `ExploreReport.record`.
+        expected_gain
+            See `ExploreReport.expected_gain`.
 
         Returns
         -------
@@ -180,6 +192,7 @@ class ExplorationStats:
             stopped_by=self.stopped_by,
             depths=tuple(self._depth_rows(states)),
             rounds=tuple(self._rounds),
+            expected_gain=expected_gain,
             counters={name: count for name, count in sorted(self.counters.items()) if count},
             skips=tuple(skips),
             failures=tuple(failures),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from waygraph.core.text import replace_surrogates
-from waygraph.pipeline.explore.records.capture import SiteCapture
-from waygraph.pipeline.jobs.report.outcomes import DepthRecord, Exploration, FailedItem
+from waygraph.pipeline.explore.records.capture import RoundRow, SiteCapture
+from waygraph.pipeline.jobs.report.outcomes import DepthRecord, Exploration, FailedItem, RoundRecord
 
 #: Number of failures of a site in its report. The manifest holds all.
 _SHOWN_FAILURES = 20
+#: Number of records of its rounds.
+_MAX_ROUNDS = 60
 
 
 def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_seconds: float) -> Exploration:
@@ -56,6 +58,8 @@ def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_secon
             name.removeprefix("skip/"): count for name, count in report.counters.items() if name.startswith("skip/")
         },
         failed=_by_reason(replace_surrogates(failure.reason) for failure in report.failures),
+        rounds=tuple(_merged(report.rounds, _MAX_ROUNDS)),
+        expected_gain=report.expected_gain,
         advice=tuple(map(replace_surrogates, report.advice)),
         failures=tuple(
             FailedItem(node_id=f.node_id, action=replace_surrogates(f.action), reason=replace_surrogates(f.reason))
@@ -66,3 +70,16 @@ def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_secon
 
 def _by_reason(reasons: Iterable[str]) -> dict[str, int]:
     return dict(Counter(reasons).most_common())
+
+
+def _merged(rounds: Sequence[RoundRow], most: int) -> Iterator[RoundRecord]:
+    """Yield the rounds, or sums of as few consecutive ones as give at most `most` records."""
+    size = -(-len(rounds) // most) or 1
+    for start in range(0, len(rounds), size):
+        part = rounds[start : start + size]
+        yield RoundRecord(
+            states=sum(row.states for row in part),
+            activations=sum(row.activations for row in part),
+            seconds=round(sum(row.seconds for row in part), 3),
+            gain=round(sum(row.gain for row in part), 3),
+        )

@@ -49,6 +49,16 @@ class DepthRecord(ReportRecord):
     states_per_minute: float
 
 
+class RoundRecord(ReportRecord):
+    """Discovery in one round of work, or in several consecutive ones."""
+
+    states: int
+    activations: int
+    seconds: float
+    gain: float
+    """About the number of pages of new kinds; 0 in the order `breadth`."""
+
+
 class FailedItem(ReportRecord):
     """A work item that failed."""
 
@@ -82,6 +92,10 @@ class Exploration(ReportRecord):
     """The first failures in full."""
     advice: tuple[str, ...] = ()
     """Stopped requests that seem to have broken a page, and the rules that would allow them."""
+    rounds: tuple[RoundRecord, ...] = ()
+    """Discovery by round; of long explorations several rounds are one record."""
+    expected_gain: float = 0.0
+    """About the number of pages of new kinds that the next 50 actions would find; 0 if nothing is left to do."""
 
 
 class StateWithoutVectors(ReportRecord):
@@ -211,6 +225,17 @@ class Reason(ReportRecord):
     example: str = ""
 
 
+class Promising(ReportRecord):
+    """A site at which a larger budget would find most that is new."""
+
+    site: str
+    states: int
+    stopped_by: str
+    expected_gain: float
+    """See `Exploration.expected_gain`."""
+    rounds: tuple[RoundRecord, ...]
+
+
 class Findings(ReportRecord):
     """Totals of all outcomes. The size does not depend on the number of sites."""
 
@@ -232,6 +257,8 @@ class Findings(ReportRecord):
     """Reasons of skipped elements and URLs."""
     failed: tuple[Reason, ...] = ()
     """Reasons of failed elements."""
+    promising: tuple[Promising, ...] = ()
+    """Sites that a limit stopped, those first at which further actions are expected to find most that is new."""
     retried: int = 0
     """Sites with a retry after a failed attempt. Resuming an interrupted attempt is not a retry."""
     encoded: int = 0

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from waygraph.pipeline.jobs.report.outcomes import DepthFindings
+from waygraph.pipeline.jobs.report.outcomes import DepthFindings, RoundRecord
 
 STYLE = """
 svg { width: 100%; max-width: 46rem; height: auto; font: 12px system-ui, sans-serif; fill: #444; }
 svg .mark { fill: #3b6ea5; } svg .mark.bad { fill: #b5483a; } svg .mark.pale { fill: #9db8d4; }
 svg .box { fill: #c9d9ea; stroke: #3b6ea5; } svg .median { stroke: #1d3f66; stroke-width: 3; }
-svg .line { stroke: #3b6ea5; } svg .grid { stroke: #e6e6e6; } svg .axis { stroke: #999; } svg .value { fill: #222; }
+svg .line { stroke: #3b6ea5; } svg .curve { fill: none; stroke: #3b6ea5; stroke-width: 1.5; }
+svg .grid { stroke: #e6e6e6; } svg .axis { stroke: #999; } svg .value { fill: #222; }
 """
 #: Sizes in units of the SVG view box: of bar charts, and of charts with a vertical axis.
 _WIDTH, _LABEL_WIDTH, _VALUE_WIDTH, _ROW_HEIGHT = 740, 250, 90, 22
@@ -123,6 +124,39 @@ def _velocity_box(depth: DepthFindings, *, x: float, width: float, top: float) -
         drawn.append(f'<text x="{x + 5:.1f}" y="{_TOP + 9}">up to {format_number(velocity.most)}</text>')
     drawn.append("</g>")
     return drawn
+
+
+def discovery_chart(curves: Sequence[tuple[str, Sequence[RoundRecord]]]) -> str:
+    """Return one line per site: the pages of new kinds found by the number of performed actions."""
+    points = [(name, list(_cumulative(rounds))) for name, rounds in curves]
+    drawn, top = _axis(max((line[-1][1] for _, line in points if line), default=0))
+    most = max((line[-1][0] for _, line in points if line), default=0) or 1
+    for name, line in points:
+        places = [(_LEFT + _PLOT_WIDTH * x / most, _TOP + _PLOT_HEIGHT * (1 - y / top)) for x, y in line]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        x, y = places[-1]
+        drawn.append(
+            f'<g><title>{escape(name)}</title><polyline class="curve" points="{path}"/>'
+            f'<text class="value" x="{x - 4:.1f}" y="{y - 5:.1f}" text-anchor="end">{escape(_cut(name))}</text></g>'
+        )
+    drawn += [
+        f'<text x="{_LEFT + _PLOT_WIDTH * share:.1f}" y="{_BASE_LINE + 18}" text-anchor="middle">'
+        f"{format_number(round(most * share))}</text>"
+        for share in (0, 0.5, 1)
+    ]
+    drawn.append(f'<text x="{(_LEFT + _WIDTH) / 2}" y="{_BASE_LINE + 40}" text-anchor="middle">')
+    drawn.append("actions (pages of new kinds on the vertical axis)</text>")
+    return _svg(_HEIGHT, drawn)
+
+
+def _cumulative(rounds: Iterable[RoundRecord]) -> Iterator[tuple[int, float]]:
+    """Yield the sums of activations and gains up to each round, from the start page on."""
+    activations, gain = 0, 0.0
+    yield activations, gain
+    for each in rounds:
+        activations += each.activations
+        gain += each.gain
+        yield activations, gain
 
 
 def _axis(most: float) -> tuple[list[str], float]:

@@ -10,8 +10,15 @@ from itertools import islice
 from waygraph.index.store import Store
 from waygraph.pipeline.jobs.report.contact_sheet import Thumbnail, load_thumbnail, sample_sites
 from waygraph.pipeline.jobs.report.html_page import data_url, render_page, render_table
-from waygraph.pipeline.jobs.report.outcomes import Quartiles, Reason, SiteOutcome
-from waygraph.pipeline.jobs.report.plots import STYLE, bar_chart, format_number, histogram_chart, velocity_chart
+from waygraph.pipeline.jobs.report.outcomes import Promising, Quartiles, Reason, SiteOutcome
+from waygraph.pipeline.jobs.report.plots import (
+    STYLE,
+    bar_chart,
+    discovery_chart,
+    format_number,
+    histogram_chart,
+    velocity_chart,
+)
 from waygraph.pipeline.jobs.report.run_report import RunReport
 
 PAGE_NAME = "report.html"
@@ -66,6 +73,7 @@ def _body(store: Store, report: RunReport) -> Iterator[str]:
         yield '<p class="note">New states per minute. A box holds the middle half of the sites, its bar is the median, '
         yield "the line goes from the slowest to the fastest site.</p>"
         yield velocity_chart(findings.depths)
+    yield from _promising(findings.promising)
     if findings.states_per_site is not None:
         yield f"<h2>States per site</h2>{_spread(findings.states_per_site, 'states')}"
         yield _states(report)
@@ -97,6 +105,21 @@ def _summary(report: RunReport) -> str:
         f"{escape(report.finished)}: {_duration(report.seconds)} of work{calls}.{ended}{resumable}</p>"
         f'<ul class="numbers">{items}</ul>'
     )
+
+
+def _promising(sites: Sequence[Promising]) -> Iterator[str]:
+    if not sites:
+        return
+    yield "<h2>Where a larger budget would find most</h2>"
+    yield '<p class="note">Sites that a limit stopped. The expected number of pages of new kinds is predicted from the '
+    yield "results of elements of the same kinds.</p>"
+    rows = [(each.site, f"{each.states:,}", each.stopped_by, format_number(each.expected_gain)) for each in sites]
+    yield render_table(
+        ("site", "states", "stopped by", "expected from 50 more actions"),
+        rows,
+        right=("states", "expected from 50 more actions"),
+    )
+    yield discovery_chart([(each.site, each.rounds) for each in sites])
 
 
 def _states(report: RunReport) -> str:

@@ -11,6 +11,7 @@ from waygraph.pipeline.jobs.report.outcomes import (
     DepthFindings,
     Exploration,
     Findings,
+    Promising,
     Publication,
     Quartiles,
     Reason,
@@ -23,6 +24,8 @@ _NAMED = 40
 #: Maximal number of distinct reasons, since pages can produce any number of them.
 _KNOWN = 5_000
 _LONGEST = 300
+#: Number of sites at which a larger budget would find most.
+_PROMISING = 10
 OTHERS = "others"
 
 
@@ -70,6 +73,7 @@ class _OutcomeCounter:
         self.error_codes: set[int] = set()
         self.depths: dict[int, _Depth] = {}
         self.states_per_site, self.seconds_per_site = array("d"), array("d")
+        self.promising: list[tuple[float, str, Exploration]] = []
         self.errors, self.stopped, self.skipped, self.failed = _Reasons(), _Reasons(), _Reasons(), _Reasons()
 
     def add(self, site: SiteOutcome) -> None:
@@ -95,6 +99,10 @@ class _OutcomeCounter:
             depth.sites += 1
             if row.seconds > 0:
                 depth.velocities.append(row.states_per_minute)
+        if exploration.stopped_by and exploration.expected_gain:
+            self.promising.append((-exploration.expected_gain, site, exploration))
+            if len(self.promising) > 2 * _PROMISING:
+                self.promising = sorted(self.promising, key=_by_gain)[:_PROMISING]
         if exploration.partial:
             self.stopped.add(exploration.stopped_by or "unknown", 1, site)
         for reason, count in exploration.skipped.items():
@@ -132,6 +140,16 @@ class _OutcomeCounter:
             stopped=self.stopped.most_common(),
             skipped=self.skipped.most_common(),
             failed=self.failed.most_common(),
+            promising=tuple(
+                Promising(
+                    site=site,
+                    states=exploration.states,
+                    stopped_by=exploration.stopped_by,
+                    expected_gain=exploration.expected_gain,
+                    rounds=exploration.rounds,
+                )
+                for _, site, exploration in sorted(self.promising, key=_by_gain)[:_PROMISING]
+            ),
             retried=self.retried,
             encoded=self.encoded,
             reused=self.reused,
@@ -140,6 +158,10 @@ class _OutcomeCounter:
 
 
 _NO_NUMBERS = Quartiles(least=0, lower=0, median=0, upper=0, most=0, total=0, count=0)
+
+
+def _by_gain(row: tuple[float, str, Exploration]) -> tuple[float, str]:
+    return row[:2]
 
 
 def summarize_outcomes(sites: Iterable[SiteOutcome]) -> Findings:

@@ -24,6 +24,8 @@ _SITES_IN_A_TABLE, _SHOWN_SITES = 200, 30
 _SHOWN_FAILURES = 3
 #: Limit of printed duplicate URLs.
 _SHOWN_DUPLICATES = 10
+#: Limit of printed sites at which a larger budget would find more.
+_SHOWN_PROMISING = 3
 
 
 def print_summary(
@@ -81,6 +83,11 @@ def _print_end(report: RunReport) -> None:
         f"{totals.published} of {totals.sites} site(s) published, {totals.states} states and {totals.edges} edges "
         f"in {report.seconds:.1f} s{', interrupted' if report.interrupted else ''}."
     )
+    for each in report.findings.promising[:_SHOWN_PROMISING]:
+        say(
+            f"A larger budget would find more at {each.site}: 50 more actions are expected to find about "
+            f"{each.expected_gain:.0f} pages of new kinds."
+        )
     print_how_to_resume(report)
     print_report_location(report)
     if published := next((s for s in report.sites if s.status == "published"), None):

@@ -139,6 +139,17 @@ def test_a_hover_on_a_link_does_not_count_as_a_visit_of_its_target():
     assert click in order_of([hover, click, *others]).take(1, 500)
 
 
+@given(st.lists(st.integers(0, 4), max_size=60), st.integers(0, 80))
+def test_the_expected_gain_of_further_items_changes_nothing(kinds, count):
+    order, same = order_of(pending(kinds)), order_of(pending(kinds))
+    gain = order.expected_gain(count)
+    assert 0 <= gain <= min(count, len(kinds))
+    assert order.expected_gain(count + 1) >= gain
+    while expected := same.take(1, 30):
+        assert order.take(1, 30) == expected
+    assert order.expected_gain(count) == 0.0
+
+
 def test_wanted_pages_come_first_also_after_a_restart_with_other_wishes():
     wanted = PendingItem(1, 0, link(f"{BASE}/wanted"), ItemKind(0.1, 1.0, ((2,),)))
     order = NoveltyOrder(lambda url: url, [f"{BASE}/wanted"])

@@ -27,9 +27,10 @@ from waygraph.pipeline.jobs.report.outcomes import (
     ErrorRecord,
     Exploration,
     Publication,
+    RoundRecord,
     SiteOutcome,
 )
-from waygraph.pipeline.jobs.report.plots import bar_chart, histogram_chart, velocity_chart
+from waygraph.pipeline.jobs.report.plots import bar_chart, discovery_chart, histogram_chart, velocity_chart
 from waygraph.pipeline.jobs.report.report_file import REPORT_NAME, read_report, read_report_head, write_report
 from waygraph.pipeline.jobs.report.report_page import report_page
 from waygraph.pipeline.jobs.report.run_report import RunReport
@@ -103,6 +104,25 @@ def test_outcomes_are_summarised_as_totals_reasons_and_quartiles():
     assert [(reason.reason, reason.count, reason.sites) for reason in found.skipped] == [("external", 4, 2)]
     assert [(reason.reason, reason.example) for reason in found.stopped] == [("max_states", "site2.example")]
     assert (found.retried, found.error_codes) == (2, (4,))
+
+
+def test_sites_at_which_a_larger_budget_would_find_most_come_first():
+    def stopped(number, gain, stopped_by="max_states"):
+        outcome = published(number)
+        rounds = (RoundRecord(states=4, activations=20, seconds=1, gain=3.5),) * 2
+        known = outcome.exploration.model_copy(
+            update={"expected_gain": gain, "stopped_by": stopped_by, "rounds": rounds}
+        )
+        return outcome.model_copy(update={"exploration": known})
+
+    sites = [stopped(n, float(n % 17)) for n in range(60)]
+    found = summarize_outcomes([*sites, stopped(99, 50.0, stopped_by="")]).promising
+    assert [each.expected_gain for each in found] == [16.0] * 3 + [15.0] * 3 + [14.0] * 3 + [13.0]
+    assert found[0].site == "site16.example"
+    chart = ET.fromstring(discovery_chart([(each.site, each.rounds) for each in found]))  # noqa: S314 - ours
+    (curve, *others) = [each.get("points").split() for each in chart.iter() if each.tag.endswith("polyline")]
+    assert len(curve) == 3
+    assert len(others) == 9
 
 
 def test_number_of_reasons_in_a_report_is_bounded():
