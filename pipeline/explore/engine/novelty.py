@@ -247,7 +247,7 @@ class NoveltyModel:
 
         Yields
         ------
-        tuple of ItemKind, item and float
+        tuple[ItemKind, Item, float]
             Kind, item and expected gain.
         """
         heap = [(-self.expected_gain(kind, planned), rank(items[0]), kind) for kind, items in groups.items()]
