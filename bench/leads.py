@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import pickle
 import statistics
 import tempfile
@@ -43,7 +44,8 @@ STATES = (50, 100, 250)
 #: Hits among which a page counts as found.
 HITS = 10
 #: Turns of each measured duration.
-TURNS = 5
+TURNS = 3
+CORES = len(os.sched_getaffinity(0))
 
 
 @dataclass
@@ -70,7 +72,8 @@ class Measured:
         Entries that only the search without leads finds, and that only the one with leads finds.
     cost
         Values without leads, and the share by which leads increase them: bytes of the version, the same with
-        screenshots and documents, seconds of encoding alone and of exploring and encoding, median search latency.
+        screenshots and documents; seconds of encoding (CPU time divided by the number of cores), alone and with the
+        exploration; median search latency in milliseconds.
     """
 
     site: str
@@ -143,9 +146,9 @@ def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, r
     for _ in range(TURNS):
         for name, capture in variants.items():
             fresh = create_encoder(EncodeSettings())
-            began = time.perf_counter()
+            began = time.process_time()
             encode_draft(capture, Settings(), fresh)
-            seconds[name].append(time.perf_counter() - began)
+            seconds[name].append((time.process_time() - began) / CORES)
     queries = encoder.encode_queries([page.question for page in pages])
     found: dict[str, set[str]] = {}
     latencies: dict[str, list[float]] = {name: [] for name in variants}

@@ -7,6 +7,7 @@ import pytest
 
 from tests.tiny_jina import make_checkpoint, one_thread  # noqa: F401
 from waygraph.core.errors import EncoderMismatch
+from waygraph.core.schemas import Filter
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
@@ -52,7 +53,7 @@ def test_manifest_records_how_the_vectors_were_made(published):
 
 def test_query_finds_the_matching_part_of_the_screenshot(published, settings):
     with StoreMap(settings.store, settings) as maps:
-        (hit, *_) = maps.search(published.manifest.site, "where are my orders", 3).hits
+        (hit, *_) = maps.search(published.manifest.site, "where are my orders", 3, Filter(visited_only=True)).hits
         assert hit.matched.text.startswith("screenshot")
 
 

@@ -16,7 +16,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import SiteContext, content_key
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
-from waygraph.pipeline.encode.text.lead_text import lead_observation
+from waygraph.pipeline.encode.text.lead_text import lead_observation, weighted_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncodeResult, EncoderIdentity, Unencodable
@@ -173,7 +173,11 @@ class SiteVectorizer:
         return SiteVectors(
             encoder=encoder,
             pages=pages_by_node,
-            lead_pages={node_id: pages[keys[node_id]] for node_id in of_leads if keys[node_id] in pages},
+            lead_pages={
+                node_id: weighted_page(pages[keys[node_id]], identity.reads)
+                for node_id in of_leads
+                if keys[node_id] in pages
+            },
             failures={
                 node_id: spooled.failures[key]
                 for node_id, key in keys.items()
@@ -346,11 +350,8 @@ def _reusable_pages(
     if version is None or replace(version.manifest.encoder, context=encoder.context) != encoder:
         return {}
     before = version.manifest.encoder.context
-    contents = anchored_observations(version.graph, version.observations.values())
-    contents |= {lead.id: lead_observation(lead) for lead in version.leads.values()}
-    pages = {**version.pages, **version.lead_pages}
     return {
-        content_key(each, identity.reads): pages[node_id]
-        for node_id, each in contents.items()
-        if node_id in pages and has_same_vectors(before, encoder.context, each)
+        content_key(each, identity.reads): version.pages[node_id]
+        for node_id, each in anchored_observations(version.graph, version.observations.values()).items()
+        if node_id in version.pages and has_same_vectors(before, encoder.context, each)
     }

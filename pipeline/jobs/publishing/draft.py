@@ -12,7 +12,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.runtime.model_files import public_name
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
-from waygraph.pipeline.encode.text.lead_text import lead_observation
+from waygraph.pipeline.encode.text.lead_text import lead_observation, weighted_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
@@ -114,7 +114,7 @@ def encode_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> 
         capture,
         settings,
         pages={each.node_id: next(vectors) for each in observations},
-        lead_pages={each.node_id: next(vectors) for each in leads},
+        lead_pages={each.node_id: weighted_page(next(vectors), encoder.reads) for each in leads},
         encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
     )
 
