@@ -43,8 +43,8 @@ from waygraph.pipeline.jobs.publishing.draft import encode_draft
 STATES = (50, 100, 250)
 #: Hits among which a page counts as found.
 HITS = 10
-#: Turns of each measured duration.
-TURNS = 3
+#: Turns in which search latencies are measured.
+TURNS = 5
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -140,15 +140,12 @@ def count_pages(name: str, pages: Sequence[FunctionPage], run: Exploration) -> M
 def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, result: Measured) -> None:
     """Measure what leads bring to searches and what they cost, and add it to the result of the site."""
     variants = {"without": replace(run.capture, leads={}), "with": run.capture}
-    drafts = {name: encode_draft(capture, Settings(), encoder) for name, capture in variants.items()}
-    # Texts that were embedded before are cached by the model, so every measured encoding starts with an empty cache.
-    seconds: dict[str, list[float]] = {name: [] for name in variants}
-    for _ in range(TURNS):
-        for name, capture in variants.items():
-            fresh = create_encoder(EncodeSettings())
-            began = time.process_time()
-            encode_draft(capture, Settings(), fresh)
-            seconds[name].append((time.process_time() - began) / CORES)
+    drafts, seconds = {}, {}
+    for name, capture in variants.items():
+        fresh = create_encoder(EncodeSettings())  # texts that were embedded before are cached
+        began = time.process_time()
+        drafts[name] = encode_draft(capture, Settings(), fresh)
+        seconds[name] = (time.process_time() - began) / CORES
     queries = encoder.encode_queries([page.question for page in pages])
     found: dict[str, set[str]] = {}
     latencies: dict[str, list[float]] = {name: [] for name in variants}
@@ -182,12 +179,11 @@ def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, r
         "all_with": len(found["with"]),
     }
     result.lost, result.won = sorted(found["without"] - found["with"]), sorted(found["with"] - found["without"])
-    encode = {name: statistics.median(values) for name, values in seconds.items()}
     result.cost = {
         "version_bytes": _share(sizes["without"][0], sizes["with"][0]),
         "stored_bytes": _share(sizes["without"][1], sizes["with"][1]),
-        "encode_seconds": _share(encode["without"], encode["with"]),
-        "index_seconds": _share(run.seconds + encode["without"], run.seconds + encode["with"]),
+        "encode_seconds": _share(seconds["without"], seconds["with"]),
+        "index_seconds": _share(run.seconds + seconds["without"], run.seconds + seconds["with"]),
         "search_ms": _share(statistics.median(latencies["without"]), statistics.median(latencies["with"])),
     }
 
