@@ -22,7 +22,18 @@ from tests.patch_encoder import picture
 from waygraph.core.errors import BrowserFailure, SiteUnreachable
 from waygraph.core.settings import Settings
 from waygraph.core.urls import site_key
-from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from waygraph.index.graph import (
+    Action,
+    Box,
+    Edge,
+    InteractionGraph,
+    Lead,
+    Node,
+    Observation,
+    Segment,
+    lead_id,
+    node_id,
+)
 from waygraph.pipeline.browser.process.pool import BrowserPool
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
@@ -102,7 +113,14 @@ async def _explore(
         skips=tuple(skips),
         failures=(Failure(_id(start_url), "click", "one that did not work"),),
     )
-    return SiteCapture(site, start_url, graph, observations, report, settings.capture.model_dump())
+    leads = {
+        lead_id(target): Lead(
+            lead_id(target), target, (text,), "", "", _id(source), Action("click", name=text, target=target), 1
+        )
+        for source, target, text in links
+        if target not in pages
+    }
+    return SiteCapture(site, start_url, graph, observations, report, settings.capture.model_dump(), leads=leads)
 
 
 async def _fetch(client: httpx.AsyncClient, url: str, stop: asyncio.Event) -> str:

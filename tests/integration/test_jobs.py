@@ -208,6 +208,11 @@ def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, setting
     store = Store.open(settings.store)
     depths = [store.manifest(site.site).settings["explore"]["depth"] for site in report.sites]
     assert depths == [0, settings.explore.depth]
+    shallow, whole = (store.read(site.site) for site in report.sites)
+    assert {lead.names for lead in shallow.leads.values()} == {("Chairs",), ("Help",)}
+    assert shallow.lead_pages.keys() == shallow.leads.keys()
+    assert not whole.leads
+    assert [site.publication.encoded for site in report.sites] == [1, 3]
 
 
 def test_missing_weights_end_the_run_for_every_site(serve, reading, tmp_path):
