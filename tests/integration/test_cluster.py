@@ -176,7 +176,8 @@ def test_browsers_run_on_machines_without_gpu_and_encoders_on_machines_with_gpu(
     assert machines_of("ExplorerActor", before) == {plain, other}
     assert machines_of("EncoderActor", before) == {with_gpu}
     explored_on = {site.exploration.counters["cluster/machine"] for site in report.sites}
-    assert explored_on == {int(node[:12], 16) for node in (plain, other)}
+    # Not both: on a busy machine one explorer starts so late that the other one has explored all sites.
+    assert explored_on <= {int(node[:12], 16) for node in (plain, other)}
 
 
 def test_machine_lost_during_a_run_loses_no_site(machines, tmp_path):
