@@ -116,6 +116,9 @@ class StepModel(_Schema):
     of the hashes of the removed elements, sorted and joined, a line feed, and those of the added elements."""
     lead: LeadModel | None = None
     """The page that was not visited, if the step leads to one; `expected_node_id` is its id."""
+    sends: list[PageText] = []
+    """Requests that the action sends and that may change something on the server, as "POST https://..."; they were
+    stopped while mapping. In answers about a state only: no path contains such a step."""
 
 
 class PathAnswer(_Schema):

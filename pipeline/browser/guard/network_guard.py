@@ -50,7 +50,15 @@ DocumentPolicy = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class HeldNavigation:
-    """A navigation (GET) that was held back; the page still shows its previous document."""
+    """A navigation (GET) that was held back; the page still shows its previous document.
+
+    Attributes
+    ----------
+    url
+        URL of the document, with its fragment.
+    referrer
+        The `Referer` header; empty if there is none.
+    """
 
     url: str
     referrer: str
@@ -274,7 +282,10 @@ class NetworkGuard:
             self._refused.append((url, refusal))
             return True
         if self.hold_navigations and is_navigation and not may_change and method in SAFE_METHODS:
-            self._held.append(HeldNavigation(url, request["headers"].get("Referer", "")))
+            # The fragment is not part of the request's URL. Applications with hash routes show another page by it.
+            self._held.append(
+                HeldNavigation(url + request.get("urlFragment", ""), request["headers"].get("Referer", ""))
+            )
             return True
         return False
 

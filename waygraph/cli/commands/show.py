@@ -199,6 +199,8 @@ def _print_state(node: NodeAnswer) -> None:
     for step in node.edges:
         say(f"  {step_text(step)}")
         say(f"      -> {step.expected_url}  [{step.expected_node_id[:8]}]")
+        for request in step.sends:
+            say(f"      sends {clean(request, one_line=True)}, which was stopped")
     if not node.edges:
         say("  none known")
 

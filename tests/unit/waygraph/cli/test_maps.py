@@ -6,7 +6,17 @@ import pytest
 
 from waygraph.cli import main
 from waygraph.core.settings import EncodeSettings
-from waygraph.index.graph import Action, Box, Edge, InteractionGraph, Node, Observation, Segment, node_id
+from waygraph.index.graph import (
+    Action,
+    BlockedRequest,
+    Box,
+    Edge,
+    InteractionGraph,
+    Node,
+    Observation,
+    Segment,
+    node_id,
+)
 from waygraph.index.store import EncoderInfo, MapDraft, Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text_counts import count_segments
@@ -40,6 +50,8 @@ def make_draft(encoder):
     for name in ("returns", "taxes", "evil"):
         graph.add_edge(Edge(identity("home"), identity(name), click(name), cost_ms=50.0))
     graph.add_edge(Edge(identity("returns"), identity("home"), click("home"), cost_ms=40.0, inherited=True))
+    sent = (BlockedRequest("POST", "http://shop.example/letters", "fetch"), BlockedRequest("POST", "/seen", "ping"))
+    graph.add_edge(Edge(identity("evil"), identity("evil"), click("Subscribe"), blocked=sent))
     box = Box(0, 0, 10, 10)
     observations = {
         identity(name): Observation(identity(name), url, title, tuple(Segment(text, "heading", box) for text in texts))
@@ -218,6 +230,14 @@ def test_show_of_a_state_prints_its_texts_and_actions(cli):
     assert "unverified" in cli("show", SITE, "/help/returns")[1]
 
 
+def test_show_of_a_state_says_what_its_actions_would_send(cli):
+    out = cli("show", SITE, identity("evil"))[1]
+    assert "sends POST http://shop.example/letters, which was stopped" in out
+    assert "/seen" not in out
+    (step,) = json.loads(cli("show", SITE, identity("evil"), "--json")[1])["edges"]
+    assert step["sends"] == ["POST http://shop.example/letters"]
+
+
 def test_export_is_canonical_json_without_inherited_edges(cli):
     code, out, _ = cli("export", SITE, "--format", "json")
     document = json.loads(out)
@@ -225,10 +245,10 @@ def test_export_is_canonical_json_without_inherited_edges(cli):
     assert list(document) == ["site", "version", "nodes", "edges"]
     assert document["nodes"] == sorted(document["nodes"], key=lambda node: node["id"])
     assert set(document["nodes"][0]) == {"id", "url", "title", "depth", "addressable"}
-    assert len(document["edges"]) == 3
+    assert len(document["edges"]) == 4
     assert all({"source", "target", "action"} <= set(edge) for edge in document["edges"])
     assert cli("export", SITE)[1] == out
-    assert len(json.loads(cli("export", SITE, "--inherited")[1])["edges"]) == 4
+    assert len(json.loads(cli("export", SITE, "--inherited")[1])["edges"]) == 5
 
 
 def test_export_writes_a_file(cli, tmp_path):
