@@ -21,8 +21,11 @@ from typing import IO
 
 from waygraph.core.errors import BrowserMissing
 
-#: An installer that prints nothing for this time, in seconds, hangs (a blocked download, a lock) and is stopped.
+#: An installer that prints nothing for this time, in seconds, hangs (a blocked download) and is stopped.
 SILENCE_SECONDS = 120.0
+#: Time, in seconds, that apt waits for another process that installs packages, such as the upgrades of a new machine.
+#: It prints that it waits.
+LOCK_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class InstallAttempt:
     name
         Name in messages.
     commands
-        Commands that install it; the first that fails ends the attempt.
+        Commands that install it, all of which are run: a list of packages may be usable although its update failed.
     environment
         Environment variables for the commands.
     """
@@ -71,7 +74,7 @@ def plan_attempts(machine: InstallPlatform, python: str = sys.executable) -> lis
     attempts = [InstallAttempt("Playwright's headless shell", (playwright,))]
     # Ubuntu's packages of these names install a snap, which does not run everywhere.
     if machine.has_apt and machine.root is not None and "ubuntu" not in machine.systems:
-        apt = (*machine.root, "apt-get")
+        apt = (*machine.root, "apt-get", "-o", f"DPkg::Lock::Timeout={LOCK_SECONDS}")
         for package in ("chromium-headless-shell", "chromium"):
             commands = ((*apt, "update"), (*apt, "install", "-y", "--no-install-recommends", package))
             attempts.append(InstallAttempt(f"the package {package}", commands, {"DEBIAN_FRONTEND": "noninteractive"}))
@@ -179,7 +182,10 @@ def install(machine: InstallPlatform) -> str:
         return path
     for attempt in plan_attempts(machine):
         _say(f"There is no browser. Installing {attempt.name} ...")
-        if all(run(words, attempt.environment) for words in attempt.commands) and (path := _find_path()):
+        for words in attempt.commands:
+            run(words, attempt.environment)
+        # Whatever the exit codes: apt fails because of other packages although the browser is installed by then.
+        if path := _find_path():
             return path
         _say(f"  {attempt.name} could not be installed.")
     raise BrowserMissing("There is no browser on this machine, and none could be installed.", hint=manual_hint(machine))

@@ -16,6 +16,9 @@ UBUNTU_ROOT = InstallPlatform(("ubuntu", "debian"), has_apt=True, root=())
 FEDORA_ROOT = InstallPlatform(("fedora",), has_apt=False, root=())
 
 
+APT = "apt-get -o DPkg::Lock::Timeout=300"
+
+
 def words(machine):
     return [" ".join(line) for attempt in plan_attempts(machine, python="py") for line in attempt.commands]
 
@@ -23,15 +26,15 @@ def words(machine):
 def test_on_debian_playwright_comes_first_then_the_headless_shell_then_chromium():
     assert words(DEBIAN_ROOT) == [
         "py -m playwright install --with-deps chromium-headless-shell",
-        "apt-get update",
-        "apt-get install -y --no-install-recommends chromium-headless-shell",
-        "apt-get update",
-        "apt-get install -y --no-install-recommends chromium",
+        f"{APT} update",
+        f"{APT} install -y --no-install-recommends chromium-headless-shell",
+        f"{APT} update",
+        f"{APT} install -y --no-install-recommends chromium",
     ]
 
 
 def test_sudo_is_used_only_without_a_password():
-    assert "/usr/bin/sudo -n apt-get install -y --no-install-recommends chromium" in words(DEBIAN_SUDO)
+    assert f"/usr/bin/sudo -n {APT} install -y --no-install-recommends chromium" in words(DEBIAN_SUDO)
     assert words(DEBIAN_USER) == ["py -m playwright install chromium-headless-shell"]
 
 
@@ -104,6 +107,14 @@ def test_the_next_attempt_follows_a_failed_one(monkeypatch):
 
     monkeypatch.setattr(install_browser, "_find_path", lambda: "/usr/bin/shell" if len(ran) == 3 else None)
     monkeypatch.setattr(install_browser, "run", fake_run)
+    assert install_browser.install(DEBIAN_ROOT) == "/usr/bin/shell"
+    assert [line[0] for line in ran] == [sys.executable, "apt-get", "apt-get"]
+
+
+def test_browser_of_an_installer_that_failed_is_used(monkeypatch):
+    ran = []
+    monkeypatch.setattr(install_browser, "_find_path", lambda: "/usr/bin/shell" if len(ran) == 3 else None)
+    monkeypatch.setattr(install_browser, "run", lambda line, _: bool(ran.append(line)))
     assert install_browser.install(DEBIAN_ROOT) == "/usr/bin/shell"
     assert [line[0] for line in ran] == [sys.executable, "apt-get", "apt-get"]
 
