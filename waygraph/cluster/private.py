@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import os
+import re
 import secrets
 import select
 import shutil
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,9 +22,14 @@ from typing import IO, Any
 from waygraph.cluster import supervisor
 from waygraph.core.errors import EnvironmentMissing
 
+log = logging.getLogger(__name__)
+
 #: Longest parent of Ray's folder, in bytes: paths of the Unix sockets below it are limited to 107 bytes, of which Ray
 #: uses about 75.
 _LONGEST_PARENT = 16
+#: Attempts to start Ray: on a busy machine its processes miss each other's timeouts.
+_START_ATTEMPTS = 2
+_TELLING = re.compile(r"error|fail|exception|timed out|refused|denied|no space", re.IGNORECASE)
 #: Timeout for the supervisor to end, in seconds. It kills its processes, which takes less.
 _END_SECONDS = 5.0
 
@@ -100,19 +106,39 @@ def private_ray(
         "logging_level": logging.ERROR,
     }
     set_by_user = {name: os.environ[name] for name in environment if name in os.environ}
-    with _environment({**environment, **set_by_user, **_ENVIRONMENT}), _supervisor(arguments) as (process, folder):
+    with _environment({**environment, **set_by_user, **_ENVIRONMENT}), ExitStack() as stack:
+        yield _start(arguments, stack)
+
+
+def _start(arguments: dict[str, Any], stack: ExitStack) -> PrivateRay:
+    """Start Ray, once more if that fails. `stack` ends it."""
+    for attempt in range(1, _START_ATTEMPTS + 1):
+        process, folder = stack.enter_context(_supervisor(arguments))
         import ray  # noqa: F401, PLC0415 - takes most of a second, in which the daemons start
 
         _reread_environment()
-        assert process.stdout is not None  # noqa: S101 - it is a pipe
-        address = process.stdout.readline().decode().strip()
-        if not address:
-            lines = (folder / "supervisor.err").read_text(errors="replace").strip().splitlines()
-            raise EnvironmentMissing(
-                f"Ray could not be started: {lines[-1] if lines else 'it ended without a message'}",
-                hint="Run `waygraph doctor`.",
-            )
-        yield PrivateRay(address, folder / "session_latest" / "logs", process.stdout)
+        lifeline = process.stdout
+        assert lifeline is not None  # noqa: S101 - it is a pipe
+        if address := lifeline.readline().decode().strip():
+            return PrivateRay(address, folder / "session_latest" / "logs", lifeline)
+        problem = start_problem((folder / "supervisor.err").read_text(errors="replace"))
+        stack.pop_all().close()
+        if attempt < _START_ATTEMPTS:
+            log.warning("ray/start_failed %s; it is started once more", problem)
+    raise EnvironmentMissing(f"Ray could not be started: {problem}", hint="Run `waygraph doctor`.")
+
+
+def start_problem(output: str) -> str:
+    r"""Return the line of the supervisor's output that says most about why Ray did not start.
+
+    >>> start_problem("E raylet.cc: Failed to connect to GCS\nFatal Python error: Aborted\n\n<no Python frame>\n")
+    'E raylet.cc: Failed to connect to GCS'
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    # The stack that Python prints when a library aborts the process says nothing about the reason.
+    end = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error")), len(lines))
+    telling = [line for line in lines[:end] if _TELLING.search(line)] or lines[:end] or lines
+    return telling[-1] if telling else "it ended without a message"
 
 
 @contextmanager
