@@ -80,9 +80,15 @@ def screen(hit: Hit) -> Screen:
         url=cut(hit.url, _URL_BYTES),
         score=round(hit.score, 3),
         matched=cut(hit.matched.text, _TEXT_BYTES) if hit.matched is not None else "",
-        visited=hit.visited,
-        refusal=hit.refusal,
+        note=_visit_note(hit),
     )
+
+
+def _visit_note(hit: Hit) -> str:
+    if hit.visited:
+        return ""
+    no_way = f"; no way leads there ({hit.refusal})" if hit.refusal else ""
+    return f"Known from links only, never visited{no_way}: check what it shows."
 
 
 def screens(answer: SearchAnswer) -> Screens:

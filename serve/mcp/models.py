@@ -32,7 +32,7 @@ class Sites(_ToolAnswer):
 
 
 class Screen(_ToolAnswer):
-    """A screen: a page in one state, such as with a tab or a dialog open."""
+    """A page in one state, such as with a dialog open."""
 
     site: str
     id: str
@@ -40,13 +40,10 @@ class Screen(_ToolAnswer):
     url: str
     """Several screens may share it."""
     score: float
-    """Higher is better, comparable within one answer."""
+    """Comparable within one answer."""
     matched: str = ""
-    """Text that matches the query best."""
-    visited: bool = True
-    """False: the page is known from links only. Its title is the name of a link; check what it shows on arrival."""
-    refusal: str = ""
-    """Why no way leads to a page that was not visited, such as `robots` or `hazard`."""
+    """The best matching text."""
+    note: str = ""
 
 
 class Screens(_ToolAnswer):

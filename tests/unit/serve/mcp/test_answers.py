@@ -158,3 +158,10 @@ def test_an_uncertain_start_has_a_note_on_how_it_was_recognised():
 def test_text_and_structured_answer_are_equal():
     shown = answers.screen_detail(state(["a"], 2), "uri", 0, 0)
     assert json.loads(answers.compact(shown)) == shown.model_dump(mode="json", exclude_defaults=True)
+
+
+@pytest.mark.parametrize(("refusal", "said"), [("", "never visited:"), ("robots", "no way leads there (robots)")])
+def test_a_page_that_was_not_visited_is_noted(refusal, said):
+    hit = Hit(rank=1, node_id=node_id(1), url="http://x/", title="Reports", score=1.0, visited=False, refusal=refusal)
+    assert said in answers.screen(hit).note
+    assert answers.screen(hit.model_copy(update={"visited": True})).note == ""
