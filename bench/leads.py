@@ -54,8 +54,8 @@ class Measured:
 
     Attributes
     ----------
-    site
-        Name of the site.
+    site, limit
+        Name of the site, and limit of states.
     states, leads, targets
         States and leads of the map, and pages that are known and were not visited.
     explore_seconds
@@ -77,6 +77,7 @@ class Measured:
     """
 
     site: str
+    limit: int
     states: int
     leads: int
     targets: int
@@ -117,7 +118,7 @@ def explored(site: Site, scratch: Path, states: int, captures: Path | None) -> E
     return result
 
 
-def count_pages(name: str, pages: Sequence[FunctionPage], run: Exploration) -> Measured:
+def count_pages(name: str, limit: int, pages: Sequence[FunctionPage], run: Exploration) -> Measured:
     """Count the pages of a list in a map."""
     capture = run.capture
     urls = [node.url for node in capture.graph.nodes.values()]
@@ -127,6 +128,7 @@ def count_pages(name: str, pages: Sequence[FunctionPage], run: Exploration) -> M
     counts = {count: sum(any(map(page.is_at, urls[:count])) for page in pages) for count in STATES}
     return Measured(
         site=name,
+        limit=limit,
         states=len(urls),
         leads=len(leads),
         targets=capture.report.counters.get("leads/known", 0),
@@ -246,15 +248,16 @@ def main() -> None:
         except NotAvailable as error:
             print(f"{name} could not be installed: {error}")
             continue
-        results.append(count_pages(name, pages, run))
+        results.append(count_pages(name, arguments.states, pages, run))
         compare(pages, run, encoder, results[-1])
         print(f"{json.dumps(asdict(results[-1]))}", flush=True)
     print(table(results))
     if arguments.save:
         path = RESULTS / "leads.json"
         rows = json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else []
-        done = {result.site for result in results}
-        rows = [row for row in rows if row["site"] not in done] + [{**asdict(r), **run_info()} for r in results]
+        done = {(result.site, result.limit) for result in results}
+        rows = [row for row in rows if (row["site"], row.get("limit")) not in done]
+        rows += [{**asdict(result), **run_info()} for result in results]
         write_result(path, {"results": rows})
 
 
