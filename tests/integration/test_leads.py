@@ -1,11 +1,13 @@
 """Pages that are known and were not visited: collected, searched, walked to and verified."""
 
 import asyncio
+import json
 
 import pytest
 
 from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer, Page
+from waygraph.cli import main
 from waygraph.core.errors import NoPath, Superseded
 from waygraph.core.schemas import Filter
 from waygraph.core.settings import EncodeSettings, Settings
@@ -135,6 +137,36 @@ def test_a_lead_has_an_answer_of_its_own(shop):
     answer = maps.node(capture.site, lead.id[:8])
     assert (answer.node_id, answer.lead.names, answer.lead.state) == (lead.id, list(lead.names), lead.state)
     assert (maps.site(capture.site).leads, len(capture.leads)) == (5, 5)
+
+
+@pytest.fixture
+def cli(shop, settings, capsys):
+    """Run a command on the map; return its exit code and output."""
+
+    def run(command, *words):
+        capsys.readouterr()
+        code = main([command, shop[1].site, *words, "--store", settings.store])
+        return code, capsys.readouterr().out
+
+    return run
+
+
+def test_commands_mark_leads_and_list_them(shop, cli):
+    _, capture, _ = shop
+    lead, refused = lead_at(capture, "/returns"), lead_at(capture, "/private")
+    code, out = cli("search", "send something back", "-k", "1")
+    assert (code, f"{lead.url}  [{lead.id[:8]}]  (not visited)" in out) == (0, True)
+    assert "not visited" not in cli("search", "send something back", "--visited-only")[1]
+    assert "(not visited, left alone: robots)" in cli("search", "suppliers")[1]
+    assert "5 pages more are known and were not visited" in cli("show")[1]
+    assert "known from links only" in cli("show", lead.id)[1]
+    assert "no path leads there: its links are left alone (robots)" in cli("show", refused.id)[1]
+    listed = json.loads(cli("show", "--leads", "--offset", "1", "--limit", "2", "--json")[1])
+    assert (len(listed["leads"]), listed["total"]) == (2, 5)
+    assert json.loads(cli("show", "/", "--leads", "--json")[1])["total"] == 0
+    assert json.loads(cli("show", "/help", "--leads", "--json")[1])["total"] == 5
+    exported = json.loads(cli("export")[1])["leads"]
+    assert [each["id"] for each in exported] == sorted(capture.leads)
 
 
 def test_leads_do_not_depend_on_the_number_of_workers(shop, settings):

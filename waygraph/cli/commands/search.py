@@ -39,7 +39,8 @@ def search(
       waygraph search example.org "open invoices" --url http://127.0.0.1:8321
     """  # noqa: D301 - \b keeps the lines of an example together
     with open_source(store, url, api_key) as source:
-        answer = source.search(resolve_site(source, site), query, k, Filter(visited_only=visited_only))
+        where = Filter(visited_only=True) if visited_only else None
+        answer = source.search(resolve_site(source, site), query, k, where)
     if as_json:
         print_json(answer)
     else:

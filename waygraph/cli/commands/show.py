@@ -49,7 +49,7 @@ def show(
 ) -> None:
     """Show a map (size, statistics of its exploration) or one of its states (texts, actions).
 
-    With --leads: list the pages that the site links to and that were not visited.
+    With --leads: list the pages that the site, or the state, links to and that were not visited.
 
     With --skipped, --failed or --pending: list the elements that are not in the map, of the site or of the
     state, with the reason, the rule that decided, and how to include them. With --done: the elements that
@@ -76,7 +76,7 @@ def show(
             print_selected_outcomes(of_state, selection, as_json=as_json)
             return
         if leads:
-            _show_leads(store, url, key, (offset, limit), as_json=as_json)
+            _show_leads(store, url, key, node_id, (offset, limit), as_json=as_json)
             return
         answer = source.site(key) if node_id is None else source.node(key, node_id)
     if as_json:
@@ -87,15 +87,18 @@ def show(
         _print_state(answer)
 
 
-def _show_leads(store: str | None, url: str | None, site: str, part: tuple[int, int], *, as_json: bool) -> None:
-    """Print the leads of a map, from the first number of `part` on, at most as many as the second."""
+def _show_leads(
+    store: str | None, url: str | None, site: str, state: str | None, part: tuple[int, int], *, as_json: bool
+) -> None:
+    """Print the leads of a map or of one of its states, from `part[0]` on, at most `part[1]` of them."""
     from waygraph.index.graph.export import lead_document
     from waygraph.index.store import Store
 
     if url is not None:
         raise InvalidInput("A service does not list leads, it finds them.", hint="Use --store, not --url.")
     offset, limit = part
-    known = list(Store.open(load_settings({"store": store}).store).read(site).leads.values())
+    leads = Store.open(load_settings({"store": store}).store).read(site).leads.values()
+    known = [lead for lead in leads if state in {None, lead.state}]
     shown = known[offset : offset + limit]
     if as_json:
         print_json({"site": site, "leads": [lead_document(lead) for lead in shown], "total": len(known)})
