@@ -25,7 +25,7 @@ def kinds(capture):
 
 
 def exported(capture):
-    return to_json(capture.site, 1, capture.graph, inherited=True)
+    return to_json(capture.site, 1, capture.graph, inherited=True, leads=capture.leads)
 
 
 def test_the_map_does_not_depend_on_the_number_of_workers(site, by_novelty):

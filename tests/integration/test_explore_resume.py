@@ -33,7 +33,7 @@ PAGES = {
 
 
 def export(capture):
-    return json.dumps(to_json(capture.site, 1, capture.graph), sort_keys=True)
+    return json.dumps(to_json(capture.site, 1, capture.graph, leads=capture.leads), sort_keys=True)
 
 
 async def run(url, journal, *, stop_after=None):
