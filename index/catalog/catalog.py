@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 import logging
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
+from waygraph.index.catalog.lexical import WORDS_CANDIDATES
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import MIN_STRUCTURE_SIMILARITY, LocatedState
 from waygraph.index.catalog.open_map import OpenMap
@@ -25,7 +26,7 @@ from waygraph.index.store.layout import LEAD_VECTORS_FILE, VECTORS_FILE
 from waygraph.index.vectors.cross_site import search_across_maps
 from waygraph.index.vectors.multivector import MultiVector
 from waygraph.index.vectors.pooling import merge_to_fit
-from waygraph.index.vectors.protocol import MapKey, VectorIndex
+from waygraph.index.vectors.protocol import MapKey, ScoredNode, VectorIndex
 
 __all__ = [
     "MIN_STRUCTURE_SIMILARITY",
@@ -168,7 +169,13 @@ class Catalog:
         return opened
 
     def search(
-        self, query: MultiVector, k: int, fingerprint: str, *, sites: Collection[str] | None = None
+        self,
+        query: MultiVector,
+        k: int,
+        fingerprint: str,
+        *,
+        sites: Collection[str] | None = None,
+        words: str = "",
     ) -> CrossSiteHits:
         """Find the k states of all maps of one encoder that match a query best.
 
@@ -187,6 +194,8 @@ class Catalog:
             Fingerprint of the query's encoder.
         sites
             Keys of the sites to search; None: all.
+        words
+            The query in words, see `OpenMap.with_words`. Empty: the score is MaxSim alone.
 
         Returns
         -------
@@ -202,9 +211,15 @@ class Catalog:
         skipped: dict[str, str] = {}
         wanted = [site for site in self.sites() if sites is None or site in sites]
         for group in self._groups_within_budget(wanted, fingerprint, skipped):
-            hits = search_across_maps({site: opened.searchable for site, opened in group.items()}, query, k)
+            fetched = max(k, WORDS_CANDIDATES) if words else k
+            found: dict[str, list[ScoredNode]] = defaultdict(list)
+            maps = {site: opened.searchable for site, opened in group.items()}
+            for site, hit in search_across_maps(maps, query, fetched):
+                found[site].append(hit)
+            hits = [(site, hit) for site in found for hit in group[site].with_words(found[site], words)]
+            hits.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
             best += [
-                (site, group[site].explain_hit(rank, hit, query)) for rank, (site, hit) in enumerate(hits, start=1)
+                (site, group[site].explain_hit(rank, hit, query)) for rank, (site, hit) in enumerate(hits[:k], start=1)
             ]
         best.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
         return CrossSiteHits(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waygraph.index.catalog.distinctive import add_distinctive_features
+from waygraph.index.catalog.lexical import LexicalIndex, map_texts
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.graph import Evidence, lead_id
 from waygraph.index.graph.paths import PathFinder
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from waygraph.index.vectors.packed import PackedRows
 
 # Memory in bytes beside the characters of texts. Measured with tracemalloc on maps of 500 states, with what path
-# finding and locating add on their first use.
+# finding, locating and words add on their first use.
 _BYTES_PER_STATE = 1_400
 _BYTES_PER_ELEMENT = 8
 _BYTES_PER_EDGE = 800
-_BYTES_PER_SEGMENT = 240
+_BYTES_PER_SEGMENT = 300
 _BYTES_PER_ROW_TEXT = 180
 _BYTES_PER_LEAD = 1_400
 
@@ -77,6 +78,12 @@ class LoadedMap:
     def path_finder(self) -> PathFinder:
         """Cheapest paths over the version's graph."""
         return PathFinder(self.version.graph)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """Words of states and leads."""
+        version = self.version
+        return LexicalIndex(map_texts(version.graph, version.observations, version.leads.values()))
 
     @cached_property
     def locator(self) -> Locator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Self
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from waygraph.core.errors import EncoderMismatch
 from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
+from waygraph.index.catalog.lexical import WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
 from waygraph.index.graph import Evidence, InteractionGraph, Lead, Node, Observation, Path, Recognition, is_equivalent
@@ -113,7 +115,7 @@ class OpenMap:
         return self._loaded
 
     def search(
-        self, query: MultiVector, k: int, keep: Callable[[Node | Lead, float], bool] | None = None
+        self, query: MultiVector, k: int, keep: Callable[[Node | Lead, float], bool] | None = None, *, words: str = ""
     ) -> list[SearchHit]:
         """Find the k states and leads that match a query best. A map without vectors has no hits.
 
@@ -125,6 +127,8 @@ class OpenMap:
             Maximum number of hits.
         keep
             Returns whether a state or lead with this score may be a hit; None: all.
+        words
+            The query in words, see `with_words`. Empty: the score is MaxSim alone.
 
         Returns
         -------
@@ -137,9 +141,32 @@ class OpenMap:
             If the query is not a finite matrix of this map's dim, or k < 1.
         """
         # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some.
-        hits = self._loaded.index.search(query, k if keep is None else max(k, len(self._loaded.index)))
+        fetched = max(k, WORDS_CANDIDATES) if keep is None else max(k, len(self._loaded.index))
+        hits = self.with_words(self._loaded.index.search(query, fetched if words or keep else k), words)
         kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
+
+    def with_words(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
+        """Add to scores the weighted share of the words of a query that each state or lead shows.
+
+        Parameters
+        ----------
+        hits
+            States and leads with their MaxSim.
+        words
+            The query in words. Empty: scores stay as they are.
+
+        Returns
+        -------
+        list of ScoredNode
+            The same states and leads, best first.
+        """
+        weight = WORDS_WEIGHTS.get(self.manifest.encoder.name, 0.0)
+        if not words or not weight:
+            return list(hits)
+        shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
+        added = [replace(hit, score=hit.score + weight * float(share)) for hit, share in zip(hits, shares, strict=True)]
+        return sorted(added, key=lambda hit: (-hit.score, hit.node_id))
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
         """Complete a scored state or lead by its title, URL, screenshot, and the rows that earned the score."""

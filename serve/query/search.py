@@ -8,7 +8,6 @@ from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
 from waygraph.core.schemas import Filter, SearchAnswer, SearchRequest, search_filter
 from waygraph.index.catalog.catalog import OpenMap, SearchHit
 from waygraph.index.graph import Lead, Node
-from waygraph.index.vectors.multivector import MultiVector
 from waygraph.serve.query import answers
 from waygraph.serve.query.live_store import LiveStore
 from waygraph.serve.query.query_encoder import EncodedQuery
@@ -19,7 +18,7 @@ NO_FILTER = Filter()
 
 def search_map(opened: OpenMap, query: EncodedQuery, request: SearchRequest) -> SearchAnswer:
     """Return the states of one map that match a query best; `request` gives their number and the filter."""
-    return answers.search_answer(opened, _best_states(opened, query.vectors, request.k, search_filter(request)))
+    return answers.search_answer(opened, _best_states(opened, query, request))
 
 
 def search_all_maps(
@@ -47,7 +46,7 @@ def search_all_maps(
     """
     where = search_filter(request)
     if where == NO_FILTER:
-        found = store.catalog.search(query.vectors, request.k, query.fingerprint, sites=sites)
+        found = store.catalog.search(query.vectors, request.k, query.fingerprint, sites=sites, words=request.query)
         return answers.cross_site_answer(found, query.fingerprint)
     per_site: list[SearchAnswer] = []
     skipped: dict[str, str] = {}
@@ -57,16 +56,17 @@ def search_all_maps(
         try:
             with store.map_of(site) as opened:
                 opened.check_encoder(query.fingerprint)
-                hits = _best_states(opened, query.vectors, request.k, where)
+                hits = _best_states(opened, query, request)
                 per_site.append(answers.search_answer(opened, hits))
         except (EncoderMismatch, StoreError, NotFound) as error:
             skipped[site] = error.message
     return answers.merge_answers(per_site, request.k, skipped, query.fingerprint)
 
 
-def _best_states(opened: OpenMap, vectors: MultiVector, k: int, where: Filter) -> list[SearchHit]:
+def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest) -> list[SearchHit]:
+    where = search_filter(request)
     if where == NO_FILTER:
-        return opened.search(vectors, k)
+        return opened.search(query.vectors, request.k, words=request.query)
     if where.max_age_days is not None and opened.manifest.age_days() > where.max_age_days:
         return []
     min_score, max_depth = where.min_score, where.max_depth
@@ -79,4 +79,4 @@ def _best_states(opened: OpenMap, vectors: MultiVector, k: int, where: Filter) -
             and (min_score is None or score >= min_score)
         )
 
-    return opened.search(vectors, k, passes)
+    return opened.search(query.vectors, request.k, passes, words=request.query)

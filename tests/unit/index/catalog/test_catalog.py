@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from waygraph.core.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
 from waygraph.core.urls import UrlPolicy
 from waygraph.index.catalog.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, ExplainedRow, HitExplanation, map_key
+from waygraph.index.catalog.lexical import WORDS_WEIGHTS
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.graph import (
     Action,
@@ -147,6 +148,31 @@ def test_leads_are_found_among_states_and_can_be_left_out(store, catalog):
         assert opened.locate(LEAD.url).node_id != LEAD.id
     across = catalog.search(rows([0.6, 0, 0.8]), 1, "f1")
     assert [(site, hit.lead) for site, hit in across.hits] == [(SITE, LEAD)]
+
+
+def test_words_of_the_query_decide_between_states_of_similar_meaning(store, catalog):
+    store.publish(draft_with_lead())
+    with catalog.open(SITE) as opened:
+        query = rows([0.5, 0, 0.5])
+        assert [hit.node_id for hit in opened.search(query, 5)] == [LEAD.id, HOME.id, ORDER.id]
+        # "Order" is the name of the link to one state, "Welcome" a text of another, "Returns" the name of the lead.
+        for words, first in (("my order", ORDER.id), ("welcome!", HOME.id), ("returning", LEAD.id)):
+            assert opened.search(query, 1, words=words)[0].node_id == first
+        alone = {hit.node_id: hit.score for hit in opened.search(query, 5)}
+        found = {hit.node_id: hit.score for hit in opened.search(query, 5, words="order")}
+        assert found[HOME.id] == alone[HOME.id]
+        assert alone[ORDER.id] < found[ORDER.id] < alone[ORDER.id] + WORDS_WEIGHTS["text"]
+        above = opened.search(query, 5, lambda _, score: score > max(alone.values()), words="order")
+        assert [hit.node_id for hit in above] == [ORDER.id]
+    across = catalog.search(query, 1, "f1", words="my order")
+    assert [hit.node_id for _, hit in across.hits] == [ORDER.id]
+
+
+def test_an_encoder_whose_scores_were_never_compared_with_words_ranks_by_maxsim_alone(store, catalog):
+    store.publish(replace(draft(), encoder=EncoderInfo("other", DIM, "f1")))
+    with catalog.open(SITE) as opened:
+        query = rows([0.5, 0, 0.4])
+        assert opened.search(query, 5, words="my order") == opened.search(query, 5)
 
 
 def test_versions_with_other_leads_have_other_keys(store):

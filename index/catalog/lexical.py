@@ -1,0 +1,159 @@
+"""Lexical scores of the states of a map: how many of a query's words a state shows, rare words first (BM25).
+
+A sentence encoder compares meanings and misses names: it finds "crontab" as close to one settings page as to another.
+Words decide there. The score is BM25 (Robertson and Zaragoza 2009, eq. 3.15) divided by the largest value that the
+query can reach, so that it lies in 0 to 1 and can be added to a similarity.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from urllib.parse import urlsplit
+
+import numpy as np
+import snowballstemmer
+from numpy.typing import NDArray
+
+from waygraph.index.graph import InteractionGraph, Lead, Observation
+
+#: Weight of lexical scores beside MaxSim, by name of the encoder: each has a scale of its own. Chosen on dev
+#: sites of `bench/retrieval`. Encoders without an entry have not been measured, and rank by MaxSim alone.
+WORDS_WEIGHTS: dict[str, float] = {"text": 0.5}
+#: Number of states and leads with the best MaxSim that get a lexical score.
+WORDS_CANDIDATES = 200
+#: Saturation of repeated words, and how much long documents are discounted. Usual values (k1 1.2 to 2, b 0.5 to 0.8).
+K1, B = 1.2, 0.5
+
+_WORD = re.compile(r"[^\W_]+")
+
+#: Words of questions that say nothing about a page.
+STOP_WORDS = frozenset(
+    _WORD.findall(
+        """
+        a about all an and any are as at be by can do does for from had has have how i in into is it its me my not of
+        on or our page see show site some that the their there they this to was we what where which who with you your
+        """
+    )
+)
+
+
+def terms(text: str) -> list[str]:
+    """Return the stems of the words of a text, without stop words.
+
+    >>> terms("Where are the deleted pages_list?")
+    ['delet', 'page', 'list']
+    """
+    return [_stem(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
+
+
+def map_texts(
+    graph: InteractionGraph, observations: Mapping[str, Observation], leads: Iterable[Lead] = ()
+) -> dict[str, Sequence[str]]:
+    """Return the texts whose words count for each state and lead of a map.
+
+    Parameters
+    ----------
+    graph
+        States, and the edges whose names describe where they lead.
+    observations
+        What the states show, by node id; states without one have the other texts alone.
+    leads
+        Known pages that were not visited.
+
+    Returns
+    -------
+    dict[str, Sequence[str]]
+        By id: title, URL path, all that is shown, and the names of the links that lead there.
+    """
+    names: dict[str, set[str]] = defaultdict(set)
+    for edge in graph.edges:
+        if edge.action.kind != "goto":
+            names[edge.target].add(edge.action.name)
+    texts: dict[str, Sequence[str]] = {}
+    for node in graph.nodes.values():
+        seen = observations.get(node.id)
+        shown = [segment.text for segment in seen.segments] if seen is not None else []
+        texts[node.id] = (node.title, urlsplit(node.url).path, *shown, *names[node.id])
+    for lead in leads:
+        texts[lead.id] = (*lead.names, urlsplit(lead.url).path, lead.heading, lead.description)
+    return texts
+
+
+class LexicalIndex:
+    """Words of the documents of one map.
+
+    Parameters
+    ----------
+    documents
+        By name, the texts of each document. Equal texts of different documents are split once.
+    """
+
+    def __init__(self, documents: Mapping[str, Iterable[str]]) -> None:
+        self._rows = {name: row for row, name in enumerate(documents)}
+        split = lru_cache(maxsize=None)(terms)
+        counts = [Counter(chain.from_iterable(map(split, texts))) for texts in documents.values()]
+        self._postings = _postings(counts)
+
+    def scores(self, query: str, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return the scores of some documents.
+
+        Parameters
+        ----------
+        query
+            The query.
+        names
+            Names of documents.
+
+        Returns
+        -------
+        NDArray[np.float64]
+            One value from 0 to 1 per name: 1 for a document that shows every word very often, 0 for one with none.
+        """
+        total = np.zeros(len(self._rows))
+        reachable = 0.0
+        for term in dict.fromkeys(terms(query)):
+            rows, weights = self._postings.get(term, _NO_POSTINGS)
+            reachable += _rarity(len(rows), len(self._rows))
+            total[rows] += weights
+        return total[[self._rows[name] for name in names]] / (reachable or 1.0)
+
+
+_Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
+_NO_POSTINGS: _Postings = (np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+def _postings(counts: Sequence[Counter[str]]) -> dict[str, _Postings]:
+    """Return for each term the rows of the documents that contain it, and its BM25 weight in each."""
+    lengths = np.array([count.total() for count in counts], float)
+    discount = K1 * (1 - B + B * lengths / max(1.0, lengths.mean() if len(lengths) else 1.0))
+    found: dict[str, tuple[list[int], list[int]]] = {}
+    for row, count in enumerate(counts):
+        for term, times in count.items():
+            rows, occurrences = found.setdefault(term, ([], []))
+            rows.append(row)
+            occurrences.append(times)
+    return {
+        term: (
+            np.array(rows, np.int32),
+            (_rarity(len(rows), len(counts)) * np.array(times) / (times + discount[rows])).astype(np.float32),
+        )
+        for term, (rows, times) in found.items()
+    }
+
+
+def _rarity(documents: int, of: int) -> float:
+    """Return the inverse document frequency of a term, always positive."""
+    return math.log1p((of - documents + 0.5) / (documents + 0.5))
+
+
+_english = snowballstemmer.stemmer("english")
+
+
+@lru_cache(maxsize=100_000)
+def _stem(word: str) -> str:
+    return str(_english.stemWord(word))
