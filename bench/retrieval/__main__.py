@@ -18,20 +18,21 @@ from typing import Any
 
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import RememberedModel
-from bench.retrieval.maps import SITES
+from bench.retrieval.maps import names
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
-from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus
+from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, with_words
 from waygraph.core.settings import EncodeSettings
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import find_weights
 
-BM25, DENSE, PROTOTYPE, UNNAMED, TEXT = (
+BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, TEXT = (
     "BM25 over text segments",
     "dense MiniLM, one vector a state",
     "prototype: composites + p",
-    "text, without names",
+    "text, without names and words",
+    "text, MaxSim alone",
     "text",
 )
 
@@ -39,13 +40,13 @@ BM25, DENSE, PROTOTYPE, UNNAMED, TEXT = (
 Ranks = Mapping[str, Sequence[list[float]]]
 
 
-def measure(system: System, corpora: Sequence[Corpus], split: str) -> dict[str, Any]:
-    """Ranks of the split's questions, also for readers that accept plain states alone, and the no-answer AUC."""
+def measure(system: System, corpora: Sequence[Corpus]) -> dict[str, Any]:
+    """Ranks of all questions whose page is mapped, also with plain states alone as targets, and the no-answer AUC."""
     ranks: dict[str, list[list[float]]] = {}
     plain: dict[str, list[list[float]]] = {}
     answered, unanswerable = [], []
     for corpus in corpora:
-        questions = [question for question in corpus.questions if question.query.split == split]
+        questions = [question for question in corpus.questions if question.targets or not question.is_answerable]
         scores = system(corpus, [question.query.ask for question in questions])
         ranks[corpus.name], plain[corpus.name] = [], []
         for question, row in zip(questions, scores, strict=True):
@@ -86,16 +87,17 @@ def systems(model: RememberedModel, text: TextEncoder, others: Sequence[str]) ->
         DENSE: dense(model),
         PROTOTYPE: prototype(model),
         UNNAMED: encoded(text, named=False),
-        TEXT: encoded(text),
+        MAXSIM: encoded(text),
+        TEXT: with_words(encoded(text)),
     }
     for name in others:
         found[name] = encoded(create_encoder(EncodeSettings(encoder=name)))
     return found
 
 
-def print_misses(corpora: Sequence[Corpus], ranks: Ranks, split: str, beyond: int) -> None:
+def print_misses(corpora: Sequence[Corpus], ranks: Ranks, beyond: int) -> None:
     for corpus in corpora:
-        asked = [q for q in corpus.questions if q.query.split == split and q.targets]
+        asked = [q for q in corpus.questions if q.targets]
         for question, found in zip(asked, ranks[corpus.name], strict=True):
             if found[0] > beyond:
                 print(f"  {corpus.name} {found[0]:g}: {question.query.ask} -> {'; '.join(question.query.at)}")
@@ -118,7 +120,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write bench/results/retrieval-SPLIT.json")
     arguments = parser.parse_args()
 
-    corpora = [read_corpus(name, arguments.store) for name in SITES]
+    corpora = [read_corpus(name, arguments.store) for name in names(arguments.split)]
     weights = find_weights()
     kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{arguments.dtype}.npz"
     model = RememberedModel(
@@ -129,7 +131,7 @@ def main() -> None:
     measured = {}
     print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}", flush=True)
     for name, system in systems(model, text, arguments.encoder).items():
-        measured[name] = measure(system, corpora, arguments.split)
+        measured[name] = measure(system, corpora)
         model.save()
         row = "".join(f"{value:10.3f}" for value in summary(measured[name]["ranks"]).values())
         print(f"{name:<34}{row}{measured[name]['no-answer AUC']:9.3f}", flush=True)
@@ -143,7 +145,7 @@ def main() -> None:
         print(f"text, {name}: " + ", ".join(f"{metric} {value:.3f}" for metric, value in values.items()))
     print(f"text, plain states alone: {summary(measured[TEXT]['plain'])}")
     if arguments.misses is not None:
-        print_misses(corpora, ours, arguments.split, arguments.misses)
+        print_misses(corpora, ours, arguments.misses)
     if arguments.save:
         result = {
             **run_info(),

@@ -46,6 +46,10 @@ class RememberedModel:
 
     embed_uncached = embed
 
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """See `SentenceModel.token_counts`."""
+        return self._model.token_counts(texts)
+
     def save(self) -> None:
         """Write what is new."""
         if not self._unsaved:

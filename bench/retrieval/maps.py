@@ -2,7 +2,7 @@
 
     python -m bench.retrieval.maps --store FOLDER [--only NAME ...]
 
-Five sites: the bundled shop, and four that this project did not write, installed from package registries and served on
+Nine sites: the bundled shop, and eight that this project did not write, installed from package registries and served on
 loopback. Each is explored without encoding it and published to a store of its own below FOLDER; existing maps
 are kept. One site takes a minute to ten; the browser can reach only this machine.
 """
@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
-from bench.real_sites import Served, gentelella, python_docs, wagtail
+from bench.real_sites import Served, dokuwiki, gentelella, jupyterlab, node_red, python_docs, tabler, wagtail
 from bench.retrieval.more_sites import fossil
 from waygraph.core.settings import BrowserSettings, Settings
 from waygraph.demo_site import DemoSite
@@ -36,15 +37,22 @@ def shop(_scratch: Path) -> Iterator[Served]:
         yield Served(site.url, Path())
 
 
+#: Recipes and weights are chosen on sites of `dev`. Sites of `test` are asked once per release.
+Split = Literal["dev", "test"]
+
+
 @dataclass(frozen=True)
 class Site:
-    """A site, what it is, and how far it is explored."""
+    """A site, what it is, how far it is explored, and the split that all its questions belong to."""
 
     name: str
     what: str
     get: Callable[[Path], AbstractContextManager[Served]]
     depth: int
     max_states: int
+    robots: bool = True
+    """Whether its robots.txt is honoured; not where it disallows everything although the copy is ours."""
+    split: Split = "dev"
 
 
 SITES = {
@@ -55,8 +63,17 @@ SITES = {
         Site("python-docs", "Debian: documentation of a programming language", python_docs, 2, 200),
         Site("wagtail", "PyPI: a content management system, logged in", wagtail, 3, 200),
         Site("fossil", "Debian: a project's source control, tickets and wiki, logged in", fossil, 3, 200),
+        Site("dokuwiki", "Debian: a wiki of text files, logged in", dokuwiki, 3, 250, split="test"),
+        Site("tabler", "npm: a template of dashboards", tabler, 3, 150, robots=False, split="test"),
+        Site("node-red", "npm: an editor of flows, a single page", node_red, 3, 100, split="test"),
+        Site("jupyterlab", "PyPI: a workbench for notebooks, a single page", jupyterlab, 3, 100, split="test"),
     )
 }
+
+
+def names(split: Split) -> list[str]:
+    """Return the sites of a split."""
+    return [site.name for site in SITES.values() if site.split == split]
 
 
 def explore(site: Site, folder: Path) -> None:
@@ -73,6 +90,7 @@ def explore(site: Site, folder: Path) -> None:
                 "depth": site.depth,
                 "max_states": site.max_states,
                 "storage_state": served.storage_state,
+                "robots": site.robots,
             },
         )
         capture = asyncio.run(explore_site(served.start, settings=settings, blobs=store.blobs))

@@ -1,15 +1,15 @@
 """Queries of the retrieval benchmark, and the states that answer each.
 
-One YAML file per site in `queries/`: a list of `{split, ask, at}`. `at` names every acceptable target:
+One YAML file per site in `questions/`: a list of `{ask, at}`, for newer sites `{style, ask, at}`. `at` names every
+acceptable target:
 
     /cart                        every state at that path (query and route belong to it, host and port do not)
     /info/*                      ... where * stands for anything
     /cart + A few words          ... that shows this text somewhere (more than one: + TEXT + TEXT)
     /settings ! Holiday mode     ... that does not show this text
 
-Texts are compared piece by piece as the map has them, white space collapsed, upper and lower case as they are. A target
-that no state of the map fits is an error: the benchmark would measure something else. No `at`: nothing on the site
-answers this.
+Texts are compared piece by piece as the map has them, white space collapsed, upper and lower case as they are. No `at`:
+nothing on the site answers this. A question of whose targets no state is in the map is counted and not ranked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import yaml
 
@@ -27,10 +27,11 @@ from waygraph.index.graph import InteractionGraph, Observation
 from waygraph.pipeline.encode.text_counts import clean
 
 FOLDER = Path(__file__).parent / "questions"
-SPLITS = ("dev", "test")
 _MARK = re.compile(r"\s+([+!])\s+")
 
-Split = Literal["dev", "test"]
+#: How a question is written: it describes what the page shows; it says what somebody wants to do; two or three words as
+#: typed into a search box. Empty: one of the first two.
+Style = Literal["", "shows", "does", "words"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Query:
     """A question, as it is written down."""
 
     site: str
-    split: Split
     ask: str
     at: tuple[str, ...]
+    style: Style = ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class Question:
     query: Query
     targets: frozenset[int]
     plain: frozenset[int]
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the site has an answer; the map may lack it."""
+        return bool(self.query.at)
 
 
 @dataclass(frozen=True)
@@ -92,9 +98,10 @@ def read_queries(site: str) -> list[Query]:
     """
     queries = []
     for entry in yaml.safe_load((FOLDER / f"{site}.yaml").read_text(encoding="utf-8")):
-        if set(entry) != {"split", "ask", "at"} or entry["split"] not in SPLITS or not entry["ask"].strip():
+        style = entry.get("style", "")
+        if set(entry) - {"style"} != {"ask", "at"} or style not in get_args(Style) or not entry["ask"].strip():
             raise ValueError(f"{site}.yaml: {entry} is no query")
-        queries.append(Query(site, entry["split"], entry["ask"], tuple(entry["at"])))
+        queries.append(Query(site, entry["ask"], tuple(entry["at"]), style))
     if len({query.ask for query in queries}) != len(queries):
         raise ValueError(f"{site}.yaml asks something twice")
     return queries
@@ -103,26 +110,16 @@ def read_queries(site: str) -> list[Query]:
 def resolve(
     queries: Sequence[Query], graph: InteractionGraph, observations: Mapping[str, Observation]
 ) -> list[Question]:
-    """Find the states that are meant.
-
-    Raises
-    ------
-    LookupError
-        When a target is not in the map; it names all of them.
-    """
+    """Find the states that are meant; none for what nothing on the site answers and for pages that the map lacks."""
     states = [(i, node, observations[node.id]) for i, node in enumerate(graph.nodes.values())]
-    missing, questions = [], []
+    questions = []
     for query in queries:
         targets, plain = set[int](), set[int]()
         for text in query.at:
             target = Target.parse(text)
             fitting = [(i, node) for i, node, seen in states if target.fits(seen)]
-            if not fitting:
-                missing.append(f"{query.site}: {text}")
             targets.update(i for i, _ in fitting)
             alone = [i for i, node in fitting if node.addressable] if not (target.shows or target.hides) else []
             plain.update(alone or (i for i, _ in fitting))
         questions.append(Question(query, frozenset(targets), frozenset(plain)))
-    if missing:
-        raise LookupError("not in the map (map the sites again, or mend the query): " + "; ".join(missing))
     return questions

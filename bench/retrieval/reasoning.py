@@ -23,10 +23,10 @@ import numpy as np
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.__main__ import compare, summary
 from bench.retrieval.embeddings import RememberedModel
-from bench.retrieval.maps import SITES
+from bench.retrieval.maps import names
 from bench.retrieval.metrics import Scores, area_under_curve, ranks_of
 from bench.retrieval.queries import Question
-from bench.retrieval.systems import Corpus, encoded, read_corpus
+from bench.retrieval.systems import Corpus, encoded, read_corpus, with_words
 from waygraph.core.errors import NoPath
 from waygraph.core.schemas import Hit
 from waygraph.index.graph.paths import PathFinder
@@ -82,14 +82,12 @@ def stripped(ask: str) -> str:
     return STOP_PHRASES.sub("", ask, count=1).strip() or ask
 
 
-def runs(
-    corpora: Sequence[Corpus], text: TextEncoder, split: str, rewrite: Callable[[str], str] = lambda ask: ask
-) -> list[Run]:
-    """Score all states for all questions of a split."""
+def runs(corpora: Sequence[Corpus], text: TextEncoder, rewrite: Callable[[str], str] = lambda ask: ask) -> list[Run]:
+    """Score all states for all questions whose page is mapped, and for those without an answer."""
     found = []
     for corpus in corpora:
-        questions = tuple(question for question in corpus.questions if question.query.split == split)
-        scores = encoded(text)(corpus, [rewrite(question.query.ask) for question in questions])
+        questions = tuple(question for question in corpus.questions if question.targets or not question.is_answerable)
+        scores = with_words(encoded(text))(corpus, [rewrite(question.query.ask) for question in questions])
         finder = PathFinder(corpus.graph)
         costs = tuple(_cost(finder, node_id) for node_id in corpus.graph.nodes)
         found.append(Run(corpus, questions, scores, costs))
@@ -163,7 +161,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write bench/results/reasoning-SPLIT.json")
     options = parser.parse_args()
 
-    corpora = [read_corpus(name, options.store) for name in SITES]
+    corpora = [read_corpus(name, options.store) for name in names(options.split)]
     weights = find_weights()
     kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{options.dtype}.npz"
     model = RememberedModel(
@@ -171,7 +169,7 @@ def main() -> None:
         options.store / "embeddings" / kept,
     )
     text = TextEncoder(model, weights)  # type: ignore[arg-type] # it remembers on disk, and is otherwise the same
-    plain = runs(corpora, text, options.split)
+    plain = runs(corpora, text)
     base = top1(plain)
     result: dict[str, Any] = {
         **run_info(),
@@ -180,7 +178,7 @@ def main() -> None:
         "top1": summary(base),
     }
     if options.split == "dev":  # it won nothing there, so there is nothing to report on test
-        short = top1(runs(corpora, text, options.split, stripped))
+        short = top1(runs(corpora, text, stripped))
         changed = sum(stripped(q.query.ask) != q.query.ask for run in plain for q in run.questions)
         result["stripping"] = {"questions changed": changed, **summary(short)}
         result["stripping, minus top1"] = compare(short, base)
