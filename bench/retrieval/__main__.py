@@ -1,4 +1,4 @@
-"""Benchmark of retrieval: the `text` encoder beside simpler systems, on five mapped sites.
+"""Benchmark of retrieval: the `text` encoder beside simpler systems, on nine mapped sites.
 
     python -m bench.retrieval --store FOLDER [--split dev|test] [--encoder NAME] [--dtype bfloat16] [--misses RANK]
         [--save]
@@ -65,6 +65,16 @@ def summary(ranks: Ranks) -> dict[str, float]:
     return {name: statistics.fmean(metric(found) for found in every) for name, metric in METRICS.items()}
 
 
+def by_style(corpora: Sequence[Corpus], ranks: Ranks) -> dict[str, dict[str, float]]:
+    """Every metric for the questions of each style."""
+    found: dict[str, list[list[float]]] = {}
+    for corpus in corpora:
+        asked = [question for question in corpus.questions if question.targets]
+        for question, of_targets in zip(asked, ranks[corpus.name], strict=True):
+            found.setdefault(question.query.style, []).append(of_targets)
+    return {style: summary({style: found[style]}) for style in sorted(found)}
+
+
 def compare(better: Ranks, other: Ranks) -> dict[str, list[float]]:
     """Mean paired differences with their 95% intervals, by metric."""
     return {
@@ -129,6 +139,9 @@ def main() -> None:
     )
     text = TextEncoder(model, weights)  # type: ignore[arg-type] # it remembers on disk, and is otherwise the same
     measured = {}
+    for corpus in corpora:
+        lacking = sum(question.is_answerable and not question.targets for question in corpus.questions)
+        print(f"{corpus.name}: {len(corpus.questions)} queries, the pages of {lacking} are not in the map")
     print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}", flush=True)
     for name, system in systems(model, text, arguments.encoder).items():
         measured[name] = measure(system, corpora)
@@ -143,6 +156,9 @@ def main() -> None:
     sites = {name: summary({name: found}) for name, found in ours.items()}
     for name, values in sites.items():
         print(f"text, {name}: " + ", ".join(f"{metric} {value:.3f}" for metric, value in values.items()))
+    styles = by_style(corpora, ours)
+    for name, values in styles.items():
+        print(f"text, style {name or 'of the first sites'}: " + ", ".join(f"{m} {v:.3f}" for m, v in values.items()))
     print(f"text, plain states alone: {summary(measured[TEXT]['plain'])}")
     if arguments.misses is not None:
         print_misses(corpora, ours, arguments.misses)
@@ -154,12 +170,17 @@ def main() -> None:
             "dtype": arguments.dtype,
             "states": {corpus.name: len(corpus.observations) for corpus in corpora},
             "questions": {name: len(found) for name, found in ours.items()},
+            "questions whose page is not in the map": {
+                corpus.name: sum(question.is_answerable and not question.targets for question in corpus.questions)
+                for corpus in corpora
+            },
             "systems": {
                 name: {**summary(found["ranks"]), "no-answer AUC": found["no-answer AUC"]}
                 for name, found in measured.items()
             },
             "text, plain states alone": summary(measured[TEXT]["plain"]),
             "text by site": sites,
+            "text by style": styles,
             f"text minus others, mean and 95% interval of {RESAMPLES} paired resamples": differences,
         }
         write_result(RESULTS / f"retrieval-{arguments.split}.json", _rounded(result))

@@ -35,6 +35,7 @@ from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import find_weights
 from waygraph.serve.select import RetrievedState
 from waygraph.serve.select import SelectionQuery as Asked
+from waygraph.serve.select.confidence import TEXT_LEVELS
 from waygraph.serve.select.no_match import THRESHOLDS
 from waygraph.serve.select.rule import RuleSelector, RuleWeights
 
@@ -153,6 +154,27 @@ def flags(measured: Sequence[Run], threshold: float) -> dict[str, Any]:
     }
 
 
+def confidence_levels(measured: Sequence[Run]) -> list[dict[str, Any]]:
+    """Return for each level of confidence how often the first hit is right, of the questions whose page is mapped."""
+    right: dict[float, list[bool]] = {least: [] for least, _ in TEXT_LEVELS}
+    for run in measured:
+        for question, row in zip(run.questions, run.scores, strict=True):
+            if question.targets:
+                first, second = np.argsort(-row, kind="stable")[:2]
+                level = next(least for least in right if row[first] - row[second] >= least)
+                right[level].append(int(first) in question.targets)
+    served = dict(TEXT_LEVELS)
+    return [
+        {
+            "least lead": least,
+            "questions": len(found),
+            "first hit right": float(np.mean(found)),
+            "served": served[least],
+        }
+        for least, found in right.items()
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
@@ -196,6 +218,7 @@ def main() -> None:
         result["nothing matches, fitted"] = flags(plain, round(threshold, 3))
     if text.fingerprint in THRESHOLDS:
         result["nothing matches, as served"] = flags(plain, THRESHOLDS[text.fingerprint])
+    result["confidence"] = confidence_levels(plain)
     result = _rounded(result)
     print(json.dumps(result, indent=2))
     if options.save:

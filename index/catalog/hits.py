@@ -72,7 +72,8 @@ class SearchHit:
     title
         Title of its document; of a lead the name of the link.
     score
-        MaxSim as the mean over query rows.
+        MaxSim as the mean over query rows, with the words of the query if they were searched for
+        (`OpenMap.with_words`).
     matched
         The rows that earned the score.
     screenshot

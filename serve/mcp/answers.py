@@ -42,6 +42,10 @@ from waygraph.serve.mcp.models import (
 BUDGET = 8_000
 #: Largest parts of an answer, in bytes. Parts of the same answer add up to less than `BUDGET`.
 _TEXTS_BUDGET, _ACTIONS_BUDGET, _STEPS_BUDGET, _OTHERS_BUDGET, _DOCUMENT_BUDGET = 3_600, 2_600, 3_200, 2_000, 6_000
+#: Confidence in the first hit below which an answer says that it is unsure, and what it says.
+_LEAST_CONFIDENCE = 0.5
+_ALIKE = "Scores nearly as well as the first."
+_ALIKE_CANDIDATES = "The first two candidates score nearly alike: the other one may be meant."
 #: Longest title or name, in bytes.
 NAME_BYTES = 120
 #: Longest text of a page and longest address, in bytes.
@@ -91,10 +95,16 @@ def _visit_note(hit: Hit) -> str:
     return f"Known from links only, never visited{no_way}: check what it shows."
 
 
+def _is_unsure(confidence: float | None) -> bool:
+    return confidence is not None and confidence < _LEAST_CONFIDENCE
+
+
 def screens(answer: SearchAnswer) -> Screens:
     """Return found states, best first."""
     skipped = {site: cut(reason, _TEXT_BYTES) for site, reason in list(answer.skipped.items())[:_MAX_NOTES]}
     screens = [screen(hit) for hit in answer.hits]
+    if _is_unsure(answer.confidence):
+        screens[1] = screens[1].model_copy(update={"note": f"{_ALIKE} {screens[1].note}".strip()})
     return Screens(screens=screens, skipped=skipped, nothing_matches=bool(answer.nothing_matches))
 
 
@@ -114,13 +124,14 @@ def navigation(answer: NavigateAnswer, others: int = 4) -> Navigation:
     """Return the chosen state, the path to it, and the next best candidates."""
     chosen = next((hit for hit in answer.candidates if hit.node_id == answer.node_id), None)
     rest = [screen(hit) for hit in answer.candidates if hit.node_id != answer.node_id][:others]
+    notes = [*([_ALIKE_CANDIDATES] if _is_unsure(answer.confidence) else []), *answer.notes]
     return Navigation(
         chosen=screen(chosen) if chosen is not None else None,
         reason=cut(answer.reason, _TEXT_BYTES),
         way=way(answer.path, answer.current) if answer.path is not None else None,
         nothing_matches=bool(answer.nothing_matches),
         others=_first_within(rest, _OTHERS_BUDGET),
-        notes=[cut(note, _TEXT_BYTES) for note in answer.notes[:_MAX_NOTES]],
+        notes=[cut(note, _TEXT_BYTES) for note in notes[:_MAX_NOTES]],
     )
 
 

@@ -24,6 +24,7 @@ from waygraph.core.schemas import (
 from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
 from waygraph.index.graph import Action, Edge, Lead, Path, PathStep, Segment, change_digest
 from waygraph.index.store import Manifest
+from waygraph.serve.select.confidence import confidence
 from waygraph.serve.select.no_match import nothing_matches
 
 #: Digits of a content hash that are enough to distinguish two images of one state.
@@ -165,14 +166,24 @@ def hit_model(site: str, found: SearchHit) -> Hit:
 def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
     """Return ranked states of one site."""
     hits = [hit_model(opened.site, node) for node in found]
-    flag = nothing_matches(opened.manifest.encoder.fingerprint, hits)
-    return SearchAnswer(hits=hits, version=opened.version, nothing_matches=flag)
+    fingerprint = opened.manifest.encoder.fingerprint
+    return SearchAnswer(
+        hits=hits,
+        version=opened.version,
+        nothing_matches=nothing_matches(fingerprint, hits),
+        confidence=confidence(fingerprint, hits),
+    )
 
 
 def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
     """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
     hits = [hit_model(site, node) for site, node in found.hits]
-    return SearchAnswer(hits=hits, skipped=dict(found.skipped), nothing_matches=nothing_matches(fingerprint, hits))
+    return SearchAnswer(
+        hits=hits,
+        skipped=dict(found.skipped),
+        nothing_matches=nothing_matches(fingerprint, hits),
+        confidence=confidence(fingerprint, hits),
+    )
 
 
 def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, str], fingerprint: str) -> SearchAnswer:
@@ -199,6 +210,7 @@ def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, s
         hits=[h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)],
         skipped=skipped,
         nothing_matches=nothing_matches(fingerprint, hits),
+        confidence=confidence(fingerprint, hits),
     )
 
 

@@ -19,6 +19,7 @@ from waygraph.index.catalog.catalog import OpenMap
 from waygraph.serve.query import answers
 from waygraph.serve.query.paths import FindPath
 from waygraph.serve.select import Choice, RetrievedState, SelectionQuery, Selector, create_selector
+from waygraph.serve.select.confidence import confidence
 from waygraph.serve.select.no_match import nothing_matches
 
 
@@ -99,6 +100,7 @@ class Navigator:
             reason=choice.reason if choice is not None else "There are no candidates.",
             candidates=list(hits),
             nothing_matches=nothing_matches(opened.manifest.encoder.fingerprint, hits),
+            confidence=confidence(opened.manifest.encoder.fingerprint, hits),
             current=current,
             path=path,
             notes=notes,

@@ -218,7 +218,11 @@ class MatchModel(_Schema):
 
 
 class Hit(_Schema):
-    """A state or lead found by a search. `score` is MaxSim, averaged over the query vectors."""
+    """A state or lead found by a search.
+
+    `score` is MaxSim, averaged over the query vectors. With the `text` encoder the weighted share of the query's words
+    that the state shows is added.
+    """
 
     rank: int
     node_id: str
@@ -247,6 +251,9 @@ class SearchAnswer(_Schema):
     nothing_matches: bool | None = None
     """Whether the best score is so low that most likely no state matches the query. Absent: this encoder's scores were
     not calibrated on queries without an answer."""
+    confidence: float | None = None
+    """How likely the first hit is right, by its lead over the second. Below 0.5: look at several hits. Absent: there is
+    no second hit, or this encoder was not measured."""
 
 
 class BatchSearchAnswer(_Schema):
@@ -328,6 +335,8 @@ class NavigateAnswer(_Schema):
     candidates: list[Hit]
     nothing_matches: bool | None = None
     """As in a search; the selector may have chosen a state nevertheless."""
+    confidence: float | None = None
+    """As in a search: about the first candidate, whichever the selector chose."""
     current: LocateAnswer | None = None
     path: PathAnswer | None = None
     """Absent if nothing was chosen, or if there is no path; `notes` then name the conditions that exclude one."""

@@ -111,6 +111,24 @@ def test_found_screens_and_long_paths_stay_small(text):
     assert "xpath" not in answers.compact(found)
 
 
+def test_answers_say_when_the_second_hit_may_be_meant_as_well():
+    hits = [hit(1), hit(2), hit(3)]
+    unsure = answers.screens(SearchAnswer(hits=hits, confidence=0.4))
+    assert [bool(screen.note) for screen in unsure.screens] == [False, True, False]
+    assert not any(screen.note for screen in answers.screens(SearchAnswer(hits=hits, confidence=0.8)).screens)
+    assert not any(screen.note for screen in answers.screens(SearchAnswer(hits=hits[:1])).screens)
+    navigated = {
+        "site": SITE,
+        "version": 1,
+        "node_id": node_id(1),
+        "selector": "top1",
+        "reason": "",
+        "candidates": hits,
+    }
+    assert len(answers.navigation(NavigateAnswer(**navigated, confidence=0.4)).notes) == 1
+    assert answers.navigation(NavigateAnswer(**navigated, confidence=0.8)).notes == []
+
+
 def test_sites_are_narrowed_down_and_counted():
     found = [
         SiteSummary(

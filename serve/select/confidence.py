@@ -1,0 +1,40 @@
+"""Confidence in the first hit of a search: how often it is right when it leads the second by that much.
+
+A lead of 0.3 over the second hit is rarely wrong. With a lead of 0.02 the second is nearly as likely: an agent should
+look at several hits, or ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waygraph.core.schemas import Hit
+
+#: Least lead of the first hit over the second, and the share of dev questions of `bench/retrieval` with such a lead
+#: whose first hit is right. `python -m bench.retrieval.reasoning` measures them; see "Confidence" in docs/retrieval.md.
+TEXT_LEVELS = ((0.2, 0.84), (0.1, 0.67), (0.0, 0.43))
+
+#: Levels by fingerprint of the encoder: scores of different encoders are not comparable.
+LEVELS: dict[str, Sequence[tuple[float, float]]] = {"text-9f86933f95e0a27e": TEXT_LEVELS}
+
+
+def confidence(fingerprint: str, hits: Sequence[Hit]) -> float | None:
+    """Return how likely the first hit is right, if the site has what is searched for.
+
+    Parameters
+    ----------
+    fingerprint
+        Fingerprint of the encoder.
+    hits
+        The hits, best first.
+
+    Returns
+    -------
+    float or None
+        A share from 0 to 1; None for an encoder without levels, and with fewer than two hits.
+    """
+    levels = LEVELS.get(fingerprint)
+    if levels is None or len(hits) < 2:
+        return None
+    lead = hits[0].score - hits[1].score
+    return next((share for least, share in levels if lead >= least), None)
