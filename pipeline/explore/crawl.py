@@ -89,6 +89,8 @@ class Crawl:
     ----------
     cut_at
         Index of the item of the last round at which a cap ended it; None if none did.
+    unperformed
+        Items of the last round that were not performed, since the run was interrupted in it.
     """
 
     def __init__(
@@ -105,6 +107,7 @@ class Crawl:
         self._reported_states = 0
         self._resumed = parts.resumed
         self.cut_at: int | None = None
+        self.unperformed: Sequence[WorkItem] = ()
 
     async def run(self, workers: Sequence[Worker], *, is_browser_stale: Callable[[], bool]) -> None:
         """Explore to the configured depth or the first limit, or resume where an earlier process ended.
@@ -165,8 +168,7 @@ class Crawl:
 
     async def _run_round(self, number: int, workers: Sequence[Worker]) -> bool:
         """Plan a round and act on its elements. Return False if nothing is left to do."""
-        began, counters = time.monotonic(), self._stats.counters
-        activated, known, gain = counters["explore/activations"], len(self._graph.states), self._stats.gain
+        begin = self._marks()
         work = await self._plan(number, workers)
         if work is None:
             return False
@@ -179,14 +181,31 @@ class Crawl:
         await self._parts.limits.run(_run_all(perform(worker) for worker in workers))
         if work.closed:
             self.cut_at = work.committed
+        if self._stats.partial and not work.closed:
+            # Kept with its costs, so that the statistics of a run that resumes several times are complete.
+            begin = self._finish_round(work, begin)
+            await self._parts.journal.save(number, work.committed, self._parts.checkpointer.checkpoint())
         if self._stats.partial:
-            work.stop()
-        activations = counters["explore/activations"] - activated
-        found = len(self._graph.states) - known
-        depths = Counter(self._graph.depth(item.state_id) + 1 for item in work.items)
-        seconds, gained = round(time.monotonic() - began, 3), round(self._stats.gain - gain, 4)
-        self._stats.finish_round(RoundRow(found, activations, seconds, gained), depths)
+            self.unperformed = work.stop()
+        self._finish_round(work, begin)
         return True
+
+    def _marks(self) -> RoundRow:
+        """Return what was found and spent until now."""
+        activations = self._stats.counters["explore/activations"]
+        return RoundRow(len(self._graph.states), activations, time.monotonic(), self._stats.gain)
+
+    def _finish_round(self, work: Round, begin: RoundRow) -> RoundRow:
+        """Record what was found and spent since `begin`. Return what was until now."""
+        end = self._marks()
+        row = RoundRow(
+            states=end.states - begin.states,
+            activations=end.activations - begin.activations,
+            seconds=round(end.seconds - begin.seconds, 3),
+            gain=round(end.gain - begin.gain, 4),
+        )
+        self._stats.finish_round(row, Counter(self._graph.depth(item.state_id) + 1 for item in work.items))
+        return end
 
     async def _plan(self, number: int, workers: Sequence[Worker]) -> Round | None:
         """Plan a round and store the plan, or return what an earlier process left of it. None if nothing is left."""

@@ -153,9 +153,27 @@ class Frontier:
         source = self._states[item.state_id]
         self._stats.gain += self._order.learn(self._kind(item.candidate, source), found)
 
-    def expected_gain(self, count: int) -> float:
-        """Return the expected gain of that many further items together, see `ExplorationOrder`."""
-        return self._order.expected_gain(count)
+    def expected_gain(self, count: int, unperformed: Sequence[WorkItem] = ()) -> float:
+        """Return the expected gain of that many further items together, see `ExplorationOrder`.
+
+        Parameters
+        ----------
+        count
+            Number of items.
+        unperformed
+            Items that were planned and not performed. They count as pending.
+
+        Returns
+        -------
+        float
+            About the number of pages of new kinds.
+        """
+        places = {state_id: place for place, state_id in enumerate(self._states)} if unperformed else {}
+        planned = [
+            self._pending_item(places[item.state_id], item.index, item.candidate, self._states[item.state_id])
+            for item in unperformed
+        ]
+        return self._order.expected_gain(count, planned)
 
     def _pending_item(self, place: int, number: int, candidate: Candidate, state: State) -> PendingItem:
         return PendingItem(place, number, candidate, self._kind(candidate, state))

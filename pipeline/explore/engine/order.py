@@ -76,8 +76,16 @@ class ExplorationOrder(Protocol):
     def learn(self, kind: ItemKind, found: Snapshot | None, /) -> float:
         """Learn from the result of an item, and return its gain. `found` is the new state that it led to, if any."""
 
-    def expected_gain(self, count: int, /) -> float:
-        """Return the expected gain of that many further items together; 0 if the order does not predict it."""
+    def expected_gain(self, count: int, planned: Iterable[PendingItem] = (), /) -> float:
+        """Return the expected gain of that many further items together; 0 if the order does not predict it.
+
+        Parameters
+        ----------
+        count
+            Number of items.
+        planned
+            Items that were taken and not performed. They count as pending.
+        """
 
     def to_checkpoint(self) -> dict[str, Any]:
         """Return what was learned, as plain JSON."""
@@ -113,7 +121,7 @@ class BreadthOrder:
         """See `ExplorationOrder`."""
         return 0.0
 
-    def expected_gain(self, _count: int) -> float:
+    def expected_gain(self, _count: int, _planned: Iterable[PendingItem] = ()) -> float:
         """See `ExplorationOrder`."""
         return 0.0
 
@@ -212,14 +220,16 @@ class NoveltyOrder:
             self._targets.add(crc(self._url_key(found.url)))
         return gain
 
-    def expected_gain(self, count: int) -> float:
+    def expected_gain(self, count: int, planned: Iterable[PendingItem] = ()) -> float:
         """See `ExplorationOrder`."""
-        planned: Counter[int] = Counter()
+        chosen: Counter[int] = Counter()
         groups = {kind: deque(items) for kind, items in self._groups.items()}
+        for item in planned:
+            groups.setdefault(item.kind, deque()).append(item)
         total = 0.0
-        for kind, _, gain in islice(self._model.most_promising(groups, planned, _rank), count):
+        for kind, _, gain in islice(self._model.most_promising(groups, chosen, _rank), count):
             total += gain
-            planned.update(kind.keys)
+            chosen.update(kind.keys)
         return round(total, 2)
 
     def _target(self, item: PendingItem) -> int | None:

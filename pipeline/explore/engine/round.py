@@ -87,9 +87,11 @@ class Round:
             self.closed = not self._commit(self.items[self.committed], self._outcomes.pop(self.committed))
             self.committed += not self.closed
 
-    def stop(self) -> None:
-        """End the round early: commit all outcomes, even with gaps, and give out no more items."""
+    def stop(self) -> list[WorkItem]:
+        """End the round early: commit all outcomes, even with gaps. Return the items that were not performed."""
+        left = [] if self.closed else [item for item in self.items[self.committed :] if item.index not in self._outcomes]
         for index in sorted(self._outcomes):
             if not self.closed:
                 self.closed = not self._commit(self.items[index], self._outcomes.pop(index))
         self.closed = True
+        return left
