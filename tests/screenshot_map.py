@@ -39,8 +39,9 @@ def publish(
     *,
     run_id: str = "",
     settings: Mapping[str, Any] | None = None,
+    stopped_by: str = "",
 ) -> int:
-    """Publish a map without vectors."""
+    """Publish a map without vectors. It is partial if `stopped_by` names a reason."""
     observations = observations_of(store, site, shown)
     graph = InteractionGraph(Node(o.node_id, o.url, o.title, (), 0, True) for o in observations.values())
     first, last = next(iter(observations)), next(reversed(observations))
@@ -53,7 +54,8 @@ def publish(
             observations=observations,
             pages={},
             encoder=EncoderInfo("none", 1, "none"),
-            report={"seconds": 1.5, "run_id": run_id},
+            report={"seconds": 1.5, "run_id": run_id, "stopped_by": stopped_by},
+            partial=bool(stopped_by),
             settings=dict(settings or {"explore": {"depth": 1}, "domain": "example"}),
         )
     )

@@ -58,6 +58,13 @@ class SiteAttemptFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class SiteTurnEnded:
+    """The turn of a site ended, and its map as of now is published. The site waits for another turn."""
+
+    outcome: SiteOutcome
+
+
+@dataclass(frozen=True, slots=True)
 class SiteFinished:
     """A site has its outcome."""
 
@@ -73,4 +80,6 @@ class Notice:
     """Key of the site that it concerns, if it concerns one. Displays of many sites may omit it."""
 
 
-JobEvent = RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteAttemptFailed | SiteFinished | Notice
+JobEvent = (
+    RunStarted | SitePhase | SiteProgress | SiteEncoding | SiteAttemptFailed | SiteTurnEnded | SiteFinished | Notice
+)

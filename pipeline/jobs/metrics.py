@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from ray.util import metrics
 
 from waygraph.core.errors import WaygraphError
-from waygraph.pipeline.jobs.events import JobEvent, SiteAttemptFailed, SiteFinished, SitePhase
-from waygraph.pipeline.jobs.report.outcomes import Publication
+from waygraph.pipeline.jobs.events import JobEvent, SiteAttemptFailed, SiteFinished, SitePhase, SiteTurnEnded
+from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
 
 #: Histogram buckets, from 0.1 s to one hour.
 _WAIT_BUCKETS_SECONDS = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_600.0]
@@ -68,13 +68,14 @@ class RunMetrics:
                 self._handed_over[event.site] = time.monotonic()
         elif isinstance(event, SiteAttemptFailed):
             self._move(event.site, _WAITING)
+        elif isinstance(event, SiteTurnEnded):
+            self._move(event.outcome.site, _WAITING)
+            self._count_publication(event.outcome)
         elif isinstance(event, SiteFinished):
             outcome = event.outcome
             self._move(outcome.site, outcome.status)
             del self._state_by_site[outcome.site]
-            handed_over = self._handed_over.pop(outcome.site, None)
-            if outcome.publication is not None:
-                self._count_publication(outcome.publication, handed_over)
+            self._count_publication(outcome)
             if outcome.error is not None:
                 self._count_failure(outcome.error.type, again=False)
 
@@ -88,10 +89,12 @@ class RunMetrics:
         """Count a failed attempt that will be retried."""
         self._count_failure(error.slug, again=True)
 
-    def _count_publication(self, publication: Publication, handed_over: float | None) -> None:
-        self._published.inc(1, self._work)
-        if handed_over is not None:
-            worked = publication.encode_seconds + publication.publish_seconds
+    def _count_publication(self, outcome: SiteOutcome) -> None:
+        """Count what was published since the site was handed over. After turns, its outcome has what they published."""
+        handed_over = self._handed_over.pop(outcome.site, None)
+        if outcome.publication is not None and handed_over is not None:
+            self._published.inc(1, self._work)
+            worked = outcome.publication.encode_seconds + outcome.publication.publish_seconds
             self._wait.observe(max(0.0, time.monotonic() - handed_over - worked), self._work)
 
     def _count_failure(self, kind: str, *, again: bool) -> None:

@@ -308,6 +308,9 @@ class JobSettings(_Section):
     this number, and the next call resumes the run. 0: no limit."""
     max_total_seconds: float = Field(0.0, ge=0)
     """Limit of wall time of one call, in seconds; it ends in order, and the next call resumes. 0: no limit."""
+    states_per_turn: int = Field(50, ge=0)
+    """If a call has a limit of states or time: new states of a site in its first turn. A further turn may double its
+    map (docs/runs.md). 0: no turns, each site is explored to its own limits."""
     publish_grace_seconds: float = Field(600.0, ge=0)
     """Time for encoding and publishing the sites in work after a limit of a call is reached, in seconds. The next call
     publishes the rest, without exploring or encoding it again."""

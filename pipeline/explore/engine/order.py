@@ -85,6 +85,11 @@ class ExplorationOrder(Protocol):
             Number of items.
         planned
             Items that were taken and not performed. They count as pending.
+
+        Returns
+        -------
+        float
+            About the number of pages of new kinds.
         """
 
     def to_checkpoint(self) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class Round:
 
     def stop(self) -> list[WorkItem]:
         """End the round early: commit all outcomes, even with gaps. Return the items that were not performed."""
-        left = [] if self.closed else [item for item in self.items[self.committed :] if item.index not in self._outcomes]
+        rest = () if self.closed else self.items[self.committed :]
+        left = [item for item in rest if item.index not in self._outcomes]
         for index in sorted(self._outcomes):
             if not self.closed:
                 self.closed = not self._commit(self.items[index], self._outcomes.pop(index))

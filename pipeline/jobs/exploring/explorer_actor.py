@@ -28,6 +28,7 @@ from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress,
 from waygraph.pipeline.jobs.actors import ActorHandle, PollWatchdog, exit_with_raylet
 from waygraph.pipeline.jobs.exploring.exploration_statistics import exploration_statistics
 from waygraph.pipeline.jobs.exploring.state_stream import StateStream
+from waygraph.pipeline.jobs.exploring.turn import Turn, TurnProgress
 from waygraph.pipeline.jobs.report.outcomes import Exploration
 from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
 from waygraph.pipeline.jobs.work_files import journal_path, remove_journal
@@ -80,17 +81,39 @@ class _Explorations:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="explorations", daemon=True).start()
 
-    def run(self, explore: ExploreFunction, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401 - see `ExploreFunction`
-        """Explore a site in the loop and wait for the result."""
-        return asyncio.run_coroutine_threadsafe(self._run(explore, start_url, **details), self._loop).result()
+    def run(
+        self,
+        explore: ExploreFunction,
+        start_url: str,
+        turn: Turn | None,
+        on_progress: Callable[[ExploreProgress], None],
+        **details: Any,  # noqa: ANN401 - see `ExploreFunction`
+    ) -> SiteCapture:
+        """Explore a site in the loop, until its turn ends if it has one, and wait for the result."""
+        running = self._run(explore, start_url, turn, on_progress, **details)
+        return asyncio.run_coroutine_threadsafe(running, self._loop).result()
 
-    async def _run(self, explore: ExploreFunction, start_url: str, **details: Any) -> SiteCapture:  # noqa: ANN401
+    async def _run(
+        self,
+        explore: ExploreFunction,
+        start_url: str,
+        turn: Turn | None,
+        on_progress: Callable[[ExploreProgress], None],
+        **details: Any,  # noqa: ANN401
+    ) -> SiteCapture:
         stop = asyncio.Event()
+        turn_progress = TurnProgress(turn, stop)
+
+        def report(progress: ExploreProgress) -> None:
+            on_progress(progress)
+            turn_progress.update(progress)
+
         self._stops.add(stop)
         try:
-            return await explore(
+            capture = await explore(
                 start_url,
                 stop=stop,
+                on_progress=report,
                 pool=self._pool,
                 pacer=self._pacer,
                 slots=self._slots,
@@ -98,6 +121,7 @@ class _Explorations:
             )
         finally:
             self._stops.discard(stop)
+        return turn_progress.end(capture)
 
     def stop(self) -> None:
         """Ask all explorations to end."""
@@ -178,7 +202,9 @@ class ExplorerActor:
         explore: ExploreFunction = getattr(importlib.import_module(module), name)
         return explore, Store.open(self._settings.store).blobs
 
-    def explore(self, start_url: str, publisher: ActorHandle) -> tuple[Exploration, SiteCapture]:
+    def explore(
+        self, start_url: str, publisher: ActorHandle, turn: Turn | None = None
+    ) -> tuple[Exploration, SiteCapture]:
         """Explore a site.
 
         During the exploration, states are passed to the publisher for encoders that do not need the whole site.
@@ -189,6 +215,8 @@ class ExplorerActor:
             Where to start.
         publisher
             Handle of the publisher.
+        turn
+            Turn of the site. None: it is explored to its own limits.
 
         Returns
         -------
@@ -199,13 +227,16 @@ class ExplorerActor:
         explore, blobs = self._explore_function()
         site = site_key(start_url)
         settings = settings_for_site(self._settings, site)
+        if turn is not None:
+            settings = turn.settings(settings)
         stream = StateStream(publisher, site, settings.explore.max_seconds)
         capture = self._explorations.run(
             explore,
             start_url,
+            turn,
+            partial(self._record_progress, start_url),
             settings=settings,
             blobs=blobs,
-            on_progress=partial(self._record_progress, start_url),
             journal=self._journal(start_url),
             on_state=stream,
         )

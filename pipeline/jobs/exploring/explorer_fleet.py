@@ -18,6 +18,7 @@ from waygraph.pipeline.explore.records.capture import ExploreProgress
 from waygraph.pipeline.jobs.actors import ActorHandle, ObjectRef, cpu_share, start_actor
 from waygraph.pipeline.jobs.encoding.pool_size import machines_for_browsers
 from waygraph.pipeline.jobs.exploring.explorer_actor import ExplorerActor
+from waygraph.pipeline.jobs.exploring.turn import Turn
 from waygraph.pipeline.jobs.exploring.worker_slots import ExplorerSlot, WorkerSlots
 from waygraph.pipeline.jobs.failures import MachineLost, WorkerLost
 from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
@@ -188,7 +189,13 @@ class ExplorerFleet:
             return slot.actor
 
     async def explore(
-        self, actor: ActorHandle, start_url: str, publisher: ActorHandle, *, max_seconds: float
+        self,
+        actor: ActorHandle,
+        start_url: str,
+        publisher: ActorHandle,
+        *,
+        max_seconds: float,
+        turn: Turn | None = None,
     ) -> tuple[Exploration, ObjectRef]:
         """Explore a site.
 
@@ -202,6 +209,8 @@ class ExplorerFleet:
             Handle of the publisher, which receives states during the exploration.
         max_seconds
             Time limit of the site. An exploration that runs much longer is considered hung.
+        turn
+            Turn of the site. None: it is explored to its own limits.
 
         Returns
         -------
@@ -213,7 +222,7 @@ class ExplorerFleet:
         WorkerLost
             If the exploration hangs. The explorer is killed.
         """
-        statistics, capture = actor.explore.options(num_returns=2).remote(start_url, publisher)
+        statistics, capture = actor.explore.options(num_returns=2).remote(start_url, publisher, turn)
         limit = max_seconds + _OVERTIME_SECONDS
         try:
             return await asyncio.wait_for(statistics, limit), capture

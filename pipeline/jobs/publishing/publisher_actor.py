@@ -18,7 +18,7 @@ from waygraph.core.errors import EncoderMismatch, PublishConflict
 from waygraph.core.settings import Settings
 from waygraph.core.text import replace_surrogates
 from waygraph.index.graph import InteractionGraph, Lead, Observation
-from waygraph.index.store import MapDraft, MapVersion, Store
+from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.jobs.actors import ActorHandle, exit_with_raylet, start_actor
@@ -30,7 +30,7 @@ from waygraph.pipeline.jobs.metrics import EncodingMetrics
 from waygraph.pipeline.jobs.publishing.changes import compare_versions, refresh_summary, refreshed_draft, with_lineage
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, draft_from_version
 from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
-from waygraph.pipeline.jobs.report.outcomes import EncodingReport, Publication, StateWithoutVectors
+from waygraph.pipeline.jobs.report.outcomes import TURN_ENDED, EncodingReport, Publication, StateWithoutVectors
 from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
 
 _Result = TypeVar("_Result")
@@ -111,11 +111,12 @@ class PublisherActor:
             return True
         return await self._vectors.offer(site, observation)
 
-    async def publish(self, capture: SiteCapture) -> Publication:
+    async def publish(self, capture: SiteCapture) -> Publication | None:
         """Encode and publish one site. A repeated call in the same run returns the version of the first call.
 
         The new version continues the lineage of the current one. A refresh replaces exactly the version that it was
-        made from.
+        made from. What a site brought in its turns replaces no larger map of another run, and is replaced by what
+        its later turns bring.
 
         Parameters
         ----------
@@ -124,8 +125,8 @@ class PublisherActor:
 
         Returns
         -------
-        Publication
-            What was published.
+        Publication or None
+            What was published. None: nothing yet, since the site has a larger map than that of its turns.
 
         Raises
         ------
@@ -138,11 +139,20 @@ class PublisherActor:
         if capture.refreshes is not None:
             return await self._publish(store, capture, capture.refreshes)
 
-        async def publish() -> Publication:
+        async def publish() -> Publication | None:
             current = await asyncio.to_thread(store.current, capture.site)
+            if current is not None and await asyncio.to_thread(self._keeps, store, current, capture):
+                return None
             return await self._publish(store, capture, current)
 
         return await _unless_published_meanwhile(publish)
+
+    def _keeps(self, store: Store, current: int, capture: SiteCapture) -> bool:
+        """Return whether the current version of another run stays until the site of a turn is explored further."""
+        if capture.report.stopped_by != TURN_ENDED:
+            return False
+        manifest = store.manifest(capture.site, current)
+        return manifest.report.get("run_id") != self._run_id and manifest.counts.states > len(capture.graph)
 
     async def _publish(self, store: Store, capture: SiteCapture, replaced: int | None) -> Publication:
         started = time.monotonic()
@@ -309,7 +319,15 @@ def _publication(
 
 def _publish_once(store: Store, draft: MapDraft, run_id: str, replaces: int | None) -> int:
     current = store.current(draft.site)
-    if current is not None and store.manifest(draft.site, current).report.get("run_id") == run_id:
-        return current
+    if current is not None:
+        manifest = store.manifest(draft.site, current)
+        if manifest.report.get("run_id") == run_id and not _continues(draft, manifest):
+            return current
     # Also for a site without a version: another publisher of this run may live on a machine that was cut off.
     return store.publish(draft, replaces=replaces or 0)
+
+
+def _continues(draft: MapDraft, manifest: Manifest) -> bool:
+    """Return whether a draft is more of a map whose last turn ended."""
+    is_of_turn = manifest.partial and manifest.report.get("stopped_by") == TURN_ENDED
+    return is_of_turn and (not draft.partial or len(draft.graph) > manifest.counts.states)

@@ -16,6 +16,10 @@ SiteStatus = Literal["published", "unchanged", "failed", "interrupted"]
 """`unchanged`: the published version equals what the run would have published."""
 
 
+TURN_ENDED = "end_of_turn"
+"""`Exploration.stopped_by` of an exploration whose turn ended. The site continues in another turn (docs/runs.md)."""
+
+
 class ReportRecord(BaseModel):
     """Base of all records of reports."""
 

@@ -21,16 +21,18 @@ from waygraph.pipeline.explore.records.capture import ExploreProgress
 from waygraph.pipeline.jobs.actors import ActorHandle, ObjectRef
 from waygraph.pipeline.jobs.events import SitePhase
 from waygraph.pipeline.jobs.exploring.explorer_fleet import ExplorerFleet
+from waygraph.pipeline.jobs.exploring.turn import Turn
 from waygraph.pipeline.jobs.exploring.worker_slots import ExplorerSlot
 from waygraph.pipeline.jobs.failures import WorkerLost, decide_site_retry, is_worker_crash
 from waygraph.pipeline.jobs.metrics import RunMetrics
 from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
-from waygraph.pipeline.jobs.report.outcomes import Publication, StoppedBy
+from waygraph.pipeline.jobs.report.outcomes import TURN_ENDED, Publication, StoppedBy
 from waygraph.pipeline.jobs.run.fair_queue import FairQueue
 from waygraph.pipeline.jobs.run.publisher import PublisherClient, save_worker_logs
 from waygraph.pipeline.jobs.run.run_state import RunState
 from waygraph.pipeline.jobs.run.shutdown import ShutdownSteps, run_until_stopped
 from waygraph.pipeline.jobs.run.site_run import SiteRun
+from waygraph.pipeline.jobs.run.turns import EarlierTurns, next_turn, takes_turns
 from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
 from waygraph.pipeline.jobs.work_files import journal_path, remove_journal
 
@@ -75,7 +77,10 @@ class Coordinator:
             on_notice=run_state.notify,
         )
         self._captures = asyncio.Semaphore(self._fleet.size.sites_at_once + _WAITING_CAPTURES)
-        self._queue = FairQueue(unfinished, lambda site: site.domain)
+        self._takes_turns = takes_turns(settings.jobs, work=run_state.work, sites=len(unfinished))
+        self._queue: FairQueue[SiteRun] = FairQueue([], lambda site: site.domain)
+        for site in unfinished:
+            self._wait_for_turn(site)
         self._sites = {site.task.start_url: site for site in run_state.sites}
         self._exploring: set[SiteRun] = set()
         self._publishing: set[asyncio.Task[None]] = set()
@@ -195,6 +200,7 @@ class Coordinator:
             if is_worker_crash(failure):
                 site.alone = True
             return failure
+        self._expect_turn(site)
         publishing = asyncio.create_task(self._publish(site, capture, actor))
         self._publishing.add(publishing)
         publishing.add_done_callback(self._publishing.discard)
@@ -207,10 +213,30 @@ class Coordinator:
             site.task.start_url,
             self._publisher.actor,
             max_seconds=settings_for_site(self._settings, site.key).explore.max_seconds,
+            turn=self._next_turn(site),
         )
         self._run_state.set_exploration(site, statistics)
         self._metrics.set_explored_states(self._run_state.budget.states)
         return capture
+
+    def _next_turn(self, site: SiteRun) -> Turn | None:
+        """Return the turn of a site that is explored next. None if sites do not take turns."""
+        if not self._takes_turns:
+            return None
+        return next_turn(self._settings.jobs, site.turns, is_last_site=self._run_state.has_one_site_left)
+
+    def _wait_for_turn(self, site: SiteRun) -> None:
+        """Put a site into the queue: after all sites without a turn if it had one, by its expected gain."""
+        if self._takes_turns and site.turns is not None:
+            self._queue.put_back(site, site.turns.rank(site.position))
+        else:
+            self._queue.put(site)
+
+    def _expect_turn(self, site: SiteRun) -> None:
+        """Keep the next turn for a site that is published meanwhile, if states are scarce and not time."""
+        exploration = site.exploration
+        if self._settings.jobs.max_total_states and exploration is not None and exploration.stopped_by == TURN_ENDED:
+            self._queue.expect(site, EarlierTurns.of(exploration).rank(site.position))
 
     def _retries_now(self, site: SiteRun, failure: WaygraphError, *, isolated: bool) -> bool:
         """Carry out the decision about a failed attempt. Return whether to retry immediately.
@@ -254,11 +280,14 @@ class Coordinator:
     async def _publish(self, site: SiteRun, capture: ObjectRef, explorer: ActorHandle) -> None:
         """Have a capture encoded and published. Errors become the outcome of the site and are never raised."""
         try:
-            if self._run_state.is_stopping:
+            if self._run_state.is_stopping and not self._publishes_part(site):
                 self._run_state.finish(site, "interrupted")
                 return
             self._run_state.emit(SitePhase(site.key, "encoding", site.attempts))
-            publication: Publication = await self._publisher.call(lambda p: p.publish.remote(capture), site.key)
+            publication: Publication | None = await self._publisher.call(lambda p: p.publish.remote(capture), site.key)
+            if site.exploration is not None and site.exploration.stopped_by == TURN_ENDED:
+                self._end_turn(site, publication)
+                return
             # The next run resumes a partial exploration.
             if site.exploration is not None and not site.exploration.partial:
                 await self._remove_journal(site, explorer)
@@ -269,7 +298,20 @@ class Coordinator:
             if self._retries_now(site, failure, isolated=len(self._publishing) == 1):
                 self._queue.put(site)
         finally:
+            self._queue.forget(site)
             self._captures.release()
+
+    def _publishes_part(self, site: SiteRun) -> bool:
+        """Return whether an exploration that a spent budget stopped is published: like the end of a turn."""
+        is_spent = self._run_state.stopped_by in {"max_total_states", "max_total_seconds"}
+        return self._takes_turns and is_spent and site.status is None
+
+    def _end_turn(self, site: SiteRun, publication: Publication | None) -> None:
+        self._run_state.end_turn(site, publication)
+        if self._run_state.is_stopping:
+            self._run_state.finish(site, "interrupted")
+        else:
+            self._wait_for_turn(site)
 
     async def _remove_journal(self, site: SiteRun, explorer: ActorHandle) -> None:
         """Have the explorer remove the journal of a site, which is on its machine."""

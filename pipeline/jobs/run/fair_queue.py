@@ -3,6 +3,8 @@
 A list may name a thousand hosts of one domain in a row, which are often one server. In the order of the list they would
 occupy all worker slots. The next site is therefore one of the domain with the fewest sites in progress, and among those
 of the domain whose last turn is longest ago. Within a domain the order of the list counts.
+
+Sites that were put back with a rank come after all others, in the order of their ranks.
 """
 
 from __future__ import annotations
@@ -56,6 +58,8 @@ class FairQueue(Generic[_Site]):
         self._levels: dict[int, OrderedDict[str, None]] = {}
         self._working: Counter[str] = Counter()
         self._pausing: list[tuple[float, int, _Site]] = []
+        self._ranked: list[tuple[tuple[float, int], int, _Site]] = []
+        self._expected: dict[_Site, tuple[float, int]] = {}
         self._count = 0
         self._changed = asyncio.Event()
         for site in sites:
@@ -70,12 +74,28 @@ class FairQueue(Generic[_Site]):
             self._append(site)
         self._changed.set()
 
+    def put_back(self, site: _Site, rank: tuple[float, int]) -> None:
+        """Add a site that is taken when no other site is ready. Of several the one with the least rank comes first."""
+        self._expected.pop(site, None)
+        self._count += 1  # as above
+        heapq.heappush(self._ranked, (rank, self._count, site))
+        self._changed.set()
+
+    def expect(self, site: _Site, rank: tuple[float, int]) -> None:
+        """Note that a site will be put back with a rank. Sites with greater ranks wait for it until then."""
+        self._expected[site] = rank
+
+    def forget(self, site: _Site) -> None:
+        """Expect a site no more, if it was expected."""
+        if self._expected.pop(site, None) is not None:
+            self._changed.set()
+
     def next(self) -> _Site | None:
-        """Return the next site, which is in progress until `release`. None if all pause or the queue is empty."""
+        """Return the next site, which is in progress until `release`. None if all wait or the queue is empty."""
         while self._pausing and self._pausing[0][0] <= self._clock():
             self._append(heapq.heappop(self._pausing)[2])
         if not self._levels:
-            return None
+            return self._next_ranked()
         level = min(self._levels)
         domain = next(iter(self._levels[level]))
         self._leave_level(domain, level)
@@ -86,6 +106,13 @@ class FairQueue(Generic[_Site]):
             self._enter_level(domain)
         else:
             del self._ready[domain]
+        return site
+
+    def _next_ranked(self) -> _Site | None:
+        if not self._ranked or self._ranked[0][0] > min(self._expected.values(), default=self._ranked[0][0]):
+            return None
+        site = heapq.heappop(self._ranked)[2]
+        self._working[self._domain(site)] += 1
         return site
 
     async def take(self) -> _Site:
@@ -114,13 +141,15 @@ class FairQueue(Generic[_Site]):
             self._enter_level(domain)
 
     def drain(self) -> Iterator[_Site]:
-        """Remove and yield all sites, pausing ones included."""
+        """Remove and yield all sites."""
         while self._pausing:
             self._append(heapq.heappop(self._pausing)[2])
         while self._ready:
             _, line = self._ready.popitem()
             yield from line
         self._levels.clear()
+        while self._ranked:
+            yield heapq.heappop(self._ranked)[2]
 
     def _append(self, site: _Site) -> None:
         domain = self._domain(site)

@@ -228,7 +228,7 @@ class RunDatabase:
             yield SiteRow(position, SiteTask(site, start_url), status, attempts, failures)
 
     def outcomes(self) -> Iterator[tuple[int, SiteOutcome]]:
-        """Yield position and outcome of the sites that have one, in order."""
+        """Yield position and outcome of the sites that have one, in order. After a turn it is that of its turns."""
         for position, outcome in self._pages(
             "SELECT position, outcome FROM sites WHERE outcome NOT NULL AND position > ? ORDER BY 1 LIMIT ?"
         ):
@@ -236,8 +236,23 @@ class RunDatabase:
 
     def count_final(self) -> int:
         """Return the number of sites with a final outcome."""
-        ((count,),) = self._file.read("SELECT count(*) FROM sites WHERE outcome NOT NULL")
+        ((count,),) = self._file.read(
+            "SELECT count(*) FROM sites WHERE outcome NOT NULL AND status NOT IN ('begun', 'open')"
+        )
         return int(count)
+
+    def outcomes_of_turns(self) -> Iterator[tuple[int, SiteOutcome]]:
+        """Yield position and outcome so far of the sites that had a turn and are not finished, in order."""
+        for position, outcome in self._pages(
+            """SELECT position, outcome FROM sites WHERE outcome NOT NULL AND status IN ('begun', 'open')
+            AND position > ? ORDER BY 1 LIMIT ?"""
+        ):
+            yield position, SiteOutcome.model_validate_json(zlib.decompress(outcome))
+
+    def outcome(self, position: int) -> SiteOutcome | None:
+        """Return the outcome of a site, or that of its turns so far, else None."""
+        ((packed,),) = self._file.read("SELECT outcome FROM sites WHERE position = ?", (position,))
+        return None if packed is None else SiteOutcome.model_validate_json(zlib.decompress(packed))
 
     def exploration(self, position: int) -> Exploration | None:
         """Return the summary of a site that is explored and has no outcome yet, else None."""
@@ -269,6 +284,17 @@ class RunDatabase:
     def reopen_site(self, position: int, failures: int) -> Future[None]:
         """Record a failed attempt that will be retried."""
         return self._update(position, "status = 'open', failures = ?", lambda: (failures,))
+
+    def end_turn(self, position: int, outcome: SiteOutcome, attempts: int) -> Future[None]:
+        """Record that the turn of a site ended. The site is not finished; `outcome` is that of its turns so far.
+
+        `attempts` are those before the attempt that the turn belongs to, which continues in the next turn.
+        """
+        return self._update(
+            position,
+            "status = 'open', attempts = ?, outcome = ?, exploration = NULL",
+            lambda: (attempts, _packed(outcome)),
+        )
 
     def finish(self, position: int, outcome: SiteOutcome, *, failures: int) -> Future[None]:
         """Record the final outcome of a site."""

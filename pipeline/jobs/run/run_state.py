@@ -23,10 +23,12 @@ from waygraph.pipeline.jobs.events import (
     SiteFinished,
     SitePhase,
     SiteProgress,
+    SiteTurnEnded,
 )
 from waygraph.pipeline.jobs.failures import counted_attempts, keeps_outcome, sites_for_next_invocation
 from waygraph.pipeline.jobs.publishing.changes import refresh_summary
 from waygraph.pipeline.jobs.report.outcomes import (
+    TURN_ENDED,
     EncodingReport,
     ErrorRecord,
     Exploration,
@@ -42,6 +44,7 @@ from waygraph.pipeline.jobs.report.totals import summarize_outcomes
 from waygraph.pipeline.jobs.run.budget import RunBudget
 from waygraph.pipeline.jobs.run.run_database import RunDatabase, SiteRow
 from waygraph.pipeline.jobs.run.site_run import SiteRun
+from waygraph.pipeline.jobs.run.turns import EarlierTurns, add_turns
 from waygraph.pipeline.jobs.work_files import journal_path, remove_journal
 
 
@@ -106,6 +109,8 @@ class RunState:
         self._store = store
         self._started_at = time.monotonic()
         self._phase_seconds: dict[str, float] = {}
+        for position, outcome in database.outcomes_of_turns():
+            self.sites[position].turns = EarlierTurns.of(outcome.exploration)
         self._closed = False
         self._last_error: tuple[WaygraphError, ErrorRecord] | None = None
         self._counts: Counter[str] = Counter(site.status for site in self.sites if site.status is not None)
@@ -150,11 +155,16 @@ class RunState:
         """Sites without an outcome."""
         return [site for site in self.sites if site.status is None]
 
+    @property
+    def has_one_site_left(self) -> bool:
+        """Whether all sites but one have an outcome."""
+        return self._unfinished == 1
+
     def recover(self) -> None:
         """Complete sites that were published just before an earlier coordinator died.
 
         A site that the run database lists as begun may be published already. If the store has a version of this run,
-        the site gets the outcome `published` and is not explored again.
+        the site gets the outcome `published` and is not explored again, unless only its turn had ended.
         """
         for row in self._database.rows():
             site = self.sites[row.position]
@@ -170,6 +180,9 @@ class RunState:
         manifest = self._store.manifest(key)
         if manifest.report.get("run_id") != self.run_id:
             return
+        is_of_turn = manifest.partial and manifest.report.get("stopped_by") == TURN_ENDED and self.work != "reencode"
+        if is_of_turn and site.turns is not None and self._is_recorded(site, key, manifest.version):
+            return  # the coordinator died in a later turn
         site.attempts = counted_attempts(row.attempts, cut_short=False)
         site.exploration = exploration
         # Re-encoding has no journal; a journal of this site belongs to an exploration in progress.
@@ -185,7 +198,16 @@ class RunState:
             states=manifest.counts.states,
             refresh=refresh_summary(manifest.report) if self.work == "refresh" else {},
         )
-        self.finish(site, "published", publication=publication)
+        if is_of_turn:
+            self.end_turn(site, publication)
+        else:
+            self.finish(site, "published", publication=publication)
+
+    def _is_recorded(self, site: SiteRun, key: str, version: int) -> bool:
+        """Return whether a version is in the recorded outcome of a site's turns."""
+        known = self._database.outcome(site.position)
+        published = None if known is None else known.publication
+        return published is not None and (published.site or site.key, published.version) == (key, version)
 
     # -- progress of sites -------------------------------------------------------------------------------------------
 
@@ -226,6 +248,38 @@ class RunState:
         self._database.reopen_site(site.position, site.failures.counted)
         self.emit(SiteAttemptFailed(site.key))
 
+    def end_turn(self, site: SiteRun, publication: Publication | None) -> None:
+        """Record that the turn of a site ended. It has no outcome yet and waits for another turn.
+
+        Parameters
+        ----------
+        site
+            The site, with the exploration of its turn.
+        publication
+            What was published. None: nothing, since the site has a better map.
+        """
+        if site.status is not None:
+            return
+        exploration = site.exploration
+        outcome = self._with_turns(site, site.to_outcome("interrupted", publication=publication))
+        if outcome.publication is not None:
+            outcome = outcome.model_copy(update={"status": "published"})
+        explored = (site.turns.seconds if site.turns else 0.0) + (exploration.seconds if exploration else 0.0)
+        site.turns = EarlierTurns.of(outcome.exploration, seconds=explored)
+        site.exploration, site.started = None, None
+        site.attempts -= 1  # the next turn continues this attempt
+        site.hold_outcome(outcome, self._database.end_turn(site.position, outcome, site.attempts))
+        self.emit(SiteTurnEnded(outcome))
+
+    def _with_turns(self, site: SiteRun, outcome: SiteOutcome) -> SiteOutcome:
+        """Return the outcome of the last turn of a site with those of its earlier turns added."""
+        earlier = self._outcome_of_turns(site)
+        return outcome if earlier is None else add_turns(earlier, outcome)
+
+    def _outcome_of_turns(self, site: SiteRun) -> SiteOutcome | None:
+        """Return the outcome of the turns of an unfinished site, if it had any."""
+        return (site.outcome or self._database.outcome(site.position)) if site.turns is not None else None
+
     def notify(self, text: str, *, site: str = "") -> None:
         """Emit a message for people, about one site or the run."""
         self.emit(Notice(text, site))
@@ -245,6 +299,8 @@ class RunState:
     ) -> None:
         """Set the outcome of a site. Only the first call has an effect.
 
+        An interrupted site that had a turn gets the outcome of its turns, and the next invocation continues it.
+
         Parameters
         ----------
         site
@@ -261,17 +317,21 @@ class RunState:
         """
         if site.status is not None:
             return
-        site.status = status
-        self._counts[status] += 1
-        self._unfinished -= 1
         error_record = None if error is None else self._error_record(error, site)
-        outcome = site.to_outcome(status, publication=publication, error=error_record)
+        keeps = keeps_outcome(is_final=is_final, interrupted=status == "interrupted")
+        of_turns = self._outcome_of_turns(site) if status == "interrupted" else None
+        outcome = of_turns or self._with_turns(
+            site, site.to_outcome(status, publication=publication, error=error_record)
+        )
+        site.status = outcome.status
+        self._counts[outcome.status] += 1
+        self._unfinished -= 1
         site.exploration = None
         self.budget.forget(site.key)
-        site.outcome = outcome if site.attempts or error is not None else None  # else there is nothing to report
-        if keeps_outcome(is_final=is_final, interrupted=status == "interrupted"):
-            written = self._database.finish(site.position, outcome, failures=site.failures.counted)
-            written.add_done_callback(site.release_outcome)
+        if keeps:
+            site.hold_outcome(outcome, self._database.finish(site.position, outcome, failures=site.failures.counted))
+        elif of_turns is None:  # that is in the run database, or held until it is
+            site.outcome = outcome if site.attempts or error is not None else None  # else there is nothing to report
         if not self._unfinished:
             self.completed.set()
         self._publish_status()
@@ -354,7 +414,7 @@ class RunState:
         position, outcome = next(stored, (len(self.sites), None))
         for site in self.sites:
             if site.position == position and outcome is not None:
-                yield outcome
+                yield site.outcome or outcome
                 position, outcome = next(stored, (len(self.sites), None))
             else:
                 yield site.outcome or site.to_outcome("interrupted")

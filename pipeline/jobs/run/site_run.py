@@ -11,6 +11,7 @@ from waygraph.pipeline.jobs.failures import FailureCounts, counted_attempts
 from waygraph.pipeline.jobs.report.outcomes import ErrorRecord, Exploration, Publication, SiteOutcome, SiteStatus
 from waygraph.pipeline.jobs.run.fair_queue import fairness_domain
 from waygraph.pipeline.jobs.run.run_database import SiteRow
+from waygraph.pipeline.jobs.run.turns import EarlierTurns
 from waygraph.pipeline.jobs.sites.site_list import SiteTask
 
 
@@ -32,6 +33,8 @@ class SiteRun:
     """The site may have killed an explorer, so it gets one for itself."""
     started: float | None = None
     """When an explorer first began the site (monotonic clock, seconds)."""
+    turns: EarlierTurns | None = None
+    """The turns that it had, if it waits for another one or has one."""
     exploration: Exploration | None = field(default=None, repr=False)
     outcome: SiteOutcome | None = field(default=None, repr=False)
     """Set until it is in the run database. For a site that stays unfinished, set until the end."""
@@ -45,7 +48,7 @@ class SiteRun:
             status=row.status if row.status in {"published", "unchanged", "failed"} else None,
             attempts=counted_attempts(row.attempts, cut_short=row.status == "begun"),
             failures=FailureCounts(counted=row.failures),
-            resumed=row.attempts > 0,
+            resumed=bool(row.status),
         )
 
     @property
@@ -88,7 +91,12 @@ class SiteRun:
             error=error,
         )
 
-    def release_outcome(self, write: Future[None]) -> None:
-        """Free the outcome once it is in the run database. Called by the thread that wrote it."""
-        if not write.cancelled() and write.exception() is None:
-            self.outcome = None
+    def hold_outcome(self, outcome: SiteOutcome, write: Future[None]) -> None:
+        """Hold an outcome until it is in the run database."""
+        self.outcome = outcome
+
+        def release(write: Future[None]) -> None:  # called by the thread that wrote it
+            if not write.cancelled() and write.exception() is None and self.outcome is outcome:
+                self.outcome = None
+
+        write.add_done_callback(release)

@@ -18,6 +18,7 @@ from waygraph.pipeline.jobs.events import (
     SiteFinished,
     SitePhase,
     SiteProgress,
+    SiteTurnEnded,
 )
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class PlainLines:
                 if time.monotonic() - row.shown >= _LINE_SECONDS:
                     row.shown = time.monotonic()
                     self._write(f"{site}: encoding: {done} of {states} states")
+            case SiteTurnEnded(outcome=outcome):
+                self._rows.pop(outcome.site, None)
+                self._write(f"{outcome.site}: {outcome_text(outcome)}, waits for another turn")
             case SiteFinished(outcome=outcome):
                 self._rows.pop(outcome.site, None)
                 self._write(f"{outcome.site}: {outcome_text(outcome)}")
@@ -177,13 +181,15 @@ class LiveTable:
             case SiteProgress(site=site, progress=progress):
                 if row := self._rows.get(site):
                     row.update(progress)
-            case SiteFinished(outcome=outcome):
-                self._finish(outcome)
+            case SiteTurnEnded(outcome=outcome) | SiteFinished(outcome=outcome):
+                self._end(outcome, is_finished=isinstance(event, SiteFinished))
             case Notice(text=text, site=site):
                 self._print_about_site(text) if site else self._print(text)
 
-    def _finish(self, outcome: SiteOutcome) -> None:
+    def _end(self, outcome: SiteOutcome, *, is_finished: bool) -> None:
         row = self._rows.pop(outcome.site, None) or _SiteRow(outcome.site, outcome.status)
+        if not is_finished:
+            return
         row.phase = outcome.status
         self._finished = [*self._finished, row][-_RECENT_SITES:]
         if outcome.error:

@@ -6,7 +6,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from waygraph.pipeline.jobs.events import JobEvent, RunStarted, SiteAttemptFailed, SiteFinished, SitePhase, SiteProgress
+from waygraph.pipeline.jobs.events import (
+    JobEvent,
+    RunStarted,
+    SiteAttemptFailed,
+    SiteFinished,
+    SitePhase,
+    SiteProgress,
+    SiteTurnEnded,
+)
 
 #: From this number of sites on, a run is shown by counts only: lines about every site would be too many to read.
 BULK_SITES = 50
@@ -58,6 +66,8 @@ class RunTally:
                 self._waiting.add(site)
             case SiteProgress(site=site, progress=progress):
                 self._set_states(site, progress.states)
+            case SiteTurnEnded(outcome=outcome):
+                self._waiting.add(outcome.site)
             case SiteFinished(outcome=outcome):
                 if outcome.exploration is not None:
                     self._set_states(outcome.site, outcome.exploration.states)

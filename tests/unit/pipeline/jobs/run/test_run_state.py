@@ -21,9 +21,9 @@ from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.explore.records.capture import ExploreProgress
 from waygraph.pipeline.jobs import run_index
-from waygraph.pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase
+from waygraph.pipeline.jobs.events import Notice, RunStarted, SiteFinished, SitePhase, SiteTurnEnded
 from waygraph.pipeline.jobs.failures import FailureCounts
-from waygraph.pipeline.jobs.report.outcomes import Exploration, Publication
+from waygraph.pipeline.jobs.report.outcomes import TURN_ENDED, Exploration, Publication
 from waygraph.pipeline.jobs.report.report_file import MAX_SITES_IN_MEMORY, read_report, read_report_head
 from waygraph.pipeline.jobs.run.budget import RunBudget
 from waygraph.pipeline.jobs.run.manifest import new_manifest, run_database_folder
@@ -355,6 +355,104 @@ def test_site_published_under_the_key_of_its_redirect_target_is_not_repeated(sto
     second.recover()
     outcome = second.close().sites[0]
     assert (outcome.status, outcome.site, outcome.map) == ("published", "site0.example", "www.site0.example")
+
+
+OF_TURN = EXPLORATION.model_copy(update={"partial": True, "stopped_by": TURN_ENDED, "expected_gain": 4.5})
+
+
+def end_turn(state, site, version=1):
+    state.begin_exploring(site)
+    state.set_exploration(site, OF_TURN)
+    state.end_turn(site, PUBLICATION.model_copy(update={"version": version}))
+
+
+def publish_turn(store, state, site, states):
+    return screenshot_map.publish(
+        store, site.key, screenshot_map.colours(states), run_id=state.run_id, stopped_by=TURN_ENDED
+    )
+
+
+def test_a_site_whose_turn_ended_is_published_at_the_end_and_continued_by_the_next_invocation(store):
+    events = []
+    first = run_state_of(store, 2, events)
+    for site in first.sites:
+        end_turn(first, site)
+    assert not first.completed.is_set()
+    end_turn(first, first.sites[0], version=2)
+    first.stopped_by = "max_total_states"
+    for site in first.sites:
+        first.finish(site, "interrupted")
+    report = first.close()
+    assert (report.exit_code, report.unfinished, report.totals.published) == (11, 2, 2)
+    assert [site.publication.version for site in report.sites] == [2, 1]
+    assert [(site.exploration.seconds, site.publication.encoded) for site in report.sites] == [(2.0, 6), (1.0, 3)]
+    kinds = [type(event) for event in events]
+    assert (kinds.count(SiteTurnEnded), kinds.count(SiteFinished)) == (3, 2)
+
+    second = run_state_of(store, 2)
+    second.recover()
+    assert [site.turns.expected_gain for site in second.unfinished] == [4.5, 4.5]
+    publish(second, second.sites[0])
+    second.stopped_by = "signal"
+    report = second.close()
+    assert [(site.status, site.exploration.partial) for site in report.sites] == [
+        ("published", False),
+        ("published", True),
+    ]
+    assert report.sites[0].exploration.seconds == 3.0
+    assert (report.unfinished, report.findings.retried) == (1, 0)
+
+
+@pytest.mark.parametrize("recorded", ["nothing", "exploration", "turn"])
+def test_a_turn_published_just_before_a_kill_is_not_taken_for_a_whole_map(store, recorded):
+    first = run_state_of(store, 2)
+    site = first.sites[0]
+    first.begin_exploring(site)
+    if recorded != "nothing":
+        first.set_exploration(site, OF_TURN)
+    version = publish_turn(store, first, site, 3)
+    if recorded == "turn":
+        first.end_turn(site, PUBLICATION.model_copy(update={"version": version}))
+    first._database.close(finished=False)
+    second = run_state_of(store, 2)
+    second.recover()
+    assert [site.key for site in second.unfinished] == ["site0.example", "site1.example"]
+    second.stopped_by = "signal"
+    outcome = second.close().sites[0]
+    assert (outcome.status, outcome.publication.version, outcome.attempts) == ("published", version, 1)
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_a_site_that_was_killed_in_a_later_turn_is_finished_only_if_its_map_is_whole(store, is_whole):
+    first = run_state_of(store, 2)
+    site = first.sites[0]
+    first.begin_exploring(site)
+    first.set_exploration(site, OF_TURN)
+    first.end_turn(site, PUBLICATION.model_copy(update={"version": publish_turn(store, first, site, 3)}))
+    first.begin_exploring(site)
+    if is_whole:
+        screenshot_map.publish(store, site.key, screenshot_map.colours(5), run_id=first.run_id)
+    first._database.close(finished=False)
+    second = run_state_of(store, 2)
+    second.recover()
+    assert (site.key in {each.key for each in second.unfinished}) == (not is_whole)
+    second.stopped_by = "signal"
+    report = second.close()
+    outcome = report.sites[0]
+    assert (outcome.status, outcome.publication.version) == ("published", 2 if is_whole else 1)
+    assert outcome.publication.encoded == 3  # what its first turn encoded
+    assert (outcome.attempts, report.unfinished) == (1, 1 if is_whole else 2)
+
+
+def test_a_site_that_fails_after_a_turn_has_failed_and_keeps_what_its_turns_brought(store):
+    state = run_state_of(store, 2)
+    end_turn(state, state.sites[0])
+    state.begin_exploring(state.sites[0])
+    state.finish(state.sites[0], "failed", error=UNREACHABLE)
+    state.stopped_by = "signal"
+    outcome = state.close().sites[0]
+    assert (outcome.status, outcome.publication.version, outcome.error.type) == ("failed", 1, "site-unreachable")
+    assert [site.key for site in run_state_of(store, 2).unfinished] == ["site1.example"]
 
 
 @pytest.mark.parametrize("sites", [3, MAX_SITES_IN_MEMORY + 2])
