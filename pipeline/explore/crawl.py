@@ -89,8 +89,6 @@ class Crawl:
     ----------
     cut_at
         Index of the item of the last round at which a cap ended it; None if none did.
-    unperformed
-        Items of the last round that were not performed, since the run was interrupted in it.
     """
 
     def __init__(
@@ -107,7 +105,8 @@ class Crawl:
         self._reported_states = 0
         self._resumed = parts.resumed
         self.cut_at: int | None = None
-        self.unperformed: Sequence[WorkItem] = ()
+        self._unperformed: Sequence[WorkItem] = ()
+        """Items of the last round that were not performed, since the run was interrupted in it."""
 
     async def run(self, workers: Sequence[Worker], *, is_browser_stale: Callable[[], bool]) -> None:
         """Explore to the configured depth or the first limit, or resume where an earlier process ended.
@@ -186,7 +185,7 @@ class Crawl:
             begin = self._finish_round(work, begin)
             await self._parts.journal.save(number, work.committed, self._parts.checkpointer.checkpoint())
         if self._stats.partial:
-            self.unperformed = work.stop()
+            self._unperformed = work.stop()
         self._finish_round(work, begin)
         return True
 
@@ -375,6 +374,12 @@ class Crawl:
         if state is None or not self.is_addressable(state) or self._parts.frontier.refuse(candidate, snapshot):
             return None
         return node_id
+
+    def expected_gain(self, count: int) -> float:
+        """Return the expected gain of that many further items together: of all that a run that resumes would plan."""
+        depth = self._parts.settings.depth
+        not_added = [state for state in self._states_not_added() if self._graph.depth(state.id) < depth]
+        return self._parts.frontier.expected_gain(count, self._unperformed, not_added)
 
     def noise_at(self, url: str) -> AbstractSet[str]:
         """Return features that are known to come and go at a URL."""

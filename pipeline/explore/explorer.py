@@ -263,7 +263,7 @@ class Explorer:
                 Counter(map(parts.graph.depth, states)),
                 table=blobs.put(write_element_outcomes(asdict(each) for each in elements)),
                 record=blobs.put(record),
-                expected_gain=parts.frontier.expected_gain(NEXT_ITEMS, crawl.unperformed),
+                expected_gain=crawl.expected_gain(NEXT_ITEMS),
             ),
             profile={**self._settings.capture.model_dump(), "user_agent": self._start.user_agent},
             domain=self._start.scope.domain,

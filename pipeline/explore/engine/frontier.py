@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -153,7 +153,7 @@ class Frontier:
         source = self._states[item.state_id]
         self._stats.gain += self._order.learn(self._kind(item.candidate, source), found)
 
-    def expected_gain(self, count: int, unperformed: Sequence[WorkItem] = ()) -> float:
+    def expected_gain(self, count: int, unperformed: Sequence[WorkItem], not_added: Iterable[State]) -> float:
         """Return the expected gain of that many further items together, see `ExplorationOrder`.
 
         Parameters
@@ -162,6 +162,8 @@ class Frontier:
             Number of items.
         unperformed
             Items that were planned and not performed. They count as pending.
+        not_added
+            States whose elements will be added. They count as pending unless they are refused.
 
         Returns
         -------
@@ -173,7 +175,16 @@ class Frontier:
             self._pending_item(places[item.state_id], item.index, item.candidate, self._states[item.state_id])
             for item in unperformed
         ]
-        return self._order.expected_gain(count, planned)
+        return self._order.expected_gain(count, planned, self._found_in(not_added))
+
+    def _found_in(self, states: Iterable[State]) -> Iterator[PendingItem]:
+        for place, state in enumerate(states, start=len(self._states)):
+            seen = self._snapshots.get(state.id)
+            if self._traps.refuse_state(state.id):
+                continue
+            for number, candidate in enumerate(self._split(state, seen)[0]):
+                if not (self.refuse(candidate, seen) or self._refuse_more(candidate)):
+                    yield self._pending_item(place, number, candidate, state)
 
     def _pending_item(self, place: int, number: int, candidate: Candidate, state: State) -> PendingItem:
         return PendingItem(place, number, candidate, self._kind(candidate, state))
@@ -200,10 +211,14 @@ class Frontier:
                     yield self._pending_item(place, number, candidate, state), state
 
     def _new(self, state: State, seen: Snapshot) -> list[Candidate]:
-        parent = self._snapshots.get(state.parent) if state.parent else None
-        new, old = split_candidates(seen, parent, self._settings.diff, self._made_by(state.id))
+        new, old = self._split(state, seen)
         self._stats.counters["diff/saved"] += sum(1 for c in old if self.refuse(c, seen) is None)
         return new
+
+    def _split(self, state: State, seen: Snapshot) -> tuple[list[Candidate], list[Candidate]]:
+        """Return the elements of a state that are new compared with its parent, and the others."""
+        parent = self._snapshots.get(state.parent) if state.parent else None
+        return split_candidates(seen, parent, self._settings.diff, self._made_by(state.id))
 
     def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:
         """Return why a policy leaves an element alone; None if it does not."""

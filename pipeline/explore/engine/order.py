@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Protocol
 
 from waygraph.index.graph import PASSIVE_KINDS
@@ -76,7 +75,9 @@ class ExplorationOrder(Protocol):
     def learn(self, kind: ItemKind, found: Snapshot | None, /) -> float:
         """Learn from the result of an item, and return its gain. `found` is the new state that it led to, if any."""
 
-    def expected_gain(self, count: int, planned: Iterable[PendingItem] = (), /) -> float:
+    def expected_gain(
+        self, count: int, planned: Iterable[PendingItem] = (), found: Iterable[PendingItem] = (), /
+    ) -> float:
         """Return the expected gain of that many further items together; 0 if the order does not predict it.
 
         Parameters
@@ -85,6 +86,8 @@ class ExplorationOrder(Protocol):
             Number of items.
         planned
             Items that were taken and not performed. They count as pending.
+        found
+            Items that were not added yet. They count as pending.
 
         Returns
         -------
@@ -126,7 +129,9 @@ class BreadthOrder:
         """See `ExplorationOrder`."""
         return 0.0
 
-    def expected_gain(self, _count: int, _planned: Iterable[PendingItem] = ()) -> float:
+    def expected_gain(
+        self, _count: int, _planned: Iterable[PendingItem] = (), _found: Iterable[PendingItem] = ()
+    ) -> float:
         """See `ExplorationOrder`."""
         return 0.0
 
@@ -225,16 +230,27 @@ class NoveltyOrder:
             self._targets.add(crc(self._url_key(found.url)))
         return gain
 
-    def expected_gain(self, count: int, planned: Iterable[PendingItem] = ()) -> float:
-        """See `ExplorationOrder`."""
+    def expected_gain(
+        self, count: int, planned: Iterable[PendingItem] = (), found: Iterable[PendingItem] = ()
+    ) -> float:
+        """See `ExplorationOrder`. Links to known pages, and further links to one page, are expected to gain nothing."""
+        planned = list(planned)
+        known = self._targets - {self._target(item) for item in planned}
         chosen: Counter[int] = Counter()
         groups = {kind: deque(items) for kind, items in self._groups.items()}
-        for item in planned:
+        for item in (*planned, *found):
             groups.setdefault(item.kind, deque()).append(item)
-        total = 0.0
-        for kind, _, gain in islice(self._model.most_promising(groups, chosen, _rank), count):
+        total, left = 0.0, count
+        promising = self._model.most_promising(groups, chosen, _rank)
+        while left > 0 and (next_item := next(promising, None)):
+            kind, item, gain = next_item
+            if (target := self._target(item)) is not None:
+                if target in known:
+                    continue
+                known.add(target)
             total += gain
             chosen.update(kind.keys)
+            left -= 1
         return round(total, 2)
 
     def _target(self, item: PendingItem) -> int | None:

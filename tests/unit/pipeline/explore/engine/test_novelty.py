@@ -150,6 +150,18 @@ def test_the_expected_gain_of_further_items_changes_nothing(kinds, count):
     assert order.expected_gain(count) == 0.0
 
 
+def test_planned_and_found_items_count_towards_the_expected_gain_and_known_pages_do_not():
+    items = [PendingItem(0, i, link(f"{BASE}/p/{i}"), ItemKind(0.5, 1.0, ((i,),))) for i in range(4)]
+    order = order_of(items[:2])
+    alone = order.expected_gain(10)
+    assert order.expected_gain(10, [], items[2:]) == pytest.approx(2 * alone)
+    assert order.expected_gain(10, [], [*items[2:], *items[2:]]) == pytest.approx(2 * alone)  # one page, two links
+    taken = order.take(1, 500)
+    assert order.expected_gain(10) == 0.0
+    assert order.expected_gain(10, taken) == pytest.approx(alone)
+    assert order.expected_gain(10, [], taken) == 0.0  # links to pages that are planned
+
+
 def test_wanted_pages_come_first_also_after_a_restart_with_other_wishes():
     wanted = PendingItem(1, 0, link(f"{BASE}/wanted"), ItemKind(0.1, 1.0, ((2,),)))
     order = NoveltyOrder(lambda url: url, [f"{BASE}/wanted"])

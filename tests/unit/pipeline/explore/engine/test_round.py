@@ -68,7 +68,7 @@ def test_stopped_level_commits_finished_items_and_hands_out_no_more():
     level = Round(items, lambda item, _: committed.append(item.index) is None)
     taken = level.take()
     level.done(taken[2], ActionOutcome())
-    level.stop()
+    assert level.stop() == [items[0], items[1], items[3]]  # those that were not performed
     level.done(taken[0], ActionOutcome())
     assert committed == [2]
     assert level.take() == ()
