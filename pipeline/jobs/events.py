@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from waygraph.pipeline.explore.records.capture import ExploreProgress
-from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
+from waygraph.pipeline.jobs.report.outcomes import Publication, SiteOutcome
 
 Phase = Literal["exploring", "encoding"]
 
@@ -59,9 +59,11 @@ class SiteAttemptFailed:
 
 @dataclass(frozen=True, slots=True)
 class SiteTurnEnded:
-    """The turn of a site ended, and its map as of now is published. The site waits for another turn."""
+    """The turn of a site ended. The site waits for another turn. `outcome` is that of its turns so far."""
 
     outcome: SiteOutcome
+    publication: Publication | None
+    """What this turn published. None: nothing, since the site has a better map."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ray.util import metrics
 
 from waygraph.core.errors import WaygraphError
 from waygraph.pipeline.jobs.events import JobEvent, SiteAttemptFailed, SiteFinished, SitePhase, SiteTurnEnded
-from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
+from waygraph.pipeline.jobs.report.outcomes import Publication
 
 #: Histogram buckets, from 0.1 s to one hour.
 _WAIT_BUCKETS_SECONDS = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_600.0]
@@ -70,12 +70,12 @@ class RunMetrics:
             self._move(event.site, _WAITING)
         elif isinstance(event, SiteTurnEnded):
             self._move(event.outcome.site, _WAITING)
-            self._count_publication(event.outcome)
+            self._count_publication(event.outcome.site, event.publication)
         elif isinstance(event, SiteFinished):
             outcome = event.outcome
             self._move(outcome.site, outcome.status)
             del self._state_by_site[outcome.site]
-            self._count_publication(outcome)
+            self._count_publication(outcome.site, outcome.publication)
             if outcome.error is not None:
                 self._count_failure(outcome.error.type, again=False)
 
@@ -89,12 +89,12 @@ class RunMetrics:
         """Count a failed attempt that will be retried."""
         self._count_failure(error.slug, again=True)
 
-    def _count_publication(self, outcome: SiteOutcome) -> None:
-        """Count what was published since the site was handed over. After turns, its outcome has what they published."""
-        handed_over = self._handed_over.pop(outcome.site, None)
-        if outcome.publication is not None and handed_over is not None:
+    def _count_publication(self, site: str, publication: Publication | None) -> None:
+        """Count a version that was published since its site was handed over, and not one of an earlier turn."""
+        handed_over = self._handed_over.pop(site, None)
+        if publication is not None and handed_over is not None:
             self._published.inc(1, self._work)
-            worked = outcome.publication.encode_seconds + outcome.publication.publish_seconds
+            worked = publication.encode_seconds + publication.publish_seconds
             self._wait.observe(max(0.0, time.monotonic() - handed_over - worked), self._work)
 
     def _count_failure(self, kind: str, *, again: bool) -> None:

@@ -269,7 +269,7 @@ class RunState:
         site.exploration, site.started = None, None
         site.attempts -= 1  # the next turn continues this attempt
         site.hold_outcome(outcome, self._database.end_turn(site.position, outcome, site.attempts))
-        self.emit(SiteTurnEnded(outcome))
+        self.emit(SiteTurnEnded(outcome, publication))
 
     def _with_turns(self, site: SiteRun, outcome: SiteOutcome) -> SiteOutcome:
         """Return the outcome of the last turn of a site with those of its earlier turns added."""

@@ -7,7 +7,7 @@ import pytest
 
 from waygraph.core.errors import SiteUnreachable
 from waygraph.pipeline.jobs import metrics
-from waygraph.pipeline.jobs.events import Notice, SiteAttemptFailed, SiteFinished, SitePhase
+from waygraph.pipeline.jobs.events import Notice, SiteAttemptFailed, SiteFinished, SitePhase, SiteTurnEnded
 from waygraph.pipeline.jobs.report.outcomes import ErrorRecord, Publication, SiteOutcome
 
 MADE = Publication(version=1, encoded=3, reused=0, encode_seconds=0.0, publish_seconds=0.0, states=3)
@@ -69,6 +69,18 @@ def test_every_site_is_counted_in_one_phase_and_failed_attempts_by_reason(seen):
     assert seen["published_maps", "index"] == seen["publisher_wait_seconds", "index"] == 1
     assert seen["failed_tries", "index", "site-unreachable", "yes"] == 1
     assert seen["failed_tries", "index", "site-unreachable", "no"] == 1
+
+
+def test_a_site_that_waits_for_another_turn_is_waiting_and_its_versions_are_counted_once(seen):
+    run = metrics.RunMetrics("index", [None])
+    for published in (MADE, None):  # the second turn leaves a better map
+        run(SitePhase("a", "exploring", 1))
+        run(SitePhase("a", "encoding", 1))
+        run(SiteTurnEnded(finished("a", "published", publication=MADE).outcome, published))
+        assert (seen["run_sites", "index", "waiting"], seen["run_sites", "index", "encoding"]) == (1, 0)
+    run(finished("a", "published", publication=MADE))
+    assert (seen["run_sites", "index", "waiting"], seen["run_sites", "index", "published"]) == (0, 1)
+    assert seen["published_maps", "index"] == seen["publisher_wait_seconds", "index"] == 1
 
 
 def test_encoder_queue_metrics_are_exported(seen):

@@ -19,7 +19,15 @@ from waygraph.core.errors import SiteUnreachable, StoreError
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.explore.records.capture import ExploreProgress
-from waygraph.pipeline.jobs.events import Notice, RunStarted, SiteAttemptFailed, SiteFinished, SitePhase, SiteProgress
+from waygraph.pipeline.jobs.events import (
+    Notice,
+    RunStarted,
+    SiteAttemptFailed,
+    SiteFinished,
+    SitePhase,
+    SiteProgress,
+    SiteTurnEnded,
+)
 from waygraph.pipeline.jobs.report.contact_sheet import MAX_PICTURES, evenly_spaced, shrink
 from waygraph.pipeline.jobs.report.outcomes import (
     DepthRecord,
@@ -288,6 +296,20 @@ def test_few_sites_are_printed_one_by_one():
         "run r: 1 site(s), resumed: 0 done, 1 left",
         "bad1.example: failed: no answer",
     ]
+
+
+def test_a_site_that_waits_for_another_turn_is_not_in_progress():
+    clock, stream = Clock(), io.StringIO()
+    tally, lines = RunTally(clock), PlainLines(stream)
+    for show in (tally.add, lines):
+        show(RunStarted("r", ("a.example", "b.example"), ()))
+        show(SitePhase("a.example", "exploring", 1))
+        show(SiteTurnEnded(published(1).model_copy(update={"site": "a.example"}), None))
+    assert "in progress" not in tally.line()
+    assert tally.done == 0
+    last = stream.getvalue().splitlines()[-1]
+    assert last.startswith("a.example: published version")
+    assert last.endswith("waits for another turn")
 
 
 # ---- waygraph runs --------------------------------------------------------------------------------------------------
