@@ -172,7 +172,8 @@ class Frontier:
         """
         places = {state_id: place for place, state_id in enumerate(self._states)} if unperformed else {}
         planned = [
-            self._pending_item(places[item.state_id], item.index, item.candidate, self._states[item.state_id])
+            # Negative numbers, so that none is that of another element.
+            self._pending_item(places[item.state_id], -1 - item.index, item.candidate, self._states[item.state_id])
             for item in unperformed
         ]
         return self._order.expected_gain(count, planned, self._found_in(not_added))
