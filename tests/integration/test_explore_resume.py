@@ -65,8 +65,6 @@ def test_run_stopped_twice_gives_the_map_of_an_uninterrupted_run(tmp_path):
     assert {node.depth for node in whole.graph.nodes.values()} == {0, 1, 2}
     assert last.report.skips
     assert sorted(last.report.skips, key=str) == sorted(whole.report.skips, key=str)
-    resumed = last.report.counters["explore/resumed_items"]
-    assert resumed > 0
     # Each worker repeats the one item that it was in the middle of, at each of two stops.
     assert last.report.counters["explore/activations"] <= whole.report.counters["explore/activations"] + 4
     assert all(o.screenshot and o.dom for o in last.observations.values())

@@ -22,6 +22,9 @@ from waygraph.pipeline.explore.records.capture import (
     SiteCapture,
 )
 
+#: Time that a page takes. The coordinator hears of progress five times a second, and stops an exploration then.
+_PAGE_SECONDS = 0.04
+
 
 async def explore_pages(
     start_url: str,
@@ -37,6 +40,7 @@ async def explore_pages(
     pages, kinds = map(int, re.match(r"pages(\d+)-kinds(\d+)", site).groups())
     done = _read(journal)
     while done < pages and not stop.is_set():
+        await asyncio.sleep(_PAGE_SECONDS)
         await on_state(_observation(start_url, done))
         done += 1
         _write(journal, done)
