@@ -23,6 +23,14 @@ def test_start_page_that_is_not_html_gives_the_reason(page, words):
         explore(site.url, depth=1)
 
 
+@pytest.mark.parametrize(("header", "seconds"), [("120", 120.0), ("", 5.0), ("86400", 0.0)])
+def test_a_busy_start_page_may_be_tried_again_when_its_server_says_unless_that_is_too_late(header, seconds):
+    busy = Page("busy", status=429, headers={"Retry-After": header} if header else {})
+    with FixtureServer({"/": busy}) as site, pytest.raises(SiteUnreachable) as refused:
+        explore(site.url, depth=1)
+    assert refused.value.retry_after_s == seconds
+
+
 def test_unreachable_host_gives_a_clear_error():
     with pytest.raises(SiteUnreachable, match="refuses the connection"):
         explore(f"http://127.0.0.1:{free_port()}/", depth=1)

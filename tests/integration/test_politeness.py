@@ -23,7 +23,7 @@ from waygraph.pipeline.explore import explore_site
 from waygraph.pipeline.explore.policies.block_page import detect_block_page
 from waygraph.pipeline.explore.policies.robots import RobotsPolicy
 from waygraph.pipeline.explore.policies.robots_file import MAX_BYTES, RobotsFile
-from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.pacer import MAX_COOL_DOWNS_IN_A_ROW, Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
 
 #: Pages whose marks a browser might serialise differently; tests/unit covers all pages.
@@ -232,3 +232,17 @@ async def test_explorations_that_share_a_browser_obey_the_delays_of_each_host(mo
     assert busy[1] - busy[0] >= 1.0  # as its Retry-After said
     assert [target for _, target in second.arrivals].count("/busy") == 3
     assert any("(rate-limit)" in failure.reason for failure in captures[1].report.failures)
+
+
+async def test_a_host_that_shows_a_block_page_for_everything_is_given_up_whatever_the_status(monkeypatch):
+    monkeypatch.setattr("waygraph.pipeline.explore.politeness.pacer.FIRST_COOL_DOWN_S", 0.01)
+    names = [f"wall{number}" for number in range(20)]
+    wall = PAGES["/cloudflare/challenge"]
+    pages = {"/": "".join(f"<p><a href='/{name}'>{name}</a></p>" for name in names)}
+    pages |= {f"/{name}": Page(wall.body, status=200 if number % 2 else 403) for number, name in enumerate(names)}
+    settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
+    with Clocked(pages) as site:
+        capture = await explore_site(site.url, settings=settings, blobs=MemoryBlobs())
+    asked = {target for _, target in site.arrivals if target.startswith("/wall")}
+    assert len(asked) == MAX_COOL_DOWNS_IN_A_ROW + 1
+    assert capture.report.partial

@@ -191,12 +191,11 @@ async def check_answer(page: GuardedPage, snapshot: Snapshot, url: str, *, pace:
         If the host requests to come again later or blocks the explorer. It is left alone for a while then.
     """
     answer = page.view.response
-    again = pace.record_answer(url, seconds=answer.seconds, status=snapshot.status, retry_after=answer.retry_after)
     if blocker := await _blocker(page, snapshot):
         counters["block/pages"] += 1
-        pace.record_block_page(url, blocker)
+        pace.record_block_page(url, blocker, status=snapshot.status, retry_after=answer.retry_after)
         raise BlockedOrRateLimited(f"{url} shows a block page ({blocker}).", FailureKind.BLOCKED_OR_RATE_LIMITED)
-    if again:
+    if pace.record_answer(url, seconds=answer.seconds, status=snapshot.status, retry_after=answer.retry_after):
         message = f"{url} answers {snapshot.status}, even after waiting."
         raise BlockedOrRateLimited(message, FailureKind.BLOCKED_OR_RATE_LIMITED)
 

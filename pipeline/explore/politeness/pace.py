@@ -112,6 +112,6 @@ class Pace:
         """Adapt the delay of the host of `url` to an answer; return whether the host asks to come again later."""
         return self._pacer.record_answer(site_key(url), seconds=seconds, status=status, retry_after=retry_after)
 
-    def record_block_page(self, url: str, reason: str) -> None:
-        """Start a cool-down of the host of `url`, which showed a block page. Each one is longer than the last."""
-        self._pacer.cool_down(site_key(url), reason)
+    def record_block_page(self, url: str, reason: str, *, status: int, retry_after: str) -> None:
+        """Start a cool-down of the host of `url`, which showed a block page."""
+        self._pacer.record_block_page(site_key(url), url, reason, status=status, retry_after=retry_after)

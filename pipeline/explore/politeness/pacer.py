@@ -42,6 +42,8 @@ MAX_COOL_DOWNS_IN_A_ROW = 5
 MAX_REDIRECT_S = 5.0
 #: Share of the latest in-page actions that made requests, above which in-page actions wait for the delay.
 _LIKELY_REQUEST_SHARE = 0.5
+#: HTTP statuses that ask to come again later.
+_COME_AGAIN = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 #: Doublings of the first cool-down at most.
 _MAX_DOUBLINGS = 10
 
@@ -92,6 +94,8 @@ class _HostPace:
         End of the present cool-down.
     cool_downs
         Cool-downs in a row, without a good answer in between.
+    blocked_urls
+        URLs that showed a block page, without a good answer in between.
     given_up_until
         Time until which the host asked not to be visited, if it is more than `MAX_COOL_DOWN_S` away.
     cooled
@@ -111,6 +115,7 @@ class _HostPace:
     free_at: float = float("-inf")
     cooling_until: float = float("-inf")
     cool_downs: int = 0
+    blocked_urls: set[str] = field(default_factory=set)
     given_up_until: float = float("-inf")
     cooled: asyncio.Event = field(default_factory=asyncio.Event)
     requesting: float = 0.0
@@ -278,18 +283,43 @@ class Pacer:
             Whether the host asks to come again later.
         """
         pace = self._host_pace(host)
-        if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}:
+        if status in _COME_AGAIN:
             self.cool_down(host, f"HTTP {status}", parse_retry_after(retry_after, self._wall_clock()))
             return True
         if not status or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             self._adapt_delay(pace, 2 * pace.delay)
             return False
         pace.cool_downs = 0
+        pace.blocked_urls.clear()
         # One request at a time, on average: the delay follows the latency, upwards at once, downwards by halves.
         self._adapt_delay(pace, max(seconds, (pace.delay + seconds) / 2))
         return False
 
-    def cool_down(self, host: str, reason: str, seconds: float | None = None) -> float:
+    def record_block_page(self, host: str, url: str, reason: str, *, status: int, retry_after: str = "") -> None:
+        """Start a cool-down of a host that showed a block page.
+
+        A URL that is blocked again counts once, since a site may block single pages only. HTTP 429 and 503 are about
+        the host and count each time.
+
+        Parameters
+        ----------
+        host
+            Key of the host.
+        url
+            URL that was requested.
+        reason
+            Why, for the log.
+        status
+            HTTP status.
+        retry_after
+            The `Retry-After` header; empty for none.
+        """
+        pace = self._host_pace(host)
+        counts = url not in pace.blocked_urls or status in _COME_AGAIN
+        pace.blocked_urls.add(url)
+        self.cool_down(host, reason, parse_retry_after(retry_after, self._wall_clock()), counts=counts)
+
+    def cool_down(self, host: str, reason: str, seconds: float | None = None, *, counts: bool = True) -> float:
         """Send no requests to `host` for some time.
 
         Parameters
@@ -300,6 +330,8 @@ class Pacer:
             Why, for the log.
         seconds
             Time that the host asks for, in seconds. None: `FIRST_COOL_DOWN_S`, doubled with each cool-down in a row.
+        counts
+            Whether it is one more cool-down in a row.
 
         Returns
         -------
@@ -312,7 +344,7 @@ class Pacer:
         if _now() >= pace.cooling_until:
             if seconds is None or pace.cool_downs:
                 wanted = max(wanted, FIRST_COOL_DOWN_S * 2 ** min(pace.cool_downs, _MAX_DOUBLINGS))
-            pace.cool_downs += 1
+            pace.cool_downs += counts
             pace.counters["pace/cool_downs"] += 1
             log.warning("pace/cool_down %s: %s, no requests for %.0f s", host, reason, wanted)
         if seconds is not None and seconds > MAX_COOL_DOWN_S:

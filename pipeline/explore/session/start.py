@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
@@ -20,7 +21,7 @@ from waygraph.pipeline.explore.policies.policy import ElementPolicy
 from waygraph.pipeline.explore.policies.robots import RobotsPolicy
 from waygraph.pipeline.explore.policies.scope import Scope
 from waygraph.pipeline.explore.policies.site_policies import SitePolicies
-from waygraph.pipeline.explore.politeness.pacer import Pacer
+from waygraph.pipeline.explore.politeness.pacer import MAX_COOL_DOWN_S, Pacer, parse_retry_after
 from waygraph.pipeline.explore.session.login import check_start_page
 from waygraph.pipeline.explore.session.network_boundary import NetworkBoundary
 from waygraph.pipeline.explore.session.secrets import Redactor
@@ -270,10 +271,12 @@ async def _load_start(page: GuardedPage, url: str, boundary: NetworkBoundary) ->
     status = snapshot.status
     if status >= HTTPStatus.BAD_REQUEST:
         is_transient = status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        asked = parse_retry_after(page.view.response.retry_after, time.time()) or 0.0
+        later = f" and asks to come again in {asked:.0f} s" if asked > MAX_COOL_DOWN_S else ""
         raise SiteUnreachable(
-            f"{url} cannot be mapped: the server answers with HTTP status {status}.",
+            f"{url} cannot be mapped: the server answers with HTTP status {status}{later}.",
             hint="Choose a start page that loads; for pages behind a login pass --storage-state.",
-            retry_after_s=_RETRY_AFTER_S if is_transient else None,
+            retry_after_s=max(asked, _RETRY_AFTER_S) if is_transient and not later else None,
         )
     if not snapshot.is_page:
         raise SiteUnreachable(

@@ -119,8 +119,9 @@ def print_selected_outcomes(
         }  # fmt: skip
         print_json({**document, "reasons": dict(counts.most_common())})
         return
-    say(f"{len(selected)} {' or '.join(selection.kinds) if selection.kinds else 'outcomes'}, by reason:")
-    for reason, count in Counter(row.reason for row in selected).most_common():
+    by_reason = Counter(row.reason for row in selected if row.reason)
+    say(f"{len(selected)} {' or '.join(selection.kinds) or 'outcomes'}{', by reason:' if by_reason else ''}")
+    for reason, count in by_reason.most_common():
         say(f"  {count:>7}  {clean(reason, one_line=True)}")
     say()
     print_outcomes(page)

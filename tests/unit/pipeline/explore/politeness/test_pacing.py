@@ -285,6 +285,31 @@ def test_a_host_turns_the_explorer_away_by_a_long_cool_down_or_by_many_in_a_row(
     run_virtually(scenario())
 
 
+def test_block_pages_of_many_urls_give_a_host_up_and_those_of_one_url_do_not():
+    async def scenario() -> None:
+        pacer = Site(Pacer(delay_seconds=1.0)).pacer
+
+        async def show(url: str, status: int) -> None:
+            pacer.record_block_page("a", url, "wall", status=status)
+            await asyncio.sleep(MAX_COOL_DOWN_S)
+
+        for _ in range(20):
+            await show("/one", 403)
+            assert not pacer.has_given_up("a")
+        for number in range(MAX_COOL_DOWNS_IN_A_ROW):
+            assert not pacer.has_given_up("a")
+            await show(f"/{number}", 200)
+        assert pacer.has_given_up("a")
+        pacer.record_answer("a", seconds=0.1, status=200)
+        assert not pacer.has_given_up("a")
+        for _ in range(MAX_COOL_DOWNS_IN_A_ROW + 1):
+            assert not pacer.has_given_up("a")
+            await show("/busy", 429)
+        assert pacer.has_given_up("a")
+
+    run_virtually(scenario())
+
+
 def test_cool_downs_grow_until_the_host_answers():
     async def scenario() -> list[float]:
         site, waits = Site(Pacer(delay_seconds=1.0)), []
