@@ -1,7 +1,7 @@
 """Fault test of a run: kills of browser, driver, explorer and coordinator at random moments.
 
 Runs `waygraph index` on a generated site, kills one of its processes (SIGKILL) repeatedly, starts it again whenever
-the whole command was killed, and compares the map with that of an undisturbed run:
+the whole command was killed, and compares the map, leads included, with that of an undisturbed run:
 
     make soak-kills        WAYGRAPH_KILLS=50 WAYGRAPH_SEED=1 make soak-kills
 
@@ -33,6 +33,8 @@ from waygraph.index.store import Store
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "50"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
 SECTIONS, LEAVES, MENUS = 12, 12, 3
+#: Pages that each leaf links to. They lie beyond the depth limit, so that they become leads.
+DETAILS = 2
 WORKERS = 4
 #: Moments between two kills, in seconds.
 SOONEST, LATEST = 0.5, 15.0
@@ -54,7 +56,9 @@ def page(request: Request) -> Response:
             f"<button aria-expanded=false onclick=\"toggle(this, '{parts[0]}-{menu}', {menu})\">Menu {menu}</button>"
             for menu in range(MENUS)
         )
-    elif len(parts) != 2:
+    elif len(parts) == 2:
+        links = [f"{request.path}/{detail}" for detail in range(DETAILS)]
+    else:
         return Response("not here", status=404)
     name = "-".join(parts) or "start"
     words = " ".join(f"{name}{word}" for word in ("apple", "river", "candle", "stone"))
@@ -118,17 +122,25 @@ def disturbed(url: str, store: Path, chance: random.Random, killed: Counter[str]
                 continue
             killed[kind] += 1
             continue
-        if command.returncode == 0:
+        if command.returncode == 0 or is_finished(store):
             return
         command = start(url, store)
     raise SystemExit(f"not finished in {PATIENCE_S:.0f} s, after {dict(killed)}")
 
 
+def is_finished(store: Path) -> bool:
+    """Return whether the map is published and its run has ended. The same command is a new run then, even if killed."""
+    if not any(store.glob("sites/*/HEAD")):
+        return False
+    return any(store.glob("runs/*/report.json")) and not any(store.glob("runs/ledgers/*.sqlite"))
+
+
 def export(store: Path) -> dict[str, Any]:
-    """Return the canonical export of the only map."""
+    """Return the canonical export of the only map, leads included."""
     opened = Store.open(str(store))
     (site,) = opened.sites()
-    return to_json(site, 1, opened.read(site).graph)
+    version = opened.read(site)
+    return to_json(site, 1, version.graph, leads=version.leads)
 
 
 def _name(process: psutil.Process) -> str:
@@ -174,6 +186,7 @@ def main() -> None:
         "kills": dict(sorted(killed.items())),
         "states": len(whole["nodes"]),
         "edges": len(whole["edges"]),
+        "leads": len(whole.get("leads", ())),
         "rounds": rounds,
         "same_map": same,
         "leaf_loads_undisturbed": sum(leaves.values()),
