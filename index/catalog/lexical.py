@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -152,8 +153,11 @@ def _rarity(documents: int, of: int) -> float:
 
 
 _english = snowballstemmer.stemmer("english")
+#: A stemmer keeps the word that it works on, and searches run in several threads.
+_stemming = threading.Lock()
 
 
 @lru_cache(maxsize=100_000)
 def _stem(word: str) -> str:
-    return str(_english.stemWord(word))
+    with _stemming:
+        return str(_english.stemWord(word))

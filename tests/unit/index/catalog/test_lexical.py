@@ -1,7 +1,11 @@
 """Lexical scores: which words count, how much, and within which bounds."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+import snowballstemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,6 +36,19 @@ def test_a_rare_word_counts_more_than_a_common_one():
 
 def test_forms_of_a_word_are_one_word():
     assert scores("order", "orders") == scores("ORDERED", "orders") != [0.0]
+
+
+def test_threads_that_search_at_once_get_the_same_stems():
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [f"{a}{b}nationalizations{c}ings" for a in letters for b in letters for c in "abc"]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda word: terms(word)[0], words))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == snowballstemmer.stemmer("english").stemWords(words)
 
 
 def test_words_that_say_nothing_about_a_page_do_not_count():
