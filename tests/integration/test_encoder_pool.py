@@ -25,7 +25,7 @@ from waygraph.pipeline.jobs.encoding import pool_size
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, Unencodable
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool, PoolLimits
-from waygraph.pipeline.jobs.encoding.site_vectors import spool_vectors
+from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, spool_vectors
 from waygraph.pipeline.jobs.encoding.vector_spool import VectorSpool, spool_folder
 from waygraph.pipeline.jobs.failures import EncoderLost, max_losses_in_row
 
@@ -228,6 +228,33 @@ def test_vectors_that_cannot_be_spooled_fail_their_jobs(encoding, tmp_path):
         assert all(isinstance(result, WaygraphError) and "write vectors" in str(result) for result in results)
 
     run(work, pictures)
+
+
+def test_states_whose_encoding_ends_while_the_spool_is_read_count_as_streamed(encoding, monkeypatch):
+    pictures, waited = encoding(colours(3)), []
+    read = VectorSpool.read
+
+    async def work():
+        site_vectors = SiteVectorizer(pictures.settings.store, pictures.pool, batch_states=1)
+
+        def read_early(spool):
+            """Return what was spooled at the call, only after a state that was pending is encoded."""
+            found, deadline = read(spool), time.monotonic() + PATIENCE_S
+            if len(site_vectors._pending) == 3:
+                waited.append(set(found))
+            while waited and len(site_vectors._pending) == 3:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)  # a poll from another thread than the loop's
+            return found
+
+        monkeypatch.setattr(VectorSpool, "read", read_early)
+        for observation in pictures.observations.values():
+            await site_vectors.offer(SITE, observation)
+        return await site_vectors.encode_site(SITE, pictures.observations, lambda *_: None)
+
+    vectors = run(work, pictures)
+    assert waited == [set()]
+    assert (vectors.encoded, vectors.streamed) == (3, 3)
 
 
 # -- whole runs ------------------------------------------------------------------------------------------------------

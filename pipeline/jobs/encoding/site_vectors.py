@@ -257,8 +257,10 @@ class SiteVectorizer:
     ) -> _SpooledVectors:
         """Encode the contents that are not in the spool, and read all of them from it."""
         spool = VectorSpool(self._store, site, encoder)
+        # Before the spool is read: a batch that ends during the read would be in neither of the two.
+        pending = {key for key in missing if (str(spool.folder), key) in self._pending}
         pages = await asyncio.to_thread(spool.read)
-        streamed = sum(key in pages or (str(spool.folder), key) in self._pending for key in missing)
+        streamed = len(pending | (missing.keys() & pages.keys()))
         failures: dict[str, str] = {}
         for _ in range(_MAX_SPOOL_READS):
             if not (left := missing.keys() - pages.keys() - failures.keys()):
