@@ -1,9 +1,8 @@
-"""Benchmark of leads: whether pages that people ask for are in the map and are found, and what leads cost.
+"""Benchmark of leads: whether pages that people ask for are in the map, and what leads cost.
 
 Explores sites of others with a budget of states. Of the pages in the lists of `bench.function_pages` it counts those
-that were visited and those that are leads, at several numbers of states. It asks the question of each page with leads
-and without them, and compares the number of pages among the first ten hits. It measures bytes, encoding time and search
-latency with leads and without, in turns:
+that were visited and those that are leads, at several numbers of states. It measures bytes, encoding time and latency
+of searches in vectors with leads and without, in turns. Whether searches find the pages: `bench.retrieval.leads`.
 
     python -m bench.leads [--sites fossil,wagtail] [--states 250] [--captures DIR] [--save]
 
@@ -41,7 +40,7 @@ from waygraph.pipeline.explore import SiteCapture, explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 STATES = (50, 100, 250)
-#: Hits among which a page counts as found.
+#: Hits of a search.
 HITS = 10
 #: Turns in which search latencies are measured.
 TURNS = 5
@@ -66,10 +65,6 @@ class Measured:
         Pages of the list that are states or leads of the whole map.
     absent
         Entries of the list whose page is neither.
-    found
-        Questions whose page is among the first ten hits: those of visited pages and all, with leads and without.
-    lost, won
-        Entries that only the search without leads finds, and that only the one with leads finds.
     cost
         Values without leads, and the share by which leads increase them: bytes of the version, the same with
         screenshots and documents; seconds of encoding (CPU time divided by the number of cores), alone and with the
@@ -85,9 +80,6 @@ class Measured:
     visited: dict[int, int]
     known: int
     absent: list[str]
-    found: dict[str, int] = field(default_factory=dict)
-    lost: list[str] = field(default_factory=list)
-    won: list[str] = field(default_factory=list)
     cost: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -139,8 +131,8 @@ def count_pages(name: str, limit: int, pages: Sequence[FunctionPage], run: Explo
     )
 
 
-def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, result: Measured) -> None:
-    """Measure what leads bring to searches and what they cost, and add it to the result of the site."""
+def measure_costs(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, result: Measured) -> None:
+    """Measure what leads cost, and add it to the result of the site."""
     variants = {"without": replace(run.capture, leads={}), "with": run.capture}
     drafts, seconds = {}, {}
     for name, capture in variants.items():
@@ -149,7 +141,6 @@ def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, r
         drafts[name] = encode_draft(capture, Settings(), fresh)
         seconds[name] = (time.process_time() - began) / CORES
     queries = encoder.encode_queries([page.question for page in pages])
-    found: dict[str, set[str]] = {}
     latencies: dict[str, list[float]] = {name: [] for name in variants}
     sizes: dict[str, tuple[int, int]] = {}
     with ExitStack() as stack:
@@ -164,23 +155,12 @@ def compare(pages: Sequence[FunctionPage], run: Exploration, encoder: Encoder, r
             sizes[name] = version, version + sum(map(len, run.blobs.values()))
             catalog = stack.enter_context(closing(Catalog(store, lambda manifest: EdgeIndex(manifest.encoder.dim))))
             opened[name] = stack.enter_context(catalog.open(draft.site))
-            hits = ([hit.url for hit in opened[name].search(query, HITS)] for query in queries)
-            found[name] = {page.id for page, urls in zip(pages, hits, strict=True) if any(map(page.is_at, urls))}
         for _ in range(TURNS):
             for name, each in opened.items():
                 began = time.perf_counter()
                 for query in queries:
                     each.search(query, HITS)
                 latencies[name].append(1_000 * (time.perf_counter() - began) / len(queries))
-    urls = [node.url for node in run.capture.graph.nodes.values()]
-    visited = {page.id for page in pages if any(map(page.is_at, urls))}
-    result.found = {
-        "visited_without": len(found["without"] & visited),
-        "visited_with": len(found["with"] & visited),
-        "all_without": len(found["without"]),
-        "all_with": len(found["with"]),
-    }
-    result.lost, result.won = sorted(found["without"] - found["with"]), sorted(found["with"] - found["without"])
     result.cost = {
         "version_bytes": _share(sizes["without"][0], sizes["with"][0]),
         "stored_bytes": _share(sizes["without"][1], sizes["with"][1]),
@@ -203,17 +183,6 @@ def table(results: Sequence[Measured]) -> str:
     for r in results:
         visited = " / ".join(str(r.visited.get(count, "")) for count in STATES)
         lines.append(f"| {r.site} | {r.states} | {r.leads} of {r.targets} | {visited} | {r.known} |")
-    lines += [
-        "",
-        "| site | visited found, without / with | all found, without / with | lost | won |",
-        "| --- |" + " --- |" * 4,
-    ]
-    for r in results:
-        f = r.found
-        lines.append(
-            f"| {r.site} | {f['visited_without']} / {f['visited_with']} | {f['all_without']} / {f['all_with']} | "
-            f"{len(r.lost)} | {len(r.won)} |"
-        )
     names = ("version_bytes", "stored_bytes", "encode_seconds", "index_seconds", "search_ms")
     lines += [
         "",
@@ -249,7 +218,7 @@ def main() -> None:
             print(f"{name} could not be installed: {error}")
             continue
         results.append(count_pages(name, arguments.states, pages, run))
-        compare(pages, run, encoder, results[-1])
+        measure_costs(pages, run, encoder, results[-1])
         print(f"{json.dumps(asdict(results[-1]))}", flush=True)
     print(table(results))
     if arguments.save:

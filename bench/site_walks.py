@@ -79,7 +79,7 @@ async def walks(capture: SiteCapture, source: StoreMap, served: Served) -> Telep
     async with launch(BROWSER) as browser:
         for begin, target, allow_goto in list(pairs(capture, source)):
             served.forget()
-            page = await _agents_page(browser, served.storage_state)
+            page = await agents_page(browser, served.storage_state)
             done.walked += 1
             done.not_addressable += not target.addressable
             done.without_goto += not allow_goto
@@ -109,7 +109,8 @@ def _why(result: TeleportResult) -> str:
     return f"{result.problem} [{'; '.join(str(step) for step in result.steps[-3:])}]"
 
 
-async def _agents_page(browser: Browser, storage_state: Path | None) -> Page:
+async def agents_page(browser: Browser, storage_state: Path | None) -> Page:
+    """Open a page in a context of its own, of the size and language that maps are made with."""
     context = await browser.new_context(
         viewport={"width": 1280, "height": 800},
         reduced_motion="reduce",

@@ -1,10 +1,11 @@
 """Sites of the retrieval benchmark, and the command that maps them.
 
-    python -m bench.retrieval.maps --store FOLDER [--only NAME ...]
+    python -m bench.retrieval.maps --store FOLDER [--only NAME ...] [--states N]
 
 Nine sites: the bundled shop, and eight that this project did not write, installed from package registries and served on
 loopback. Each is explored without encoding it and published to a store of its own below FOLDER; existing maps
-are kept. One site takes a minute to ten; the browser can reach only this machine.
+are kept. One site takes a minute to ten; the browser can reach only this machine. `--states N` makes smaller maps,
+which lie beside the others.
 """
 
 from __future__ import annotations
@@ -76,9 +77,14 @@ def names(split: Split) -> list[str]:
     return [site.name for site in SITES.values() if site.split == split]
 
 
-def explore(site: Site, folder: Path) -> None:
-    """Explore `site` and publish its map, without vectors, to `folder`/maps/NAME."""
-    store_folder = folder / "maps" / site.name
+def map_folder(name: str, folder: Path, states: int | None = None) -> Path:
+    """Return the folder of the store of a site's map; `states` is the limit of a smaller one."""
+    return folder / "maps" / (name if states is None else f"{name}-{states}")
+
+
+def explore(site: Site, folder: Path, states: int | None = None) -> None:
+    """Explore `site` and publish its map, without vectors, to its folder below `folder`."""
+    store_folder = map_folder(site.name, folder, states)
     shutil.rmtree(store_folder, ignore_errors=True)
     scratch = folder / "sites"
     scratch.mkdir(parents=True, exist_ok=True)
@@ -88,7 +94,7 @@ def explore(site: Site, folder: Path) -> None:
             browser=BROWSER,
             explore={
                 "depth": site.depth,
-                "max_states": site.max_states,
+                "max_states": states or site.max_states,
                 "storage_state": served.storage_state,
                 "robots": site.robots,
             },
@@ -98,7 +104,7 @@ def explore(site: Site, folder: Path) -> None:
     print(f"{site.name}: {len(capture.graph)} states in {capture.report.seconds:.0f} s", flush=True)
 
 
-def open_map(name: str, folder: Path) -> MapVersion:
+def open_map(name: str, folder: Path, states: int | None = None) -> MapVersion:
     """Return the map of a site that `explore` published.
 
     Raises
@@ -106,7 +112,7 @@ def open_map(name: str, folder: Path) -> MapVersion:
     SystemExit
         When there is none.
     """
-    store_folder = folder / "maps" / name
+    store_folder = map_folder(name, folder, states)
     if not store_folder.is_dir():
         raise SystemExit(f"There is no map of {name} in {folder}: python -m bench.retrieval.maps --store {folder}")
     store = Store.open(str(store_folder))
@@ -132,14 +138,15 @@ def main() -> None:
         "--store", type=Path, default=Path("retrieval-maps"), help="where sites are installed and maps are kept"
     )
     parser.add_argument("--only", nargs="*", choices=sorted(SITES), help="these sites alone")
+    parser.add_argument("--states", type=int, help="limit of states, in place of that of each site")
     parser.add_argument("--again", action="store_true", help="map also what is mapped already")
     arguments = parser.parse_args()
     folder = arguments.store.resolve()
     for name, site in SITES.items():
         if name not in (arguments.only or SITES):
             continue
-        if arguments.again or not (folder / "maps" / name / "sites").is_dir():
-            explore(site, folder)
+        if arguments.again or not (map_folder(name, folder, arguments.states) / "sites").is_dir():
+            explore(site, folder, arguments.states)
 
 
 if __name__ == "__main__":

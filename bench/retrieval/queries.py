@@ -79,10 +79,14 @@ class Target:
             path.strip(), tuple(t for mark, t in pairs if mark == "+"), tuple(t for mark, t in pairs if mark == "!")
         )
 
+    def is_at(self, url: str) -> bool:
+        """Whether a URL has the path that is meant."""
+        pattern = re.escape(self.path).replace(r"\*", ".*")
+        return re.fullmatch(pattern, path_of(url)) is not None
+
     def fits(self, observation: Observation) -> bool:
         """Whether a state is meant."""
-        pattern = re.escape(self.path).replace(r"\*", ".*")
-        if not re.fullmatch(pattern, path_of(observation.url)):
+        if not self.is_at(observation.url):
             return False
         shown = "\n".join(clean(segment.text) for segment in observation.segments)
         return all(text in shown for text in self.shows) and not any(text in shown for text in self.hides)

@@ -14,7 +14,7 @@ from bench.retrieval.lexical import BM25
 from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores
 from bench.retrieval.queries import Question, read_queries, resolve
-from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, map_texts
+from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
 from waygraph.index.graph import InteractionGraph, Observation
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
@@ -100,7 +100,7 @@ def with_words(system: System) -> System:
     """Add the lexical scores that searches add to the scores of the `text` encoder."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
-        index = LexicalIndex(map_texts(corpus.graph, {seen.node_id: seen for seen in corpus.observations}))
+        index = LexicalIndex(state_texts(corpus.graph, {seen.node_id: seen for seen in corpus.observations}))
         names = [seen.node_id for seen in corpus.observations]
         words = np.stack([index.scores(ask, names) for ask in asks])
         return system(corpus, asks) + WORDS_WEIGHTS["text"] * words

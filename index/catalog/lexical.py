@@ -14,6 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from types import MappingProxyType
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -25,6 +27,9 @@ from waygraph.index.graph import InteractionGraph, Lead, Observation
 #: Weight of lexical scores beside MaxSim, by name of the encoder: each has a scale of its own. Chosen on dev
 #: sites of `bench/retrieval`. Encoders without an entry have not been measured, and rank by MaxSim alone.
 WORDS_WEIGHTS: dict[str, float] = {"text": 0.5}
+#: Factor of the scores of leads, MaxSim and words alike: a few words about a page are weaker evidence than the page.
+#: Chosen for MaxSim on the questions about Fossil (`python -m bench.leads`); `bench.retrieval.leads` measures both.
+LEAD_FACTOR = 0.7
 #: Number of states and leads with the best MaxSim that get a lexical score.
 WORDS_CANDIDATES = 200
 #: Saturation of repeated words, and how much long documents are discounted. Usual values (k1 1.2 to 2, b 0.5 to 0.8).
@@ -52,10 +57,8 @@ def terms(text: str) -> list[str]:
     return [_stem(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 
-def map_texts(
-    graph: InteractionGraph, observations: Mapping[str, Observation], leads: Iterable[Lead] = ()
-) -> dict[str, Sequence[str]]:
-    """Return the texts whose words count for each state and lead of a map.
+def state_texts(graph: InteractionGraph, observations: Mapping[str, Observation]) -> dict[str, Sequence[str]]:
+    """Return the texts whose words count for each state of a map.
 
     Parameters
     ----------
@@ -63,8 +66,6 @@ def map_texts(
         States, and the edges whose names describe where they lead.
     observations
         What the states show, by node id; states without one have the other texts alone.
-    leads
-        Known pages that were not visited.
 
     Returns
     -------
@@ -80,9 +81,12 @@ def map_texts(
         seen = observations.get(node.id)
         shown = [segment.text for segment in seen.segments] if seen is not None else []
         texts[node.id] = (node.title, urlsplit(node.url).path, *shown, *names[node.id])
-    for lead in leads:
-        texts[lead.id] = (*lead.names, urlsplit(lead.url).path, lead.heading, lead.description)
     return texts
+
+
+def lead_texts(leads: Iterable[Lead]) -> dict[str, Sequence[str]]:
+    """Return the texts whose words count for each lead, by id: names of its links, URL path, heading, description."""
+    return {lead.id: (*lead.names, urlsplit(lead.url).path, lead.heading, lead.description) for lead in leads}
 
 
 class LexicalIndex:
@@ -92,13 +96,19 @@ class LexicalIndex:
     ----------
     documents
         By name, the texts of each document. Equal texts of different documents are split once.
+    others
+        Documents that are scored as well, and count neither for the rarity of words nor for the mean length: with
+        them or without, the scores of `documents` are the same. No name is in both.
     """
 
-    def __init__(self, documents: Mapping[str, Iterable[str]]) -> None:
-        self._rows = {name: row for row, name in enumerate(documents)}
+    def __init__(
+        self, documents: Mapping[str, Iterable[str]], others: Mapping[str, Iterable[str]] = MappingProxyType({})
+    ) -> None:
+        self._rows = {name: row for row, name in enumerate(chain(documents, others))}
+        self._counted = len(documents)
         split = lru_cache(maxsize=None)(terms)
-        counts = [Counter(chain.from_iterable(map(split, texts))) for texts in documents.values()]
-        self._postings = _postings(counts)
+        every = chain(documents.values(), others.values())
+        self._postings = _postings([Counter(chain.from_iterable(map(split, texts))) for texts in every], len(documents))
 
     def scores(self, query: str, names: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of some documents.
@@ -118,33 +128,38 @@ class LexicalIndex:
         total = np.zeros(len(self._rows))
         reachable = 0.0
         for term in dict.fromkeys(terms(query)):
-            rows, weights = self._postings.get(term, _NO_POSTINGS)
-            reachable += _rarity(len(rows), len(self._rows))
-            total[rows] += weights
+            if (posting := self._postings.get(term)) is None:
+                reachable += _rarity(0, self._counted)
+                continue
+            reachable += posting.rarity
+            total[posting.rows] += posting.weights
         return total[[self._rows[name] for name in names]] / (reachable or 1.0)
 
 
-_Postings = tuple[NDArray[np.int32], NDArray[np.float32]]
-_NO_POSTINGS: _Postings = (np.empty(0, np.int32), np.empty(0, np.float32))
+class _Posting(NamedTuple):
+    """A term: its rarity, the rows of the documents that contain it, and its BM25 weight in each."""
+
+    rarity: float
+    rows: NDArray[np.int32]
+    weights: NDArray[np.float32]
 
 
-def _postings(counts: Sequence[Counter[str]]) -> dict[str, _Postings]:
-    """Return for each term the rows of the documents that contain it, and its BM25 weight in each."""
+def _postings(counts: Sequence[Counter[str]], counted: int) -> dict[str, _Posting]:
+    """Return the postings of each term. Rarity and mean length are those of the first `counted` documents."""
     lengths = np.array([count.total() for count in counts], float)
-    discount = K1 * (1 - B + B * lengths / max(1.0, lengths.mean() if len(lengths) else 1.0))
+    discount = K1 * (1 - B + B * lengths / max(1.0, lengths[:counted].mean() if counted else 1.0))
     found: dict[str, tuple[list[int], list[int]]] = {}
     for row, count in enumerate(counts):
         for term, times in count.items():
             rows, occurrences = found.setdefault(term, ([], []))
             rows.append(row)
             occurrences.append(times)
-    return {
-        term: (
-            np.array(rows, np.int32),
-            (_rarity(len(rows), len(counts)) * np.array(times) / (times + discount[rows])).astype(np.float32),
-        )
-        for term, (rows, times) in found.items()
-    }
+    postings = {}
+    for term, (rows, occurrences) in found.items():
+        rarity = _rarity(sum(row < counted for row in rows), counted)
+        weights = rarity * np.array(occurrences) / (occurrences + discount[rows])
+        postings[term] = _Posting(rarity, np.array(rows, np.int32), weights.astype(np.float32))
+    return postings
 
 
 def _rarity(documents: int, of: int) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waygraph.index.catalog.distinctive import add_distinctive_features
-from waygraph.index.catalog.lexical import LexicalIndex, map_texts
+from waygraph.index.catalog.lexical import LexicalIndex, lead_texts, state_texts
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.graph import Evidence, lead_id
 from waygraph.index.graph.paths import PathFinder
@@ -81,9 +81,9 @@ class LoadedMap:
 
     @cached_property
     def lexical(self) -> LexicalIndex:
-        """Words of states and leads."""
+        """Words of states and leads. Leads have few words and count for no statistic of the words of pages."""
         version = self.version
-        return LexicalIndex(map_texts(version.graph, version.observations, version.leads.values()))
+        return LexicalIndex(state_texts(version.graph, version.observations), lead_texts(version.leads.values()))
 
     @cached_property
     def locator(self) -> Locator:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from waygraph.core.errors import EncoderMismatch
 from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
-from waygraph.index.catalog.lexical import WORDS_CANDIDATES, WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
 from waygraph.index.graph import Evidence, InteractionGraph, Lead, Node, Observation, Path, Recognition, is_equivalent
@@ -149,6 +149,8 @@ class OpenMap:
     def with_words(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
         """Add to scores the weighted share of the words of a query that each state or lead shows.
 
+        Shares of leads count `LEAD_FACTOR` times, like their vectors.
+
         Parameters
         ----------
         hits
@@ -165,7 +167,11 @@ class OpenMap:
         if not words or not weight:
             return list(hits)
         shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
-        added = [replace(hit, score=hit.score + weight * float(share)) for hit, share in zip(hits, shares, strict=True)]
+        weights = (weight * LEAD_FACTOR if hit.node_id in self.leads else weight for hit in hits)
+        added = [
+            replace(hit, score=hit.score + each * float(share))
+            for hit, share, each in zip(hits, shares, weights, strict=True)
+        ]
         return sorted(added, key=lambda hit: (-hit.score, hit.node_id))
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 
 from waygraph.core.schemas import (
     ActionModel,
@@ -166,24 +167,12 @@ def hit_model(site: str, found: SearchHit) -> Hit:
 def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
     """Return ranked states of one site."""
     hits = [hit_model(opened.site, node) for node in found]
-    fingerprint = opened.manifest.encoder.fingerprint
-    return SearchAnswer(
-        hits=hits,
-        version=opened.version,
-        nothing_matches=nothing_matches(fingerprint, hits),
-        confidence=confidence(fingerprint, hits),
-    )
+    return _ranked(hits, opened.manifest.encoder.fingerprint, version=opened.version)
 
 
 def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
     """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
-    hits = [hit_model(site, node) for site, node in found.hits]
-    return SearchAnswer(
-        hits=hits,
-        skipped=dict(found.skipped),
-        nothing_matches=nothing_matches(fingerprint, hits),
-        confidence=confidence(fingerprint, hits),
-    )
+    return _ranked([hit_model(site, node) for site, node in found.hits], fingerprint, skipped=found.skipped)
 
 
 def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, str], fingerprint: str) -> SearchAnswer:
@@ -206,9 +195,22 @@ def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, s
         The answer, with ranks from 1.
     """
     hits = sorted((h for answer in per_site for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
+    ranked = [h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)]
+    return _ranked(ranked, fingerprint, skipped=skipped)
+
+
+def _ranked(
+    hits: list[Hit],
+    fingerprint: str,
+    *,
+    version: int | None = None,
+    skipped: Mapping[str, str] = MappingProxyType({}),
+) -> SearchAnswer:
+    """Return an answer of ranked hits, with what their scores say about them; `fingerprint` is the encoder's."""
     return SearchAnswer(
-        hits=[h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)],
-        skipped=skipped,
+        hits=hits,
+        version=version,
+        skipped=dict(skipped),
         nothing_matches=nothing_matches(fingerprint, hits),
         confidence=confidence(fingerprint, hits),
     )

@@ -137,16 +137,13 @@ class LlmSelector:
         return completion
 
     def _usage(self, calls: int, input_tokens: int, output_tokens: int, seconds: float) -> UsageModel:
-        settings = self._settings
-        has_prices = settings.input_price or settings.output_price
-        price = input_tokens * settings.input_price + output_tokens * settings.output_price  # per million tokens
         return UsageModel(
-            model=settings.model,
+            model=self._settings.model,
             calls=calls,
             input_tokens=input_tokens,
             output_tokens=output_tokens,
             seconds=round(seconds, 3),
-            cost=price / 1e6 if has_prices else None,
+            cost=self._settings.cost_of(input_tokens, output_tokens),
         )
 
 

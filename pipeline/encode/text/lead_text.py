@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from waygraph.index.catalog.lexical import LEAD_FACTOR
 from waygraph.index.graph import Box, Lead, Observation, Segment
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Reads
 
 #: Factor of the scores of leads beside those of states, by what the encoder reads. The `text` encoder adds the vectors
 #: of a row and of the whole text, which for a lead are almost the same, so its scores are higher than those of states
-#: that match as well. Chosen on the questions about Fossil with `python -m bench.leads`. Not measured for others.
-LEAD_WEIGHTS: dict[Reads, float] = {"text": 0.7, "screenshot": 1.0}
+#: that match as well. Not measured for encoders of screenshots.
+LEAD_WEIGHTS: dict[Reads, float] = {"text": LEAD_FACTOR, "screenshot": 1.0}
 
 _NO_BOX = Box(0, 0, 0, 0)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from waygraph.core.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
 from waygraph.core.urls import UrlPolicy
 from waygraph.index.catalog.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, ExplainedRow, HitExplanation, map_key
-from waygraph.index.catalog.lexical import WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_WEIGHTS
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.graph import (
     Action,
@@ -166,6 +166,30 @@ def test_words_of_the_query_decide_between_states_of_similar_meaning(store, cata
         assert [hit.node_id for hit in above] == [ORDER.id]
     across = catalog.search(query, 1, "f1", words="my order")
     assert [hit.node_id for _, hit in across.hits] == [ORDER.id]
+
+
+def test_words_of_leads_count_less_than_those_of_states(store, catalog):
+    other = replace(LEAD, names=("Welcome",), heading="Cart")  # the words of a state, and no more
+    store.publish(replace(draft_with_lead(), leads={LEAD.id: other}))
+    with catalog.open(SITE) as opened:
+        query = rows([0.5, 0, 0.5])
+        alone, found = (
+            {hit.node_id: hit.score for hit in opened.search(query, 5, words=words)} for words in ("", "welcome")
+        )
+        most = LEAD_FACTOR * WORDS_WEIGHTS["text"]
+        assert 0 < found[LEAD.id] - alone[LEAD.id] < found[HOME.id] - alone[HOME.id] < most
+
+
+def test_leads_change_no_score_of_a_state(store, catalog):
+    scores = []
+    for each in (draft(), draft_with_lead()):
+        store.publish(each)
+        catalog.refresh()
+        with catalog.open(SITE) as opened:
+            hits = opened.search(rows([0.5, 0, 0.5]), 5, words="my order")
+            assert any(hit.lead for hit in hits) == bool(each.leads)
+            scores.append({hit.node_id: hit.score for hit in hits if hit.lead is None})
+    assert scores[0] == scores[1]
 
 
 def test_an_encoder_whose_scores_were_never_compared_with_words_ranks_by_maxsim_alone(store, catalog):

@@ -71,11 +71,29 @@ def test_a_name_that_is_no_document_is_refused():
         scores("currency", "nowhere")
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=3), TEXTS, max_size=6), st.text(max_size=20))
-def test_scores_are_shares(documents, query):
-    found = LexicalIndex(documents).scores(query, tuple(documents))
-    assert found.shape == (len(documents),)
+DOCUMENTS = st.dictionaries(st.text(min_size=1, max_size=3), TEXTS, max_size=6)
+
+
+@given(DOCUMENTS, DOCUMENTS, st.text(max_size=20))
+def test_scores_are_shares(documents, others, query):
+    others = {f"other {name}": texts for name, texts in others.items()}
+    found = LexicalIndex(documents, others).scores(query, (*documents, *others))
+    assert found.shape == (len(documents) + len(others),)
     assert np.all((found >= 0) & (found < 1))
+
+
+@given(DOCUMENTS, DOCUMENTS, st.text(max_size=20))
+def test_other_documents_change_no_score(documents, others, query):
+    others = {f"other {name}": texts for name, texts in others.items()}
+    names = tuple(documents)
+    beside = LexicalIndex(documents, others).scores(query, names)
+    assert beside.tolist() == LexicalIndex(documents).scores(query, names).tolist()
+
+
+def test_other_documents_are_scored_by_their_words():
+    index = LexicalIndex(PAGES, {"invoices": ("Invoices",), "refunds": ("Refunds",)})
+    invoices, refunds = index.scores("invoice", ("invoices", "refunds"))
+    assert invoices > refunds == 0
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=3), TEXTS, min_size=1, max_size=6), st.text(max_size=20))
