@@ -246,13 +246,15 @@ class GuardedPage:
             The page, which shows no document yet.
         """
         context = await browser.new_context(**context_options.to_playwright())
+        guard = NetworkGuard(document_policy, request_policy=request_policy, credentials=context_options.credentials)
+        # First: the in-page script then sees a message when the page sends it, not when the guard has let it pass.
+        await guard.prepare(context)
         flags = json.dumps({"guarded": True, "acceptsDialogs": snapshot_options.accept_dialogs})
         await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {flags});")
-        guard = NetworkGuard(document_policy, request_policy=request_policy, credentials=context_options.credentials)
-        await guard.prepare(context)
         page = await context.new_page()
         opened = cls(context, page, PageView(page, snapshot_options, settings), guard, pacing)
         opened.view.open_tab = opened._open_tab
+        opened.view.on_settled = guard.end_visit
         opened._sessions[page] = await guard.attach(page)
         page.on("popup", opened._guard_popup)
         return opened

@@ -38,10 +38,12 @@ from waygraph.pipeline.explore.identity.traps import TrapDetector
 from waygraph.pipeline.explore.politeness.pace import Pace
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
-from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, BlobSink, ExploreProgress, SiteCapture
-from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
+from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, SENDS_STOPPED, BlobSink, ExploreProgress, SiteCapture
+from waygraph.pipeline.explore.records.element_outcome import ElementOutcome, with_sends
+from waygraph.pipeline.explore.records.outcome import VARIES
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 from waygraph.pipeline.explore.refresh import PriorExploration, Refresh
+from waygraph.pipeline.explore.session.content import check_content
 from waygraph.pipeline.explore.session.login import LoginWatch
 from waygraph.pipeline.explore.session.start import Start
 
@@ -131,7 +133,8 @@ class Explorer:
         self._resources = resources
         self._snapshot_options = SnapshotOptions.from_settings(settings.browser, explore, start.scope.frames)
         resumed = journal.last()
-        stats = ExplorationStats(start_url=start.url, counters=counters)
+        visits = start.boundary.request_policy.visits
+        stats = ExplorationStats(start_url=start.url, counters=counters, sent_by_visits=visits.sent)
         captured = {**prior.captures(), **(resumed.captures if resumed else {})}
         snapshots = SnapshotStore(journal, resources.blobs, counters, captured, start.redactor)
         refresh = Refresh(prior, snapshots=snapshots, journal=journal, counters=counters)
@@ -188,6 +191,8 @@ class Explorer:
         ------
         BrowserFailure
             If the browser is lost for good.
+        ContentStopped
+            If the guard kept the application from its content.
         """
         workers = [self._worker() for _ in range(self._settings.explore.workers)]
         browsers = self._resources.browsers
@@ -197,10 +202,23 @@ class Explorer:
             raise BrowserFailure(f"The browser was lost while exploring {self._start.site}: {error}") from error
         finally:
             await asyncio.gather(*(worker.close() for worker in workers))
+        self._check_content()
         for counts in (self._start.boundary.counters, self._resources.pacer.take_counters(self._start.site)):
             self._parts.stats.counters.update(counts)
         # In a thread, since it takes milliseconds per state while other sites are explored in this loop.
         return await asyncio.to_thread(self._result)
+
+    def _check_content(self) -> None:
+        """Record, or raise, that the guard kept the application from its content."""
+        stats, start = self._parts.stats, self._start
+        if stats.partial:
+            return
+        loads = self._parts.loads.all().values()
+        stopped = [*start.stopped, *(request for load in loads for request in load.blocked)]
+        advice = check_content(start.site, start.snapshots[1], stopped, states=len(self._parts.graph.states))
+        if advice is not None:
+            stats.advise(advice)
+            stats.interrupt(SENDS_STOPPED)
 
     def _worker(self) -> Worker:
         explore, start = self._settings.explore, self._start
@@ -222,6 +240,7 @@ class Explorer:
             session=start.session,
             counters=self._parts.stats.counters,
             save_snapshot=self._save_snapshot,
+            url_policy=self._settings.explore.url_policy,
             advise=self._parts.stats.advise,
             connection_problem=start.boundary.proxy.problem,
         )
@@ -248,7 +267,8 @@ class Explorer:
             load_ms=crawl.load_ms,
             known_page=crawl.known_page,
         )
-        known = [*parts.journal.fates(stats.fates, cap=crawl.cut_at), *parts.frontier.unplanned()]
+        found = [*parts.journal.fates(stats.fates, cap=crawl.cut_at), *parts.frontier.unplanned()]
+        known = list(with_sends(found, parts.graph.edges))
         leads = self._leads(known)
         elements = [redactor.element_outcome(each) for each in known]
         noise = {state.url: crawl.noise_at(state.url) for state in states.values()}
@@ -288,7 +308,11 @@ class Explorer:
             url_key=parts.recogniser.url_key,
             is_in_scope=lambda url: self._start.scope.refuse_url(url) is None,
             refuse=parts.frontier.refuse,
-            tried={each.target for each in outcomes if each.target and each.status in {"done", "failed"}},
+            tried={
+                each.target
+                for each in outcomes
+                if each.target and (each.status in {"done", "failed"} or each.reason == VARIES)
+            },
         )
         limit = max(MIN_LEADS, round(explore.leads_per_state * len(states))) if explore.leads_per_state else 0
         return collect_leads(sources, limit, parts.stats.counters)

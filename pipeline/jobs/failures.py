@@ -14,6 +14,7 @@ from typing import Literal
 
 from waygraph.core.errors import (
     BrowserFailure,
+    ContentStopped,
     EncoderMismatch,
     EnvironmentMissing,
     InUse,
@@ -91,6 +92,7 @@ RETRY_POLICIES: Mapping[type[WaygraphError], RetryPolicy] = {
     NewerSchema: RetryPolicy("never", is_final=False),
     EnvironmentMissing: RetryPolicy("never", is_final=False),  # no browser, no weights: the same for all sites
     EncoderLost: RetryPolicy("never", is_final=False),
+    ContentStopped: RetryPolicy("never", is_final=False),  # the next invocation may bring rules
     LoggedOut: RetryPolicy("never", is_final=False),  # works after another `waygraph login`
     ProvenanceMismatch: RetryPolicy("never", is_final=False),  # the next invocation may supply what is missing
     EncoderMismatch: RetryPolicy("never", is_final=False),

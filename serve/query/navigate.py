@@ -92,6 +92,11 @@ class Navigator:
                 path = find_path(start, chosen.node_id)
             except NoPath as error:
                 notes.append(str(error))
+            if sending := _count_sending_actions(opened, chosen.node_id):
+                notes.append(
+                    f"{sending} action(s) on the chosen page send requests that may change something on the server. "
+                    "What follows them is not mapped; `sends` of its edges names the requests."
+                )
         return NavigateAnswer(
             site=opened.site,
             version=opened.version,
@@ -141,3 +146,10 @@ def _locate_current(opened: OpenMap, current: CurrentPage | None) -> LocateAnswe
     if not current.url:
         return None
     return answers.locate_answer(opened, opened.locate(current.url, current.structure))
+
+
+def _count_sending_actions(opened: OpenMap, node_id: str) -> int:
+    """Return the number of actions of a state that sent what may change something on the server; 0 for a lead."""
+    if node_id not in opened.graph.nodes:
+        return 0
+    return sum(any(each.kind != "ping" for each in edge.blocked) for edge in opened.graph.edges_from(node_id))

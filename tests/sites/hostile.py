@@ -106,8 +106,8 @@ ACTING_GETS = {
 #: Senders that leave the page, or try to: they are used one at a time.
 LEAVING = ("form", "form-request", "form-native", "unload-beacon", "unload-keepalive", "unload-xhr")
 
-#: Senders that a browser for exploring keeps from trying: no tabs, no workers of several pages or of none.
-WITHOUT_EFFECT = {"form-native-tab", "popup-form", "popup-page", "popup-native", "shared-worker",
+#: Senders that a browser for exploring keeps from trying: no tabs, no workers of several pages or of none, nothing later.
+WITHOUT_EFFECT = {"fetch-later","form-native-tab", "popup-form", "popup-page", "popup-native", "shared-worker",
                   "shared-worker-socket", "prerender", "service-worker"}  # fmt: skip
 
 #: Elements that a person could use, with their markup.

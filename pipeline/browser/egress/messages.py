@@ -126,10 +126,10 @@ class MessageFilter:
     Parameters
     ----------
     may_pass
-        Called for every message with its text, or None for a binary one; True lets it pass.
+        Called for every message with its text, or with its bytes; True lets it pass.
     """
 
-    def __init__(self, may_pass: Callable[[str | None], bool]) -> None:
+    def __init__(self, may_pass: Callable[[str | bytes], bool]) -> None:
         self._may_pass = may_pass
         self._reader = StreamReader()
         self._parser = self._parse()
@@ -175,7 +175,6 @@ class MessageFilter:
                 raise ProtocolError("a message of more than 16 MiB")
             if frame.fin:
                 content = b"".join(fragment.data for fragment in fragments)
-                text = content.decode() if fragments[0].opcode is Opcode.TEXT else None
-                if self._may_pass(text):
+                if self._may_pass(content.decode() if fragments[0].opcode is Opcode.TEXT else content):
                     self._passed += [fragment.serialize(mask=True) for fragment in fragments]
                 fragments.clear()

@@ -31,6 +31,7 @@ from waygraph.pipeline.browser.egress.connection import BrowserConnection, Serve
 from waygraph.pipeline.browser.egress.messages import MessageFilter, ProxiedRequest
 from waygraph.pipeline.browser.egress.problems import TIMED_OUT, ConnectionProblem
 from waygraph.pipeline.browser.egress.upstream import UpstreamProxy
+from waygraph.pipeline.browser.guard.outgoing import websocket_message
 from waygraph.pipeline.browser.guard.request_policy import RequestPolicy
 
 log = logging.getLogger(__name__)
@@ -205,6 +206,8 @@ class EgressProxy:
         is_navigation = "upgrade-insecure-requests" in outgoing.headers
         if not self.request_policy.may_change(outgoing, is_navigation=is_navigation):
             return False
+        if self.request_policy.has_passed(outgoing):
+            return False
         self._block(BlockedRequest(method, url, "egress"))
         return True
 
@@ -214,8 +217,11 @@ class EgressProxy:
         if policy is None or not policy.is_enforced:
             return None
 
-        def may_pass(text: str | None) -> bool:
-            if policy.message_may_change(url, text):
+        def may_pass(content: str | bytes) -> bool:
+            is_binary = isinstance(content, bytes)
+            body = content.decode("latin-1") if isinstance(content, bytes) else content
+            message = websocket_message(url, body, is_binary=is_binary)
+            if policy.message_may_change(message) and not policy.has_passed(message):
                 self._block(BlockedRequest("SEND", url, "websocket"))
                 return False
             return True

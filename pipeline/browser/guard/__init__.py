@@ -1,6 +1,6 @@
 """Network guard: state-changing requests of pages are blocked before they leave the browser, and recorded."""
 
-from waygraph.pipeline.browser.guard.advice import suggest_rule
+from waygraph.pipeline.browser.guard.advice import advise_rule, suggest_rule
 from waygraph.pipeline.browser.guard.network_guard import (
     DocumentPolicy,
     HeldNavigation,
@@ -8,7 +8,7 @@ from waygraph.pipeline.browser.guard.network_guard import (
     StoppedRequests,
     guard_script,
 )
-from waygraph.pipeline.browser.guard.outgoing import SAFE_METHODS, OutgoingRequest
+from waygraph.pipeline.browser.guard.outgoing import SAFE_METHODS, OutgoingRequest, websocket_message
 from waygraph.pipeline.browser.guard.request_policy import (
     NO_STATE_CHANGING_URLS,
     GuardMode,
@@ -29,6 +29,8 @@ __all__ = [
     "RequestPolicy",
     "StateChangingUrls",
     "StoppedRequests",
+    "advise_rule",
     "guard_script",
     "suggest_rule",
+    "websocket_message",
 ]

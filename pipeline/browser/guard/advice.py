@@ -57,11 +57,12 @@ def suggest_rule(
     more = f" (and {len(suspects) - 1} more)" if len(suspects) > 1 else ""
     return (
         f"{after.url} {what} after the guard blocked {request.method} {request.url}{more}. "
-        f"If that request only reads, allow it in the rules file:\n{_rule(request, after)}"
+        f"If that request only reads, allow it in the rules file:\n{advise_rule(request, after)}"
     )
 
 
-def _rule(request: BlockedRequest, after: Snapshot) -> str:
+def advise_rule(request: BlockedRequest, after: Snapshot) -> str:
+    """Return the rule, in YAML, that allows a blocked request of the page that a snapshot shows."""
     parts = urlsplit(request.url)
     pattern = f"^{re.escape(f'{parts.scheme}://{parts.netloc}{parts.path}')}"
     # JSON strings are YAML strings, hence no text of the page can leave the quotes.

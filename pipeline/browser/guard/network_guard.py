@@ -18,8 +18,9 @@ from playwright.async_api import Error as PlaywrightError
 from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.guard.child_targets import ChildSession, DevToolsSession, TargetTree
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
-from waygraph.pipeline.browser.guard.outgoing import MAX_BODY_CHARS, SAFE_METHODS, OutgoingRequest
+from waygraph.pipeline.browser.guard.outgoing import MAX_BODY_CHARS, SAFE_METHODS, OutgoingRequest, websocket_message
 from waygraph.pipeline.browser.guard.request_policy import GuardMode, RequestPolicy, StateChangingUrls
+from waygraph.pipeline.browser.guard.visits import PageVisit
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,9 @@ _PATTERNS = [
 #: Resource types of requests that scripts send.
 _SCRIPT_REQUESTS = {"XHR", "Fetch"}
 
+#: Intercepts the answer to a request for a document, too: the visit of the document begins there.
+_DOCUMENT_RESPONSES = {"urlPattern": "*", "resourceType": "Document", "requestStage": "Response"}
+
 _ALL_REQUESTS = [{"urlPattern": "*", "requestStage": "Request"}]
 
 #: Function that the guard script calls, in pages (answered by Playwright) and in workers (a DevTools binding).
@@ -40,6 +44,9 @@ _BINDING = "__waygraph_guard"
 
 #: Limit of the requests recorded between two calls of `take_stopped`. Further ones are blocked and not recorded.
 _MAX_RECORDS = 1_000
+
+#: Limit of the shapes that are kept of one visit.
+_MAX_SHAPES = 200
 
 #: Kind of the record of a frame or worker that could not be guarded and was never started.
 UNGUARDED_KIND = "unguarded"
@@ -78,12 +85,15 @@ class StoppedRequests:
         Allowed navigations that were held back.
     observed
         Requests that the mode `observe` let pass and `guard` would have blocked.
+    shapes
+        Shapes of the blocked requests that a visit may send, see `NetworkGuard.grant`.
     """
 
     blocked: tuple[BlockedRequest, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     held: tuple[HeldNavigation, ...] = ()
     observed: tuple[BlockedRequest, ...] = ()
+    shapes: frozenset[str] = frozenset()
 
 
 @cache
@@ -123,11 +133,14 @@ class NetworkGuard:
         self._request_policy = request_policy or RequestPolicy()
         self._credentials = credentials
         # Headers must be added to requests for images and styles as well.
-        self._patterns = (
-            _ALL_REQUESTS
-            if credentials is not None and credentials.headers
-            else [*_PATTERNS, *_patterns_of(self._request_policy.state_changing_urls)]
-        )
+        self._patterns = [
+            *(
+                _ALL_REQUESTS
+                if credentials is not None and credentials.headers
+                else [*_PATTERNS, *_patterns_of(self._request_policy.state_changing_urls)]
+            ),
+            *([_DOCUMENT_RESPONSES] if self._request_policy.lets_visits_pass else []),
+        ]
         self.hold_navigations = False
         self.before_document: Callable[[str], Awaitable[None]] | None = None
         """Awaited before a document of the main frame is requested: it may have to wait for its host's turn."""
@@ -140,14 +153,17 @@ class NetworkGuard:
         self._held: list[HeldNavigation] = []
         self._observed: list[BlockedRequest] = []
         self._pending: set[asyncio.Future[None]] = set()
+        self._visits: dict[Page, PageVisit] = {}
 
     async def prepare(self, context: BrowserContext) -> None:
         """Install the guard script in every document that `context` will load. Call it before opening pages."""
-        await context.expose_binding(_BINDING, lambda _, report: self._on_report(report))
+        await context.expose_binding(_BINDING, self._on_page_report)
         await context.add_init_script(guard_script(self._request_policy.mode))
 
     async def attach(self, page: Page) -> CDPSession:
         """Start guarding `page` and return the DevTools session, which the caller may use as well."""
+        self._visits[page] = visit = self._request_policy.new_page_visit()
+        page.on("close", self._forget_visit)
         session = await page.context.new_cdp_session(page)
         tree = await session.send("Page.getFrameTree")
         main_frame: str = tree["frameTree"]["frame"]["id"]
@@ -155,7 +171,7 @@ class NetworkGuard:
 
         def on_event(source: DevToolsSession, method: str, event: Mapping[str, Any]) -> None:
             if method == "Fetch.requestPaused":
-                self._spawn(self._handle_request(source, event, main_frame, targets))
+                self._spawn(self._handle_paused(source, event, main_frame, targets, visit))
             elif method == "Runtime.bindingCalled" and event["name"] == _BINDING:
                 self._on_report(event["payload"])
 
@@ -171,9 +187,33 @@ class NetworkGuard:
         await targets.watch()
         return session
 
+    def _forget_visit(self, page: Page) -> None:
+        self._visits.pop(page, None)
+
+    def end_visit(self, page: Page) -> None:
+        """End the visit of the document that `page` shows: it has settled, or is about to be acted on."""
+        if (visit := self._visits.get(page)) is not None:
+            visit.end()
+
+    def sent_by_visit(self, page: Page) -> tuple[str, ...]:
+        """Return the shapes (`send_shape`) that the document of `page` sent while it was loading, in order."""
+        visit = self._visits.get(page)
+        return tuple(sorted(visit.shapes)[:_MAX_SHAPES]) if visit is not None else ()
+
+    def grant(self, page: Page, shapes: frozenset[str]) -> None:
+        """Let requests of these shapes pass in `page` until the next call, besides those that its document sent."""
+        if (visit := self._visits.get(page)) is not None:
+            visit.granted = shapes
+
     def take_stopped(self) -> StoppedRequests:
         """Return the requests that were stopped since the last call."""
-        stopped = StoppedRequests(tuple(self._blocked), tuple(self._refused), tuple(self._held), tuple(self._observed))
+        stopped = StoppedRequests(
+            tuple(self._blocked),
+            tuple(self._refused),
+            tuple(self._held),
+            tuple(self._observed),
+            frozenset().union(*(visit.take_stopped() for visit in self._visits.values())),
+        )
         for records in (self._blocked, self._refused, self._held, self._observed):
             records.clear()
         return stopped
@@ -206,19 +246,24 @@ class NetworkGuard:
         self._pending.add(task)
         task.add_done_callback(self._pending.discard)
 
-    def _on_report(self, text: str) -> bool:
+    def _on_page_report(self, source: Mapping[str, Any], text: str) -> bool:
+        return self._on_report(text, self._visits.get(source["page"]))
+
+    def _on_report(self, text: str, visit: PageVisit | None = None) -> bool:
         """Check a WebSocket message that a page is about to send; record what a page or a worker did not send."""
         try:
             report = json.loads(text)
-            kind, url, message = str(report["kind"]), str(report["url"]), report["text"]
+            kind, url, message, content = str(report["kind"]), str(report["url"]), report["text"], report["bytes"]
         except (ValueError, KeyError, TypeError):
             log.debug("guard/unreadable_report %.100s", text)
             return False
         # A worker gets no answer, hence it has not sent the messages that it reports.
-        awaits_answer = kind == "websocket" and not report.get("worker")
-        message_text = message if isinstance(message, str) else None
-        if awaits_answer and not self._request_policy.message_may_change(url, message_text):
-            return True
+        if kind == "websocket" and not report.get("worker"):
+            is_binary = isinstance(content, str)
+            body = content if is_binary else message if isinstance(message, str) else None
+            outgoing = websocket_message(url, body, is_binary=is_binary)
+            if not self._request_policy.message_may_change(outgoing) or self._is_of_visit(outgoing, visit):
+                return True
         self.record(BlockedRequest("SEND" if kind == "websocket" else "POST", url, kind))
         return False
 
@@ -229,20 +274,48 @@ class NetworkGuard:
             log.exception("guard/policy_failed %s", url)
             return "malformed"  # a URL that the policy cannot parse is not loaded
 
-    def _may_change(self, event: Mapping[str, Any], *, is_navigation: bool) -> bool:
+    def _is_of_visit(self, request: OutgoingRequest, visit: PageVisit | None) -> bool:
+        return visit is not None and self._request_policy.lets_visits_pass and visit.lets_pass(request)
+
+    def _may_change(self, event: Mapping[str, Any], visit: PageVisit, *, is_navigation: bool) -> bool:
         request = event["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
         outgoing = OutgoingRequest(request["method"], request["url"], headers, _body_of(request))
         is_document = event["resourceType"] == "Document"
-        return self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation)
+        if not self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation):
+            return False
+        return event["resourceType"] not in _SCRIPT_REQUESTS or not self._is_of_visit(outgoing, visit)
+
+    async def _handle_paused(
+        self,
+        session: DevToolsSession,
+        event: Mapping[str, Any],
+        main_frame: str,
+        targets: TargetTree,
+        visit: PageVisit,
+    ) -> None:
+        if "responseStatusCode" not in event and "responseErrorReason" not in event:
+            await self._handle_request(session, event, main_frame, targets, visit)
+            return
+        if event["frameId"] == main_frame and "responseStatusCode" in event:
+            visit.begin()
+        try:
+            await session.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+        except PlaywrightError as error:
+            log.debug("guard/answer_too_late %s: %s", event["request"]["url"], error)
 
     async def _handle_request(
-        self, session: DevToolsSession, event: Mapping[str, Any], main_frame: str, targets: TargetTree
+        self,
+        session: DevToolsSession,
+        event: Mapping[str, Any],
+        main_frame: str,
+        targets: TargetTree,
+        visit: PageVisit,
     ) -> None:
         request = event["request"]
         url = request["url"]
         is_navigation = event["resourceType"] == "Document" and event["frameId"] == main_frame
-        is_stopped = self._stops(event, targets, is_navigation=is_navigation)
+        is_stopped = self._stops(event, targets, visit, is_navigation=is_navigation)
         if not is_stopped and is_navigation and self.before_document is not None:
             await self.before_document(url)
         self.requests += not is_stopped and event["resourceType"] in _SCRIPT_REQUESTS
@@ -259,7 +332,7 @@ class NetworkGuard:
             # The page and its requests are gone.
             log.debug("guard/answer_too_late %s %s: %s", request["method"], url, error)
 
-    def _stops(self, event: Mapping[str, Any], targets: TargetTree, *, is_navigation: bool) -> bool:
+    def _stops(self, event: Mapping[str, Any], targets: TargetTree, visit: PageVisit, *, is_navigation: bool) -> bool:
         """Decide whether an intercepted request is stopped, and record it."""
         request = event["request"]
         method, url = request["method"], request["url"]
@@ -270,7 +343,7 @@ class NetworkGuard:
                 self._refused.append((url, "scheme"))
                 return True
             return False
-        may_change = self._may_change(event, is_navigation=is_navigation)
+        may_change = self._may_change(event, visit, is_navigation=is_navigation)
         refusal = self._refusal_of(url) if is_navigation else None
         if may_change:
             # An event names the frame that a worker belongs to; only the referrer shows that a worker sent the request.

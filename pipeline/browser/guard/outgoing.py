@@ -16,6 +16,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: A larger body is not parsed, and no rule lets it pass.
 MAX_BODY_CHARS = 256 * 1024
 
+#: Content type of a binary WebSocket message. Its bytes are the characters of the body (Latin-1).
+BINARY = "application/octet-stream"
+
 _MAX_TOKENS = 20_000
 _MAX_OPERATIONS = 100
 #: Start of a mutation, for documents that this parser rejects and a more lenient server may accept.
@@ -48,6 +51,11 @@ class OutgoingRequest:
     def content_type(self) -> str:
         """Media type of the body, with parameters."""
         return self.headers.get("content-type", "")
+
+
+def websocket_message(url: str, body: str | None, *, is_binary: bool = False) -> OutgoingRequest:
+    """Return a message over the WebSocket at `url`; `body` is its text, or its bytes as Latin-1."""
+    return OutgoingRequest("SEND", url, {"content-type": BINARY} if is_binary else {}, body)
 
 
 def parse_json(text: str | None) -> Any:  # noqa: ANN401 - whatever the page wrote

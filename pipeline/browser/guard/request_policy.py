@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from waygraph.pipeline.browser.guard.outgoing import OutgoingRequest
+from waygraph.pipeline.browser.guard.outgoing import BINARY, OutgoingRequest
 from waygraph.pipeline.browser.guard.rules import GuardRules
+from waygraph.pipeline.browser.guard.visits import PageVisit, SiteVisits
 
 #: `strict` blocks all requests except GET, HEAD and OPTIONS, and all WebSocket messages. `guard` also lets requests
-#: and messages pass that only read by its rules. `observe` blocks nothing and records what `guard` would have blocked.
+#: and messages pass that only read by its rules, or that visits of pages send (`SiteVisits`). `observe` blocks nothing
+#: and records what `guard` would have blocked.
 GuardMode = Literal["strict", "guard", "observe"]
 
 
@@ -36,16 +38,42 @@ NO_STATE_CHANGING_URLS = StateChangingUrls(lambda _: False)
 
 @dataclass(frozen=True, slots=True)
 class RequestPolicy:
-    """Which requests and WebSocket messages may change something at a server, under one mode and one set of rules."""
+    """Which requests and WebSocket messages may change something at a server, under one mode and one set of rules.
+
+    Attributes
+    ----------
+    mode
+        What is stopped.
+    rules
+        Rules for requests that only read.
+    state_changing_urls
+        URLs that change something with any method.
+    visits
+        What visits of pages have sent. Only the mode `guard` lets it pass.
+    """
 
     mode: GuardMode = "guard"
     rules: GuardRules = field(default_factory=GuardRules)
     state_changing_urls: StateChangingUrls = NO_STATE_CHANGING_URLS
+    visits: SiteVisits = field(default_factory=SiteVisits)
 
     @property
     def is_enforced(self) -> bool:
         """Whether state-changing requests are blocked, and not only recorded."""
         return self.mode != "observe"
+
+    @property
+    def lets_visits_pass(self) -> bool:
+        """Whether requests pass that a page sends by itself while it loads."""
+        return self.mode == "guard"
+
+    def new_page_visit(self) -> PageVisit:
+        """Return the record of what one page sends while it loads its documents."""
+        return PageVisit(self.visits, self._may_repeat)
+
+    def has_passed(self, request: OutgoingRequest) -> bool:
+        """Whether this request, or message, passed in a visit. For the egress proxy, which sees no pages."""
+        return self.lets_visits_pass and self.visits.has_passed(request)
 
     def may_change(self, request: OutgoingRequest, *, is_document: bool = False, is_navigation: bool = False) -> bool:
         """Whether a request could change something.
@@ -70,6 +98,11 @@ class RequestPolicy:
             return False
         return self.mode == "strict" or self.rules.matching_read_rule(request, is_document=is_document) is None
 
-    def message_may_change(self, url: str, text: str | None) -> bool:
-        """Whether a WebSocket message could change something; binary messages (no `text`) always could."""
-        return self.mode == "strict" or text is None or self.rules.matching_message_rule(url, text) is None
+    def message_may_change(self, message: OutgoingRequest) -> bool:
+        """Whether a WebSocket message could change something; binary messages always could."""
+        if self.mode == "strict" or message.body is None or message.content_type == BINARY:
+            return True
+        return self.rules.matching_message_rule(message) is None
+
+    def _may_repeat(self, request: OutgoingRequest) -> bool:
+        return not self.state_changing_urls.matches(request.url) and not self.rules.names_change(request)

@@ -37,7 +37,8 @@ from waygraph.pipeline.browser.guard.outgoing import (
     may_mutate,
     query_parameters,
 )
-from waygraph.pipeline.browser.guard.verbs import Verbs
+from waygraph.pipeline.browser.guard.send_shape import message_operations, names_in, sends_mutation
+from waygraph.pipeline.browser.guard.verbs import Verbs, has_word, last_segments
 
 _MAX_PATTERN_CHARS = 2_000
 
@@ -80,7 +81,7 @@ class ReadRule(_Model):
     content_type: Pattern = None
     graphql: Literal["query", "subscription"] | None = None
     jsonrpc: Pattern = None
-    calls: Literal["jsonrpc", "address"] | None = None
+    calls: Literal["jsonrpc", "address", "message"] | None = None
 
     def matches(self, request: OutgoingRequest) -> bool:
         """Whether the rule applies to a request; a rule without conditions applies to none."""
@@ -103,6 +104,7 @@ class ReadRule(_Model):
             and (self.jsonrpc is None or calls_only_methods(request, lambda name: bool(self.jsonrpc.search(name))))
             and (self.calls != "jsonrpc" or calls_only_methods(request, verbs.is_reading))
             and (self.calls != "address" or verbs.is_reading(grpc_method(request)))
+            and (self.calls != "message" or _is_reading_message(request, verbs))
         )
 
 
@@ -204,14 +206,43 @@ class GuardRules:
                 return rule.name
         return None
 
-    def matching_message_rule(self, url: str, text: str) -> str | None:
+    def matching_message_rule(self, message: OutgoingRequest) -> str | None:
         """Return the name of the rule by which a WebSocket message only reads or keeps alive, or None."""
-        request = OutgoingRequest("SEND", url, {}, text)
-        return next((rule.name for rule in self._sockets if rule.matches(request)), None)
+        return next((rule.name for rule in self._sockets if rule.matches(message)), None)
+
+    def names_change(self, request: OutgoingRequest) -> bool:
+        """Whether the URL, a header or the body of a request or message names a change, or holds a GraphQL mutation.
+
+        A message may subscribe to events: over a WebSocket this is how an application asks for data.
+        """
+        verbs = _builtin().verbs
+        words = verbs.change | verbs.visit
+        if request.method == "SEND":
+            words -= verbs.subscribe
+        return (
+            self._has_override(request.url, request.headers)
+            or verbs.names_change(request.url)
+            or any(has_word(name, words) for name in (*last_segments(request.url), *names_in(request)))
+            or sends_mutation(request)
+        )
 
     def _has_override(self, url: str, headers: Mapping[str, str]) -> bool:
         parameters = query_parameters(url)
         return any(rule.matches(parameters, headers) for rule in self._overrides)
+
+
+def _is_reading_message(request: OutgoingRequest, verbs: Verbs) -> bool:
+    """Whether all operations that a message names read or keep alive, and nothing else in it names a change.
+
+    The word `read` does not count: as the type of a message it often marks something as read.
+    """
+    operations = message_operations(request)
+    return (
+        bool(operations)
+        and all(verbs.is_reading(name) or verbs.keeps_alive(name) for name in operations)
+        and not any(has_word(name, verbs.change | verbs.visit | {"read"}) for name in names_in(request))
+        and not sends_mutation(request)
+    )
 
 
 def _is_found(pattern: Any, text: str | None) -> bool:  # noqa: ANN401 - re2 ships no types

@@ -20,6 +20,12 @@ class Verbs(BaseModel):
         First words of methods that only read.
     change
         Words that a reading method does not contain.
+    visit
+        Further words that nothing contains which a visit of a page may send.
+    subscribe
+        Words of `change` that a WebSocket message of a visit may contain.
+    alive
+        Types of messages that keep a connection alive.
     prefixes
         Words that may precede the first word (`eth_getBalance`, `web_search_read`).
     parameters
@@ -30,6 +36,9 @@ class Verbs(BaseModel):
 
     read: frozenset[str]
     change: frozenset[str]
+    visit: frozenset[str]
+    subscribe: frozenset[str]
+    alive: frozenset[str]
     prefixes: frozenset[str]
     parameters: frozenset[str]
 
@@ -45,6 +54,10 @@ class Verbs(BaseModel):
             words = words[1:]
         return bool(words) and words[0] in self.read and self.change.isdisjoint(_words(name))
 
+    def keeps_alive(self, name: str) -> bool:
+        """Whether a message of this type only keeps a connection alive."""
+        return name.lower() in self.alive
+
     def names_change(self, url: str) -> bool:
         """Whether a URL names a change: `/item/delete/search`, `/search?action=delete`."""
         try:
@@ -55,6 +68,20 @@ class Verbs(BaseModel):
         segments = [_words(segment) for segment in unquote(parts.path).split("/")]
         values = [_words(value) for name, value in parameters if name.lower() in self.parameters]
         return any(words[0] in self.change for words in (*segments, *values) if words)
+
+
+def has_word(name: str, words: frozenset[str]) -> bool:
+    """Whether a name has one of these words: `updateSeat`, `seat_update` and `seat/update` have `update`."""
+    return not words.isdisjoint(_words(name))
+
+
+def last_segments(url: str) -> list[str]:
+    """Return the last two segments of a URL's path, decoded; an endpoint is named there."""
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        return []
+    return [segment for segment in unquote(path).split("/") if segment][-2:]
 
 
 def _words(name: str) -> list[str]:

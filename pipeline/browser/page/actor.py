@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Frame, Page
 
 from waygraph.core.settings import BrowserSettings
 from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.cross_origin_frames import CrossOriginFrames
-from waygraph.pipeline.browser.page.evaluate import PageEvaluator
+from waygraph.pipeline.browser.page.evaluate import PageEvaluator, parse_script_result
 from waygraph.pipeline.browser.page.failures import FailureKind, NotActionable, PageFailure
 from waygraph.pipeline.browser.page.gestures import PARKED, keeps_pointer, perform_gesture
 from waygraph.pipeline.browser.page.observer import PageObserver
@@ -99,9 +100,12 @@ class PageActor:
                 await self._observer.wait_until_drawn()
             if frame is not None and "x" in found:
                 await self._frames.move_pointer(frame, found["x"], found["y"])
-            await self._make_gesture(action, found.get("x", 0.0), found.get("y", 0.0))
-            if action.kind == "input":
-                await self._dispatch_change(frame)
+            if not found.get("isSet"):
+                await self._make_gesture(action, found.get("x", 0.0), found.get("y", 0.0))
+                if action.kind == "input":
+                    await self._dispatch_change(frame)
+            elif action.kind == "submit":
+                await self._make_gesture(structs.replace(action, kind="press", value="Enter"), 0.0, 0.0)
         except PlaywrightError as error:
             raise PageFailure.of(error, f"{action} on {self._page.url}") from error
         return PerformedAction(found["rung"], found["newTab"], found.get("handled", True))
@@ -128,6 +132,19 @@ class PageActor:
         """Press a key, with no element focused."""
         self.is_hovering = False
         await self._evaluator.with_timeout(self._page.keyboard.press(key))
+
+    async def scroll(self, direction: str, action: Action | None) -> bool:
+        """Scroll the page, or the box around the element of an action, see `PageView.scroll`."""
+        try:
+            raw = await self._call_script(
+                "scroll", direction, action.to_json() if action else None, self._options.to_js()
+            )
+        except PlaywrightError as error:
+            raise PageFailure.of(error, self._page.url) from error
+        result = parse_script_result(raw) if raw is not None else {"rung": "", "moved": False}
+        if not result["rung"]:
+            raise NotActionable(f"{action or 'The page'} is not on {self._page.url}.", FailureKind.ELEMENT_MISSING)
+        return bool(result["moved"])
 
     async def park_pointer(self) -> None:
         """Move the pointer away from every element."""

@@ -47,10 +47,14 @@ class FailureKind(StrEnum):
     """Another element covers the recorded one and takes the pointer."""
     ELEMENT_OUTSIDE = "element_outside"
     """No point of the recorded element can be scrolled into view."""
+    ELEMENT_DISABLED = "element_disabled"
+    """The element takes no input."""
     FRAME_MISSING = "frame_missing"
     """The cross-origin frame that holds the recorded element is gone."""
     OPTION_MISSING = "option_missing"
     """The recorded option is not in its list."""
+    VALUE_REJECTED = "value_rejected"
+    """The field accepts no such value: a date field accepts dates only."""
     BLOCKED_OR_RATE_LIMITED = "turned_away"
     """The host answers with a block page or a CAPTCHA, or limits the rate of requests."""
     SERVER_ERROR = "server_error"
@@ -68,8 +72,10 @@ _TAKES_NO_POINTER = frozenset(
     {
         FailureKind.ELEMENT_COVERED,
         FailureKind.ELEMENT_OUTSIDE,
+        FailureKind.ELEMENT_DISABLED,
         FailureKind.FRAME_MISSING,
         FailureKind.OPTION_MISSING,
+        FailureKind.VALUE_REJECTED,
     }
 )
 

@@ -39,6 +39,9 @@ async def perform_gesture(page: Page, action: Action, x: float, y: float) -> Non
     elif action.kind == "press":
         await page.keyboard.press(action.value)
     elif action.kind in {"input", "submit"}:
-        await page.keyboard.type(action.value)
+        if action.value:
+            await page.keyboard.type(action.value)
+        else:
+            await page.keyboard.press("Delete")  # what the field held is selected
         if action.kind == "submit":
             await page.keyboard.press("Enter")

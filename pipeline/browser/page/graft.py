@@ -76,11 +76,25 @@ def graft(outer: ScriptResult, inner: ScriptResult, place: Mapping[str, Any] | N
     outer["candidates"][at:at] = [shift_candidate(entry, places, documents) for entry in inner["candidates"]]
     if outer["banner"] and outer["banner"][0] >= at:
         outer["banner"][0] += len(inner["candidates"])
+    if place.get("outline"):
+        _graft_outline(outer["outline"], inner["outline"], place, added=len(inner["candidates"]))
     at = place["segments"]
     outer["segments"][at:at] = inner["segments"]
     outer["cut"] |= inner["cut"]
     outer["password"] |= inner["password"]
     outer["ms"] += inner["ms"]
+
+
+def _graft_outline(outer: list[list[Any]], inner: list[list[Any]], place: Mapping[str, Any], *, added: int) -> None:
+    """Insert the accessibility tree of a frame below the frame's own node, see `js/outline.js`."""
+    at, depth, first = place["outline"]["at"], place["outline"]["depth"], place["candidates"]
+    for row in outer:
+        if row[4] >= first:
+            row[4] += added
+    outer[at:at] = [
+        [row_depth + depth, role, name, states, candidate + first if candidate >= 0 else -1]
+        for row_depth, role, name, states, candidate in inner
+    ]
 
 
 def shift_candidate(entry: list[Any], places: int, documents: int) -> list[Any]:

@@ -60,6 +60,41 @@ class Candidate(Struct, frozen=True, gc=False):
     covered: bool = False
 
 
+class OutlineNode(Struct, frozen=True, gc=False):
+    """A node of the accessibility tree, in document order.
+
+    Attributes
+    ----------
+    depth
+        Distance from the root; the parent is the last node before it with a smaller depth.
+    role
+        Role as Chromium names it: ARIA's, and `StaticText`, `LabelText`, `Iframe` and so on.
+    name
+        Accessible name, or the text of `StaticText`.
+    states
+        States and properties with their values, such as `("checked", "true")`.
+    candidate
+        Number of the candidate for a click on the element; -1: it cannot be acted on.
+    """
+
+    depth: int
+    role: str
+    name: str
+    states: tuple[tuple[str, str], ...] = ()
+    candidate: int = -1
+
+
+class WindowView(Struct, frozen=True, gc=False):
+    """Position of the window on the page, and sizes of both, in CSS pixels."""
+
+    scroll_x: int = 0
+    scroll_y: int = 0
+    width: int = 0
+    height: int = 0
+    page_width: int = 0
+    page_height: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Banner:
     """A cookie banner and the action that closes it; `js/banner.js` defines what counts as one.
@@ -124,6 +159,10 @@ class Snapshot:
         Time that the snapshot itself took in the page, in milliseconds.
     banner
         The cookie banner that covers the page, if any.
+    outline
+        Accessibility tree of the exposed elements; only with `SnapshotOptions.outline`.
+    view
+        Where the window is on the page; only with `SnapshotOptions.outline`.
     """
 
     id: str
@@ -146,6 +185,8 @@ class Snapshot:
     cut: bool = False
     look_ms: float = 0.0
     banner: Banner | None = None
+    outline: tuple[OutlineNode, ...] = ()
+    view: WindowView = field(default_factory=WindowView)
 
     @property
     def is_page(self) -> bool:
@@ -179,6 +220,9 @@ class SnapshotOptions:
         Whether submitting a search is a candidate.
     frames
         Which cross-origin frames belong to the site and are included.
+    outline
+        Whether an agent observes. Snapshots then contain the accessibility tree, every field is a candidate for a
+        click, whatever listens to it, and neither focus nor scroll position are reset.
     """
 
     roles: tuple[str, ...]
@@ -191,6 +235,7 @@ class SnapshotOptions:
     accept_dialogs: bool = False
     submit_search: bool = False
     frames: FrameScope = field(default_factory=FrameScope)
+    outline: bool = False
 
     @classmethod
     def from_settings(
@@ -232,6 +277,7 @@ class SnapshotOptions:
             "timerHorizonMs": self.timer_horizon_ms,
             "capMs": self.cap_ms,
             "submitSearch": self.submit_search,
+            "outline": self.outline,
         }
 
 
@@ -264,6 +310,11 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         cut=result["cut"],
         look_ms=result["ms"],
         banner=Banner(choice, candidates[number].action) if choice else None,
+        outline=tuple(
+            OutlineNode(depth, role, name, tuple((key, value) for key, value in states), candidate)
+            for depth, role, name, states, candidate in result["outline"]
+        ),
+        view=WindowView(*result["view"]) if result["view"] else WindowView(),
     )
 
 

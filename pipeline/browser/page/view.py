@@ -97,13 +97,24 @@ class PageView:
     owned
         Whether waygraph owns the page. The view then answers its JavaScript dialogs. In pages of callers it answers
         them only where `options` accepts dialogs: dismissing one there would lead elsewhere than the map says.
+    answers_dialogs
+        Whether the view answers dialogs nevertheless, because no one else does.
     """
 
-    def __init__(self, page: Page, options: SnapshotOptions, settings: BrowserSettings, *, owned: bool = True) -> None:
+    def __init__(
+        self,
+        page: Page,
+        options: SnapshotOptions,
+        settings: BrowserSettings,
+        *,
+        owned: bool = True,
+        answers_dialogs: bool = False,
+    ) -> None:
         self.page = page
         self._options = options
         self._settings = settings
         self._owned = owned
+        self._answers_dialogs = answers_dialogs
         self._documents = 0
         self._evaluator = PageEvaluator(page, settings, owned=owned)
         # A response can be lost with the document that it comes from: repeat the call before giving up.
@@ -121,7 +132,7 @@ class PageView:
             page,
             self._evaluator,
             background,
-            answers_dialogs=owned or options.accept_dialogs,
+            answers_dialogs=owned or answers_dialogs or options.accept_dialogs,
             accepts_dialogs=options.accept_dialogs,
         )
         self.navigation_turn: Callable[[str], AbstractAsyncContextManager[Callable[[], None]]] = _immediate_turn
@@ -134,6 +145,8 @@ class PageView:
         """Time that the document being loaded was delayed by pacing and not by the server, in seconds."""
         self.open_tab: Callable[[], Awaitable[Page]] | None = None
         """Opens the tabs that the page tries to open; set where the page itself may not."""
+        self.on_settled: Callable[[Page], None] = lambda _: None
+        """Called when the page has settled, or is about to be acted on."""
 
     def detach(self) -> None:
         """Stop listening to the page; the page stays as it is."""
@@ -163,6 +176,7 @@ class PageView:
             If the page does not respond: it hangs, crashed or was closed.
         """
         snapshot = await self._observer.observe(hovering=self._actor.is_hovering, digest=digest)
+        self.on_settled(self.page)
         self._events.dialogs.extend(snapshot.dialogs)
         return snapshot
 
@@ -206,6 +220,7 @@ class PageView:
             If the page does not respond.
         """
         settled = await self._observer.settle(hovering=self._actor.is_hovering, unless_digest=unless_digest)
+        self.on_settled(self.page)
         self._events.dialogs.extend(settled.dialogs)
         if settled.snapshot is not None:
             self._events.dialogs.extend(settled.snapshot.dialogs)
@@ -242,7 +257,7 @@ class PageView:
         """
         start = time.monotonic()
         was_hovering, self._actor.is_hovering = self._actor.is_hovering or not self._owned, False
-        self._forget_earlier_actions()
+        self.forget_earlier_actions()
         self._documents += 1
         try:
             if self._owned and self._documents % DOCUMENTS_PER_COLLECTION == 0:
@@ -334,8 +349,35 @@ class PageView:
         PageFailure
             If the page does not respond.
         """
-        self._forget_earlier_actions()
+        self.forget_earlier_actions()
+        self.on_settled(self.page)
         return await self._actor.perform(action, self.before_leaving)
+
+    async def scroll(self, direction: str, action: Action | None = None) -> bool:
+        """Scroll the page by most of the window, and wait for nothing.
+
+        Parameters
+        ----------
+        direction
+            `up`, `down`, `left` or `right`.
+        action
+            An action on an element: the box that scrolls it is scrolled. None: the page. Elements in cross-origin
+            frames are not found.
+
+        Returns
+        -------
+        bool
+            Whether anything moved.
+
+        Raises
+        ------
+        NotActionable
+            If the element is not on the page.
+        PageFailure
+            If the page does not respond.
+        """
+        self.forget_earlier_actions()
+        return await self._actor.scroll(direction, action)
 
     async def go_back(self) -> None:
         """Go back in the history of the page, within its document."""
@@ -344,6 +386,14 @@ class PageView:
     async def press_key(self, key: str) -> None:
         """Press a key, with no element focused."""
         await self._actor.press_key(key)
+
+    def forget_earlier_actions(self) -> None:
+        """Drop dialogs, downloads and tabs of earlier actions, which are not results of the next one.
+
+        `goto`, `act`, `perform` and `scroll` do so themselves.
+        """
+        self._events.clear()
+        self._popups.drop_late()
 
     async def release_pointer(self) -> None:
         """Move the pointer away from the hovered element."""
@@ -357,6 +407,11 @@ class PageView:
     def is_hovering(self) -> bool:
         """Whether pointer or focus rest on an element; any other action moves them away."""
         return self._actor.is_hovering
+
+    @property
+    def accepts_dialogs(self) -> bool:
+        """Whether JavaScript dialogs that the view answers are accepted."""
+        return self._options.accept_dialogs
 
     @property
     def dialogs(self) -> tuple[str, ...]:
@@ -386,7 +441,8 @@ class PageView:
     async def _new_tab(self, snapshot: Snapshot) -> PageView | None:
         """Return the view of the tab that the action opened or tried to open; None if it may not be loaded."""
         if snapshot.tabs and self.open_tab:
-            tab = PageView(await self.open_tab(), self._options, self._settings, owned=self._owned)
+            tab = self._view_of(await self.open_tab())
+            tab.on_settled = self.on_settled
             try:
                 await tab.goto(snapshot.tabs[0])
             except BrowserFailure as error:
@@ -395,12 +451,10 @@ class PageView:
                 return None
             return tab
         page = await self._popups.take(opened=snapshot.opened, timeout_s=self._settings.action_timeout_ms / 1000)
-        return PageView(page, self._options, self._settings, owned=self._owned) if page is not None else None
+        return self._view_of(page) if page is not None else None
 
-    def _forget_earlier_actions(self) -> None:
-        """Drop dialogs, downloads and tabs of earlier actions, which are not results of the next one."""
-        self._events.clear()
-        self._popups.drop_late()
+    def _view_of(self, page: Page) -> PageView:
+        return PageView(page, self._options, self._settings, owned=self._owned, answers_dialogs=self._answers_dialogs)
 
 
 @asynccontextmanager

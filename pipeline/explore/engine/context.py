@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
+from waygraph.core.urls import UrlPolicy
 from waygraph.pipeline.browser.egress.problems import ConnectionProblem
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.session import GuardedPage, PreparedSession, TakeCapture
@@ -28,6 +29,8 @@ class CrawlContext:
         Counters, see docs/counters.md.
     save_snapshot
         Stores snapshots.
+    url_policy
+        Normalisation of URLs.
     advise
         Reports stopped requests that seem to have broken a page.
     connection_problem
@@ -38,6 +41,7 @@ class CrawlContext:
     session: PreparedSession
     counters: Counter[str]
     save_snapshot: SaveSnapshot
+    url_policy: UrlPolicy
     advise: Callable[[str], None]
     connection_problem: Callable[[str], ConnectionProblem | None] = lambda _: None
 

@@ -302,7 +302,8 @@ class GraphBuilder:
         elif reason.reason.startswith("http_") or reason.reason in {"not_html", "not_loaded"}:
             stats.fail(Failure(source, action, f"{reason.reason} {reason.detail}".strip()), item.index)
         else:
-            stats.skip(Skip(source, reason.reason, action, reason.detail), item.index)
+            target = item.candidate.action.target
+            stats.skip(Skip(source, reason.reason, action, reason.detail, target=target), item.index)
 
     def _refuse_edge(self, source: str, target: str, action: Action, outcome: ActionOutcome) -> Refusal | None:
         """Return why an action that led to a known state makes no edge: it stayed at its state without an effect."""

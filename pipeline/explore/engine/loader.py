@@ -18,6 +18,7 @@ from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.session import RESTORABLE_AREAS, GuardedPage
 from waygraph.pipeline.explore.engine.context import CrawlContext, SaveSnapshot
 from waygraph.pipeline.explore.engine.retries import Retries
+from waygraph.pipeline.explore.engine.varying import needs_second_load, shows_another_page
 from waygraph.pipeline.explore.policies.block_page import detect_block_page, needs_document
 from waygraph.pipeline.explore.politeness.pace import Pace
 from waygraph.pipeline.explore.records.state import Load
@@ -124,10 +125,16 @@ class Loader:
         result = await page.view.goto(url, referrer=referrer, digest=False)
         snapshot = result.snapshot
         stopped = page.take_stopped()
+        sends = page.guard.sent_by_visit(page.page)
         self._counters["browser/loads"] += 1
         self._counters["settle/capped"] += int(snapshot.capped)
         self._counters["look/cut"] += int(snapshot.cut)
         await check_answer(page, snapshot, url, pace=self.pace, counters=self._counters)
+        if needs_second_load(url, snapshot, self._context.url_policy):
+            second = await self._load_again(page, url, referrer)
+            if second.status == snapshot.status and shows_another_page(snapshot, second):
+                await self._restore_session(page, second)
+                return Load(ms=result.ms, blocked=stopped.blocked, varies=second.url)
         if advice := suggest_rule(stopped.blocked, self.requested_by, snapshot, requested_url=url):
             self._context.advise(advice)
         key = await self._context.save_snapshot(snapshot, page.capture)
@@ -141,7 +148,16 @@ class Loader:
             downloads=result.downloads,
             blocked=stopped.blocked,
             snapshot_key=key,
+            sends=sends,
         )
+
+    async def _load_again(self, page: GuardedPage, url: str, referrer: str) -> Snapshot:
+        """Load a URL a second time, to find out whether it leads elsewhere each time."""
+        result = await page.view.goto(url, referrer=referrer, digest=False)
+        page.take_stopped()
+        self._counters["browser/loads"] += 1
+        self._counters["reach/loaded_twice"] += 1
+        return result.snapshot
 
     async def _restore_session(self, page: GuardedPage, snapshot: Snapshot) -> None:
         """Restore the prepared session in the page, or close the page if that is not possible."""

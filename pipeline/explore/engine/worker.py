@@ -97,6 +97,22 @@ class _ActionResult:
 
 
 @dataclass(frozen=True, slots=True)
+class _Attempt:
+    """How an action is performed.
+
+    Attributes
+    ----------
+    hold_navigations
+        Whether documents that the action requests are loaded in another page.
+    sends
+        Shapes of requests that may pass although an action sends them.
+    """
+
+    hold_navigations: bool = True
+    sends: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class _Followed:
     """Where an action led, and the snapshot of the stage after it."""
 
@@ -227,25 +243,26 @@ class Worker:
     # ---- one attempt: reach, act, follow, revert -----------------------------------------------------------------
 
     async def _attempt(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
-        """Perform an item with navigations held back; if the action changed the session, again with navigation."""
-        outcome = await self._attempt_once(state, candidate, route, hold_navigations=True)
-        if outcome is None:
-            outcome = await self._attempt_once(state, candidate, route, hold_navigations=False)
-        assert outcome is not None  # noqa: S101 - only a held navigation has no outcome
-        return outcome
+        """Perform an item, and again in another way if that is necessary (`_follow`); at most three times."""
+        attempt = _Attempt()
+        while True:
+            outcome = await self._attempt_once(state, candidate, route, attempt)
+            if isinstance(outcome, ActionOutcome):
+                return outcome
+            attempt = outcome
 
     async def _attempt_once(
-        self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None, *, hold_navigations: bool
-    ) -> ActionOutcome | None:
-        """Perform an item once. Return None if its navigation must not be held back, since it changed the session."""
+        self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None, attempt: _Attempt
+    ) -> ActionOutcome | _Attempt:
+        """Perform an item once. Return how it must be attempted instead if it must be repeated."""
         clock = asyncio.get_running_loop()
         stage = await self._reach(state, route)
         began = clock.time()
-        result = await self._act(stage, candidate, hold_navigations=hold_navigations)
+        result = await self._act(stage, candidate, attempt)
         ms = (clock.time() - began) * 1000
-        followed = await self._follow(stage, candidate, result)
-        if followed is None:
-            return None
+        followed = await self._follow(stage, candidate, result, attempt)
+        if isinstance(followed, _Attempt):
+            return followed
         await self._leave_as_found(stage, candidate, result, followed.snapshot)
         outcome = followed.outcome
         return structs.replace(
@@ -310,10 +327,11 @@ class Worker:
             )
         return snapshot
 
-    async def _act(self, stage: _Stage, candidate: Candidate, *, hold_navigations: bool) -> _ActionResult:
+    async def _act(self, stage: _Stage, candidate: Candidate, attempt: _Attempt) -> _ActionResult:
         """Perform the action and wait until the page has settled."""
         page, stage.used = stage.page, True
-        page.guard.hold_navigations = hold_navigations
+        page.guard.hold_navigations = attempt.hold_navigations
+        page.guard.grant(page.page, attempt.sends)
         await self._pace.wait_for_action(stage.state.url)
         # Requests of the page itself until now do not belong to this action.
         page.take_stopped()
@@ -328,8 +346,14 @@ class Worker:
         self._requested += len(stopped.held)
         return _ActionResult(performed, settled, stopped)
 
-    async def _follow(self, stage: _Stage, candidate: Candidate, result: _ActionResult) -> _Followed | None:
-        """Find out where the action led. Return None if its navigation must not be held back."""
+    async def _follow(
+        self, stage: _Stage, candidate: Candidate, result: _ActionResult, attempt: _Attempt
+    ) -> _Followed | _Attempt:
+        """Find out where the action led.
+
+        The action must be repeated if its navigation changed the session, and hence must not be held back; and if it
+        led to another address of the application and sent there what a visit of that address sends as well.
+        """
         page, before, settled, held = stage.page, stage.snapshot, result.settled, result.stopped.held
         outcome = ActionOutcome(
             opens_tab=result.performed.new_tab or bool(settled.tabs and not held),
@@ -342,6 +366,10 @@ class Worker:
         )
         unchanged = settled.digest == before.digest and not keeps_pointer(candidate.action)
         after = before if unchanged else settled.snapshot or await page.view.observe(digest=False)
+        if sends := await self._sent_by_visit(before, after, result.stopped, attempt):
+            self._stage = None
+            self._changed |= await self._changed_areas(stage, after)
+            return replace(attempt, sends=sends)
         if not page.guard.hold_navigations and after.url != before.url:
             await check_answer(page, after, after.raw_url, pace=self._pace, counters=self._counters)
         if advice := suggest_rule(outcome.blocked, before, after):
@@ -350,7 +378,7 @@ class Worker:
             if changed := await self._changed_areas(stage, after):
                 self._stage = None
                 self._changed |= changed
-                return None
+                return replace(attempt, hold_navigations=False)
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
         elif settled.tabs:
             outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url)
@@ -359,6 +387,15 @@ class Worker:
         else:
             outcome = await self._save_new_state(outcome, stage, after)
         return _Followed(outcome, after)
+
+    async def _sent_by_visit(
+        self, before: Snapshot, after: Snapshot, stopped: StoppedRequests, attempt: _Attempt
+    ) -> frozenset[str]:
+        """Return the shapes of stopped requests that a visit of the new address sends too; none if they may pass."""
+        if after.url == before.url or not stopped.shapes or stopped.held or attempt.sends:
+            return frozenset()
+        load = await self._loads.get(after.raw_url, self.loader, before.raw_url)
+        return stopped.shapes & frozenset(load.sends)
 
     async def _load(self, outcome: ActionOutcome, stage: _Stage, url: str, referrer: str) -> ActionOutcome:
         """Return the outcome with the result of loading the document that the action requested."""

@@ -21,11 +21,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
+from waygraph.core.retry_after import parse_retry_after
 from waygraph.pipeline.explore.politeness.slots import SlotLease
 
 log = logging.getLogger(__name__)
@@ -60,22 +59,6 @@ def default_delay(host: str) -> float:
     except ValueError:
         is_private = name == "localhost" or name.endswith(".localhost")
     return 0.0 if is_private else PUBLIC_DELAY_S
-
-
-def parse_retry_after(value: str, now: float) -> float | None:
-    """Return the seconds that a `Retry-After` header asks for (RFC 9110, 10.2.3); `now` in seconds since the epoch.
-
-    >>> parse_retry_after("120", 0.0), parse_retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 50.0)
-    (120.0, 10.0)
-    """
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    try:
-        date = parsedate_to_datetime(text)
-    except (ValueError, IndexError, OverflowError):
-        return None
-    return max(0.0, date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now)
 
 
 @dataclass(slots=True)

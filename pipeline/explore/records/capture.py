@@ -108,6 +108,9 @@ class RoundRow:
     gain: float = 0.0
 
 
+#: `ExploreReport.stopped_by` of a small map whose pages had requests stopped while they were loading.
+SENDS_STOPPED = "sends_stopped"
+
 #: Number of elements for which a report predicts the gain.
 NEXT_ITEMS = 50
 
@@ -143,6 +146,9 @@ class ExploreReport:
         Number of work items left when a limit ended the run.
     advice
         Stopped requests that seem to have broken a page, and the rules that would allow them.
+    sent_by_visits
+        Requests and messages by POST and WebSocket that pages sent while loading, and that were let pass, as
+        `method address operation`, sorted.
     fates
         Content hash of the table of all element outcomes (`waygraph.index.store.element_outcomes`).
     explored
@@ -165,6 +171,7 @@ class ExploreReport:
     record: str = ""
     explored: str = ""
     advice: tuple[str, ...] = ()
+    sent_by_visits: tuple[str, ...] = ()
     rounds: tuple[RoundRow, ...] = ()
     expected_gain: float = 0.0
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from waygraph.index.graph import Edge
+
+#: Reason of an element whose action sent a request that may change something.
+SENDS = "sends"
 
 Status = Literal["done", "pending", "skipped", "failed"]
 
@@ -21,7 +27,7 @@ class ElementOutcome:
     status
         `done`, `pending`, `skipped` or `failed`.
     reason
-        Why it was skipped or failed.
+        Why it was skipped or failed; `sends` for an action that sent a request that may change something.
     detail
         What decided that.
     item
@@ -43,3 +49,27 @@ class ElementOutcome:
     rule: str = ""
     target: str = ""
     xpath: str = ""
+
+
+def with_sends(outcomes: Iterable[ElementOutcome], edges: Iterable[Edge]) -> Iterator[ElementOutcome]:
+    """Add to elements that were acted on which requests the action sent that may change something.
+
+    Parameters
+    ----------
+    outcomes
+        Outcomes of elements.
+    edges
+        Edges of performed actions, with the requests that were stopped, or in the mode `observe` let pass.
+
+    Yields
+    ------
+    ElementOutcome
+        The outcomes, in order.
+    """
+    sends = {(edge.source, str(edge.action)): edge.blocked for edge in edges if edge.blocked}
+    for outcome in outcomes:
+        requests = sends.get((outcome.state, outcome.element), ()) if outcome.status == "done" else ()
+        if requests:
+            detail = ", ".join(f"{request.method} {request.url}" for request in requests)
+            outcome = replace(outcome, reason=SENDS, detail=detail)  # noqa: PLW2901 - the same outcome with its details
+        yield outcome

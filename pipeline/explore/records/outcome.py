@@ -20,6 +20,10 @@ RevertMethod = Literal["leave", "back", "toggle", "escape"]
 RevertAttempt = tuple[str, RevertMethod, bool]
 
 
+#: Reason to skip an element that leads elsewhere each time.
+VARIES = "varies"
+
+
 class SkipReason(NamedTuple):
     """Why an item was not performed, as `Refusal` says it. Stored as an array.
 
@@ -110,6 +114,8 @@ class ActionOutcome(Struct, frozen=True):
         outcome = replace(
             self, ms=load.ms, refused=self.refused + load.refused, downloads=self.downloads + load.downloads
         )
+        if load.varies:
+            return replace(outcome, skipped=SkipReason(VARIES, load.varies))
         if not load.node_id and (
             outcome.refused or outcome.downloads or load.failure is FailureKind.NAVIGATION_ABORTED
         ):

@@ -70,6 +70,10 @@ class Load(Struct, frozen=True):
         outage.
     failure
         Kind of the problem; None without a problem, and in records of earlier versions.
+    varies
+        Another page that the URL showed when it was loaded again: it leads elsewhere each time, and `node_id` is empty.
+    sends
+        Shapes of the requests and messages that the page sent by itself while loading and that were let pass.
     """
 
     node_id: str = ""
@@ -81,3 +85,5 @@ class Load(Struct, frozen=True):
     snapshot_key: str = field(default="", name="look")
     source: Source = ""
     failure: FailureKind | None = None
+    sends: tuple[str, ...] = ()
+    varies: str = ""

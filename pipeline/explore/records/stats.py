@@ -25,9 +25,11 @@ class ExplorationStats:
         Start page.
     counters
         Counters named `area/name`, see docs/counters.md.
+    sent_by_visits
+        Numbers of requests by description, see `ExploreReport.sent_by_visits`; others add to it.
     """
 
-    def __init__(self, start_url: str, counters: Counter[str]) -> None:
+    def __init__(self, start_url: str, counters: Counter[str], *, sent_by_visits: Counter[str] | None = None) -> None:
         self.start_url = start_url
         self.counters = counters
         self.planned = 0
@@ -40,6 +42,7 @@ class ExplorationStats:
         """Whether wall time, bytes or an interruption ended the run. The result depends on the machine's speed then."""
         self.advice: dict[str, None] = {}
         """Advice about stopped requests that seem to have broken a page, each once, in order."""
+        self._sent_by_visits = sent_by_visits if sent_by_visits is not None else Counter()
         self.fates: list[ElementOutcome] = []
         """Element outcomes since the last `take_fates`, without elements that became edges."""
         self._began = time.monotonic()
@@ -133,6 +136,7 @@ class ExplorationStats:
             "gain": self.gain,
             "work": [[depth, *spent] for depth, spent in self._work.items()],
             "advice": list(self.advice),
+            "sent_by_visits": sorted(self._sent_by_visits),
         }
 
     def load_checkpoint(self, memory: Mapping[str, Any], counters: Mapping[str, int]) -> None:
@@ -144,6 +148,7 @@ class ExplorationStats:
         self.gain = memory["gain"]
         self._work = {depth: (activations, seconds) for depth, activations, seconds in memory["work"]}
         self.advice = dict.fromkeys(memory["advice"])
+        self._sent_by_visits.update(memory.get("sent_by_visits", ()))  # checkpoints of earlier versions have none
 
     def report(
         self,
@@ -201,4 +206,5 @@ class ExplorationStats:
             record=record,
             explored=datetime.now(UTC).isoformat(timespec="seconds"),
             advice=tuple(self.advice),
+            sent_by_visits=tuple(sorted(self._sent_by_visits)),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from waygraph.core.settings import ExploreSettings, Settings
 from waygraph.core.urls import parse_start_url, site_key
@@ -69,7 +69,8 @@ class NetworkBoundary:
             See `SitePolicies.of`.
         """
         self.policies = SitePolicies.of(site, explore, start=start)
-        self.request_policy = self.proxy.request_policy = _request_policy(site, explore, self.policies)
+        policy = replace(_request_policy(site, explore, self.policies), visits=self.request_policy.visits)
+        self.request_policy = self.proxy.request_policy = policy
 
     def add_blocked(self, request: BlockedRequest) -> None:
         """Record a request that the proxy stopped."""

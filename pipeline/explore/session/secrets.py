@@ -198,6 +198,8 @@ class Redactor:
             start_url=self.url(capture.report.start_url),
             skips=tuple(map(self.skip, capture.report.skips)),
             failures=tuple(map(self.failure, capture.report.failures)),
+            advice=tuple(map(self.message, capture.report.advice)),
+            sent_by_visits=tuple(map(self.message, capture.report.sent_by_visits)),
         )
         start_url = self.url(capture.start_url)
         merges = {merged: replace(m, url=self.url(m.url)) for merged, m in capture.recognition.merges.items()}

@@ -10,8 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from playwright.async_api import Browser
 
 from waygraph.core.errors import BrowserFailure, RobotsForbidden, SiteUnreachable
+from waygraph.core.retry_after import parse_retry_after
 from waygraph.core.settings import Settings
 from waygraph.core.urls import parse_start_url, site_key
+from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
 from waygraph.pipeline.browser.page.failures import FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Banner, Snapshot, SnapshotOptions
@@ -21,7 +23,7 @@ from waygraph.pipeline.explore.policies.policy import ElementPolicy
 from waygraph.pipeline.explore.policies.robots import RobotsPolicy
 from waygraph.pipeline.explore.policies.scope import Scope
 from waygraph.pipeline.explore.policies.site_policies import SitePolicies
-from waygraph.pipeline.explore.politeness.pacer import MAX_COOL_DOWN_S, Pacer, parse_retry_after
+from waygraph.pipeline.explore.politeness.pacer import MAX_COOL_DOWN_S, Pacer
 from waygraph.pipeline.explore.session.login import check_start_page
 from waygraph.pipeline.explore.session.network_boundary import NetworkBoundary
 from waygraph.pipeline.explore.session.secrets import Redactor
@@ -87,6 +89,8 @@ class Start:
         Whether the session is a user's.
     redactor
         Removes secrets from everything that is stored.
+    stopped
+        Requests of the start page that the guard stopped while it was loading.
     """
 
     url: str
@@ -100,6 +104,7 @@ class Start:
     boundary: NetworkBoundary
     logged_in: bool
     redactor: Redactor
+    stopped: tuple[BlockedRequest, ...] = ()
 
     @property
     def scope(self) -> Scope:
@@ -221,7 +226,9 @@ async def prepare_start(
         loaded = await _load_start(page, url, boundary)
         first = loaded.snapshot
         stored_first = await page.stored_values(first)
+        page.take_stopped()
         second = (await _load_start(page, url, boundary)).snapshot
+        stopped = page.take_stopped().blocked
         stored_second = await page.stored_values(second)
         session = PreparedSession(
             storage_state=await page.storage_state(),
@@ -230,6 +237,7 @@ async def prepare_start(
         )
     finally:
         await page.close()
+    boundary.request_policy.visits.is_learning = False
     check_start_page(url, second, logged_in=initial is not None)
     site = site_key(second.raw_url)
     if site != site_key(url):
@@ -247,6 +255,7 @@ async def prepare_start(
         boundary=boundary,
         logged_in=initial is not None,
         redactor=Redactor.from_settings(explore, initial),
+        stopped=stopped,
     )
 
 

@@ -61,6 +61,14 @@ def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_secon
         rounds=tuple(_merged(report.rounds, _MAX_ROUNDS)),
         expected_gain=report.expected_gain,
         advice=tuple(map(replace_surrogates, report.advice)),
+        stopped=_by_reason(
+            replace_surrogates(f"{request.method} {request.url.partition('?')[0]}")
+            for edge in capture.graph.edges
+            if not edge.inherited
+            for request in edge.blocked
+            if request.kind != "ping"
+        ),
+        sent_by_visits=tuple(map(replace_surrogates, report.sent_by_visits)),
         failures=tuple(
             FailedItem(node_id=f.node_id, action=replace_surrogates(f.action), reason=replace_surrogates(f.reason))
             for f in report.failures[:_SHOWN_FAILURES]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from waygraph.core.settings import Settings
+from waygraph.index.graph import InteractionGraph, Lead, Observation
 from waygraph.index.store import EncoderInfo, MapDraft, MapVersion
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
@@ -104,18 +105,52 @@ def content_report(report: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report.items() if name not in _VERSION_FIELDS}
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedMap:
+    """Vectors of all states and leads of a map, by id, and the encoder that made them."""
+
+    pages: Mapping[str, EncodedPage]
+    lead_pages: Mapping[str, EncodedPage]
+    encoder: EncoderInfo
+
+
+def encode_map(
+    graph: InteractionGraph, observations: Iterable[Observation], leads: Iterable[Lead], encoder: Encoder
+) -> EncodedMap:
+    """Encode the states and leads of a map in this process without Ray.
+
+    Parameters
+    ----------
+    graph
+        States and edges, whose names describe where they lead.
+    observations
+        What the states show.
+    leads
+        Known pages that were not visited.
+    encoder
+        The encoder.
+
+    Returns
+    -------
+    EncodedMap
+        The vectors; those of leads are lowered.
+    """
+    states = with_anchor_texts(graph, observations)
+    unvisited = [lead_observation(lead) for lead in leads]
+    context = encoder.prepare_site(count_segments(states))
+    vectors = iter(encoder.encode_pages([*states, *unvisited], context))
+    return EncodedMap(
+        pages={each.node_id: next(vectors) for each in states},
+        lead_pages={each.node_id: weighted_page(next(vectors), encoder.reads) for each in unvisited},
+        encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+    )
+
+
 def encode_draft(capture: SiteCapture, settings: Settings, encoder: Encoder) -> MapDraft:
     """Return the draft of a capture, encoded in this process without Ray."""
-    observations = with_anchor_texts(capture.graph, capture.observations.values())
-    leads = [lead_observation(lead) for lead in capture.leads.values()]
-    context = encoder.prepare_site(count_segments(observations))
-    vectors = iter(encoder.encode_pages([*observations, *leads], context))
+    encoded = encode_map(capture.graph, capture.observations.values(), capture.leads.values(), encoder)
     return draft_from_capture(
-        capture,
-        settings,
-        pages={each.node_id: next(vectors) for each in observations},
-        lead_pages={each.node_id: weighted_page(next(vectors), encoder.reads) for each in leads},
-        encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
+        capture, settings, pages=encoded.pages, lead_pages=encoded.lead_pages, encoder=encoded.encoder
     )
 
 

@@ -14,13 +14,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-from waygraph.core.errors import EncoderMismatch, PublishConflict
+from waygraph.core.errors import ContentStopped, EncoderMismatch, PublishConflict
 from waygraph.core.settings import Settings
 from waygraph.core.text import replace_surrogates
 from waygraph.index.graph import InteractionGraph, Lead, Observation
 from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
-from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors import ActorHandle, exit_with_raylet, start_actor
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
@@ -134,6 +134,8 @@ class PublisherActor:
             If a refresh would change the encoder of the map.
         PublishConflict
             If the refreshed version is not the current one any more.
+        ContentStopped
+            If the guard kept the map from its content, and the current version has more states.
         """
         store = await asyncio.to_thread(Store.open, self._settings.store)
         if capture.refreshes is not None:
@@ -142,14 +144,23 @@ class PublisherActor:
         async def publish() -> Publication | None:
             current = await asyncio.to_thread(store.current, capture.site)
             if current is not None and await asyncio.to_thread(self._keeps, store, current, capture):
+                if capture.report.stopped_by == SENDS_STOPPED:
+                    raise ContentStopped(
+                        f"The map of {capture.site} has {len(capture.graph)} state(s), since the guard stopped what "
+                        f"its pages sent while loading. Version {current}, which has more, stays.",
+                        hint="\n".join(capture.report.advice),
+                    )
                 return None
             return await self._publish(store, capture, current)
 
         return await _unless_published_meanwhile(publish)
 
     def _keeps(self, store: Store, current: int, capture: SiteCapture) -> bool:
-        """Return whether the current version of another run stays until the site of a turn is explored further."""
-        if capture.report.stopped_by != TURN_ENDED:
+        """Return whether the current version of another run stays.
+
+        It does while the site of a turn is not explored further, and if the guard kept the new map from its content.
+        """
+        if capture.report.stopped_by not in {TURN_ENDED, SENDS_STOPPED}:
             return False
         manifest = store.manifest(capture.site, current)
         return manifest.report.get("run_id") != self._run_id and manifest.counts.states > len(capture.graph)

@@ -96,6 +96,11 @@ class Exploration(ReportRecord):
     """The first failures in full."""
     advice: tuple[str, ...] = ()
     """Stopped requests that seem to have broken a page, and the rules that would allow them."""
+    stopped: dict[str, int] = {}
+    """Requests of actions that may change something, as "POST https://...", with the number of actions. They
+    were stopped, or in the mode `observe` let pass."""
+    sent_by_visits: tuple[str, ...] = ()
+    """Requests and messages by POST and WebSocket that pages sent while loading, and that were let pass."""
     rounds: tuple[RoundRecord, ...] = ()
     """Discovery by round; of long explorations several rounds are one record."""
     expected_gain: float = 0.0

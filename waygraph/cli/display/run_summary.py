@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from waygraph.cli.display.element_outcomes import print_outcomes
 from waygraph.cli.display.run_progress import outcome_text
-from waygraph.cli.output import print_json, print_table, say
+from waygraph.cli.output import clean, print_json, print_table, say
 
 if TYPE_CHECKING:
     from waygraph.pipeline.explore.policies.explain import ExplainedElement
@@ -22,6 +22,8 @@ _SITES_IN_DETAIL = 5
 _SITES_IN_A_TABLE, _SHOWN_SITES = 200, 30
 #: Limit of printed failures per site.
 _SHOWN_FAILURES = 3
+#: Limit of printed requests that pages sent while loading, and that actions sent.
+_SHOWN_SENDS = 4
 #: Limit of printed duplicate URLs.
 _SHOWN_DUPLICATES = 10
 #: Limit of printed sites at which a larger budget would find more.
@@ -160,5 +162,12 @@ def _print_exploration(exploration: Exploration) -> None:
             say(f"  {label}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
     for item in exploration.failures[:_SHOWN_FAILURES]:
         say(f"    {item.action}: {item.reason}")
+    for label, requests in (
+        ("sent by visiting, as any browser does", exploration.sent_by_visits),
+        ("sent by actions, may change something", list(exploration.stopped)),
+    ):
+        if requests:
+            more = f" and {len(requests) - _SHOWN_SENDS} more" if len(requests) > _SHOWN_SENDS else ""
+            say(f"  {label}: {clean(', '.join(requests[:_SHOWN_SENDS]), one_line=True)}{more}")
     for text in exploration.advice:
         say(textwrap.indent(text, "  "))

@@ -11,7 +11,7 @@
   const KEY = Symbol.for("waygraph.guard");
   if (globalThis[KEY]) return;
   Object.defineProperty(globalThis, KEY, { value: true });
-  const MAX_TEXT = 262144; // longer messages match no rule
+  const MAX_TEXT = 262144; // longer messages match no rule, and none that passed before
   const isPage = typeof document === "object";
   const stringify = JSON.stringify;
   const then = Promise.prototype.then;
@@ -21,11 +21,12 @@
    * @param {"websocket" | "ping"} kind
    * @param {string} url
    * @param {string | null} text
+   * @param {string | null} [bytes] A binary message, one character for each byte.
    * @returns {Promise<boolean> | undefined}
    */
-  const report = (kind, url, text) => {
+  const report = (kind, url, text, bytes = null) => {
     try {
-      return globalThis[name]?.(stringify({ kind, url, text, worker: !isPage }));
+      return globalThis[name]?.(stringify({ kind, url, text, bytes, worker: !isPage }));
     } catch {
       return undefined; // the page is being closed and the binding is gone
     }
@@ -37,6 +38,19 @@
     const queues = new WeakMap();
     /** @param {unknown} data */
     const readText = (data) => (typeof data === "string" && data.length <= MAX_TEXT ? data : null);
+    /** Return a copy of a binary message: the page may reuse its memory. @param {unknown} data */
+    const readBytes = (data) => {
+      if (!(data instanceof ArrayBuffer || ArrayBuffer.isView(data)) || data.byteLength > MAX_TEXT) return null;
+      return ArrayBuffer.isView(data)
+        ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice()
+        : new Uint8Array(data.slice(0));
+    };
+    /** @param {Uint8Array} bytes */
+    const toCharacters = (bytes) => {
+      let characters = "";
+      for (const byte of bytes) characters += String.fromCharCode(byte);
+      return characters;
+    };
     WebSocket.prototype.send = function send(data) {
       if (this.readyState !== 1) return nativeSend.call(this, data); // throws or drops the message, as without the guard
       const text = readText(data);
@@ -44,16 +58,19 @@
         report("websocket", this.url, text);
         return nativeSend.call(this, data);
       }
-      if (mode === "strict" || text === null || !isPage) {
+      const bytes = text === null ? readBytes(data) : null;
+      if (mode === "strict" || (text === null && bytes === null) || !isPage) {
         report("websocket", this.url, text);
         return undefined;
       }
+      const content = bytes ?? data;
+      const characters = bytes && toCharacters(bytes);
       /** @param {unknown} allowed */
       const deliver = (allowed) => {
-        if (allowed === true && this.readyState === 1) nativeSend.call(this, data);
+        if (allowed === true && this.readyState === 1) nativeSend.call(this, content);
       };
       const last = queues.get(this) ?? Promise.resolve();
-      const checked = then.call(last, () => report("websocket", this.url, text));
+      const checked = then.call(last, () => report("websocket", this.url, text, characters));
       queues.set(this, then.call(checked, deliver, () => {}));
       return undefined;
     };
@@ -62,8 +79,32 @@
 
   // The page's DevTools session sees none of these: a shared worker belongs to several pages and hence to no session, and
   // the other APIs use sockets of their own. Browsers exist that lack them, hence pages must work without them.
-  for (const api of ["SharedWorker", "WebTransport", "WebSocketStream", "RTCPeerConnection", "webkitRTCPeerConnection"]) {
+  // `fetchLater` sends when its document is left, which is when the visit of the next document begins.
+  for (const api of [
+    "SharedWorker", "WebTransport", "WebSocketStream", "RTCPeerConnection", "webkitRTCPeerConnection", "fetchLater",
+  ]) {
     delete globalThis[api];
+  }
+
+  // A visit of the next document begins before this one is gone, and what a document sends then may pass. Requests that
+  // this one sends while it is left are no part of that visit, and no rule lets them pass either.
+  if (isPage && mode === "guard") {
+    let isLeft = false;
+    for (const event of ["pagehide", "unload"]) addEventListener(event, () => (isLeft = true), true);
+    addEventListener("pageshow", () => (isLeft = false), true);
+    const nativeFetch = globalThis.fetch;
+    /** @param {RequestInfo | URL} input @param {RequestInit} [init] */
+    globalThis.fetch = function fetch(input, init) {
+      if (!isLeft) return nativeFetch.call(this, input, init);
+      const url = input instanceof Request ? input.url : new URL(input, document.baseURI).href;
+      report("ping", url, null);
+      return new Promise(() => {});
+    };
+    const nativeXhrSend = XMLHttpRequest.prototype.send;
+    XMLHttpRequest.prototype.send = function send(body) {
+      if (isLeft) report("ping", location.href, null);
+      else nativeXhrSend.call(this, body);
+    };
   }
 
   // Removing a frame closes its DevTools session before the beacon that its unload handler sends is checked.

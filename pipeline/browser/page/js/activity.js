@@ -23,6 +23,8 @@ const activity = {
   timers: lasting(new Map()),
   /** Whether the document has set an interval that was not suppressed. */
   hasIntervals: false,
+  /** Whether the callback of an interval runs now. */
+  isInterval: false,
   /** Time at which a resource last arrived that this document had not loaded before. */
   arrived: 0,
   /** Time that the slowest script or style sheet of this document took, in milliseconds. */

@@ -9,7 +9,7 @@ const observe = async (options) => {
   const settled = await settle(options);
   if (!settled) return "";
   if (isUndisclosed(options)) return UNDISCLOSED;
-  await gatherRows(options);
+  if (!options.outline) await gatherRows(options);
   return withNatives(() => stringify({ settled, ...snapshot(options) }));
 };
 /**
@@ -51,6 +51,7 @@ writeProperty(window, KEY, {
     digest: () => withNatives(digest),
     waitUntilDrawn,
     find: findAction,
+    scroll: scrollBox,
     reveal,
     noteAction,
     dispatchChange,

@@ -58,6 +58,26 @@ const submissionMethod = (button, handlers) => {
 };
 
 /**
+ * Whether an element takes no input.
+ * @param {any} element
+ */
+const isDisabled = (element) =>
+  (DISABLEABLE.has(element.localName) && element.matches(":disabled")) || element.getAttribute("aria-disabled") === "true";
+/**
+ * Method by which an element submits its form: a submit button, and for agents (which press Enter) a text field as well.
+ * @param {Pass} pass
+ * @param {any} element
+ * @param {Handlers} handlers
+ */
+const submissionOf = (pass, element, handlers) => {
+  const tag = element.localName;
+  const isSubmit = (tag === "button" && element.type === "submit") ||
+    (tag === "input" && (element.type === "submit" || element.type === "image"));
+  const isField = pass.options.outline && tag === "input" && isTextField(element);
+  return (isSubmit || isField) && element.form ? submissionMethod(element, handlers) : "";
+};
+
+/**
  * Add a candidate.
  * @param {Pass} pass
  * @param {ActionKind} action
@@ -71,15 +91,13 @@ const addCandidate = (pass, [kind, value], node, role, { context, place, rect },
   if (kind === "click") pass.counts.clicks += 1;
   const element = unclobbered(node);
   const tag = element.localName;
-  const isSubmit = (tag === "button" && element.type === "submit") ||
-    (tag === "input" && (element.type === "submit" || element.type === "image"));
   const { origin } = context;
   const name = nameOf(node, role);
   pass.candidates.splice(at, 0, {
     kind, value, role, name, ...declarationsOf(element, name), place: /** @type {number} */ (place),
     frame: context.number, css: stableSelector(node), target: linkTarget(node), tag,
-    disabled: (DISABLEABLE.has(tag) && element.matches(":disabled")) || element.getAttribute("aria-disabled") === "true",
-    submits: isSubmit && element.form ? submissionMethod(element, context.handlers) : "",
+    disabled: isDisabled(element),
+    submits: submissionOf(pass, element, context.handlers),
     download: element.hasAttribute("download"),
     covered: false,
     nth: 0,
@@ -138,6 +156,10 @@ const addActions = (pass, node, element, role, outer, position) => {
     add(["click", ""]);
     if (hasOwnListeners) for (const action of listenerActions(element, types, true)) add(action);
     return true;
+  }
+  if (FIELD_ROLES.has(role) && options.outline) {
+    add(["click", ""]); // agents fill all fields
+    return outer.insideClicked;
   }
   if (FIELD_ROLES.has(role)) {
     const around = hasListeners || types.size ? typesAround(element, handlers) : types;

@@ -42,6 +42,14 @@ const findInPlace = (action, options, matchesName, rung) => {
 };
 
 /**
+ * Whether a candidate allows the recorded action. Agents do with an element whatever it allows, and know it by its click.
+ * @param {Candidate} candidate
+ * @param {RecordedAction} action
+ * @param {SnapshotOptions} options
+ */
+const isOfKind = ({ kind, value }, action, options) =>
+  options.outline ? kind === "click" : kind === action.kind && value === action.value;
+/**
  * Search the whole page for the recorded element.
  * @param {RecordedAction} action
  * @param {SnapshotOptions} options
@@ -53,7 +61,7 @@ const searchPage = (action, options) => {
   const frames = pass.documents.map(stringify);
   const sameKind = pass.candidates
     .map((candidate, i) => /** @type {[Candidate, any]} */ ([candidate, pass.elements[i]]))
-    .filter(([c]) => c.kind === action.kind && c.value === action.value && frames[c.frame] === frame && c.role === action.role);
+    .filter(([c]) => isOfKind(c, action, options) && frames[c.frame] === frame && c.role === action.role);
   const sameName = sameKind.filter(([c]) => c.name === action.name && hasSimilarTarget(action, c));
   const exact = sameName.filter(([c]) => hasSameTarget(action, c));
   const best = exact.length ? exact : sameName;
@@ -219,11 +227,30 @@ const listensToTouch = (element) => {
   const script = element.ownerDocument.defaultView[KEY];
   return script?.guarded && script.isHandled(element, TOUCHES) && hasAny(script.readHandlers().get(element) || NO_TYPES, TOUCHES);
 };
+// Fields that the browser fills from a picker or from parts; typing a whole value has no effect.
+const PICKED_TYPES = new Set(["date", "time", "datetime-local", "month", "week", "color", "range"]);
+/**
+ * Set the value of such a field.
+ * @param {any} element
+ * @param {string} value
+ */
+const setValue = (element, value) => {
+  const proto = element.ownerDocument.defaultView.HTMLInputElement.prototype;
+  const set = /** @type {any} */ (Object.getOwnPropertyDescriptor(proto, "value")).set; // scripts may have replaced the element's
+  const before = element.value;
+  set.call(element, value);
+  if (value && element.type !== "range" && element.value !== value.toLowerCase() && element.value !== value) {
+    set.call(element, before);
+    return { obstacle: ["value_rejected", `a field of type ${element.type} accepts no such value`] };
+  }
+  for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
+  return { isSet: true };
+};
 /**
  * Perform or prepare an action that needs no pointer: select an option, or focus the element for the keyboard.
  * @param {any} element
  * @param {RecordedAction} action
- * @returns {Partial<Obstacle>}
+ * @returns {Record<string, unknown>} An obstacle; or whether everything is done already (`isSet`).
  */
 const actWithoutPointer = (element, { kind, value }) => {
   noteAction();
@@ -237,7 +264,11 @@ const actWithoutPointer = (element, { kind, value }) => {
   }
   element.focus({ preventScroll: true });
   if (kind === "focus" && value === "away") element.blur();
-  if (kind === "input" || kind === "submit") element.select?.();
+  if (kind === "input" || kind === "submit") {
+    if (element.localName === "input" && PICKED_TYPES.has(element.type)) return setValue(element, value);
+    if (element.isContentEditable) getSelection()?.selectAllChildren(element);
+    element.select?.();
+  }
   return {};
 };
 const POINTER_KINDS = new Set(["click", "dblclick", "contextmenu", "hover"]);
@@ -284,6 +315,9 @@ const find = (action, options, row) => {
       findInPlace(action, options, (name, recorded) => maskNumbers(name) === maskNumbers(recorded), "xpath");
   if (!found) return { rung: "" };
   const [element, rung] = found;
+  if (options.outline && isDisabled(element)) {
+    return { rung, newTab: false, obstacle: ["element_disabled", "it is disabled"] };
+  }
   const handled = mayReact(element, action.kind);
   if (!POINTER_KINDS.has(action.kind)) return { rung, newTab: false, handled, ...actWithoutPointer(element, action) };
   const point = pointOf(element);

@@ -33,6 +33,7 @@ const newPass = (options, only = null) => ({
   segments: [],
   crossOrigin: new Map(),
   inlineOnly: new Map(),
+  positions: options.outline ? new Map() : null,
   counts: { exposed: 0, clicks: 0, segmentsCut: 0 },
 });
 
@@ -121,6 +122,7 @@ const enter = (pass, node, element, step, outer) => {
     insideClicked: outer.insideClicked, hasPointerCursor: outer.hasPointerCursor, isTextTaken: outer.isTextTaken,
     inSvg: outer.inSvg || tag === "svg", pendingClick: -1,
   };
+  pass.positions?.set(node, position);
   if (exposed) {
     pass.counts.exposed += 1;
     const role = roleOf(node);

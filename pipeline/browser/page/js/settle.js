@@ -140,12 +140,16 @@ const isLoading = () => isReceiving() || (activity.inFlight.size > 0 && !isUsabl
 const settle = async (options) => {
   horizonMs = options.timerHorizonMs;
   const start = now();
-  if (!options.hovering) withNatives(resetView);
+  // Agents scroll and focus on purpose.
+  const keepsView = options.hovering || options.outline === true;
+  if (options.outline) scrolledForAction.length = 0;
+  if (!keepsView) withNatives(resetView);
   let capped = false;
   let waited = false;
   const isWholePageQuiet = () => withNatives(() => allQuiet(options.quietMs, start));
   const needsSweep = () =>
-    !options.hovering && activity.observed > activity.observedAtSweep && activity.sweeps < MAX_SWEEPS;
+    !options.hovering && !(options.outline && window.scrollY) &&
+    activity.observed > activity.observedAtSweep && activity.sweeps < MAX_SWEEPS;
   // An interval that is overdue because the main thread was blocked runs before the timer of the first wait.
   const mayBeOverdue = () => activity.hasIntervals && !waited;
   while (!capped) {
@@ -164,7 +168,7 @@ const settle = async (options) => {
       if (target === null) link.removeAttribute("target");
       else link.setAttribute("target", target);
     }
-    if (!options.hovering) resetView();
+    if (!keepsView) resetView();
   });
   return { capped, waited, ms: now() - start };
 };

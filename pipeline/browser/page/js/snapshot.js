@@ -51,7 +51,8 @@ const snapshot = (options) => {
   const start = now();
   const pass = passOverPage(options);
   const banner = bannerOf(pass.candidates, pass.elements);
-  addRows(pass);
+  if (!options.outline) addRows(pass);
+  const outline = options.outline ? withCaches(() => outlineOf(pass)) : []; // first: it adds the places of frames
   const navigation = /** @type {any} */ (performance.getEntriesByType("navigation")[0]);
   return {
     url: location.href,
@@ -64,6 +65,8 @@ const snapshot = (options) => {
     documents: pass.documents,
     candidates: pass.candidates.map(flattened),
     segments: pass.segments,
+    outline,
+    view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,
     cut: pass.counts.exposed >= MAX_EXPOSED,
     digest: options.digest ? digest() : "",

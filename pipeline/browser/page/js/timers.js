@@ -85,7 +85,15 @@ if (nativeIdle) {
 ) {
   const length = Number(period) || 0;
   if (window[KEY].guarded && length >= LONG_INTERVAL_MS) return suppressedTimer();
-  const id = nativeSetInterval(callback, period, ...args);
+  const run = /** @this {any} @param {any[]} values */ function (...values) {
+    activity.isInterval = true;
+    try {
+      callback.apply(this, values);
+    } finally {
+      activity.isInterval = false;
+    }
+  };
+  const id = nativeSetInterval(typeof callback === "function" ? run : callback, period, ...args);
   activity.hasIntervals = true;
   if (window[KEY].guarded && length >= POLLER_MS) pollers.add(id);
   return id;

@@ -38,6 +38,8 @@ interface SnapshotOptions {
   reportsSuspects?: boolean;
   /** Position of this document in the page, in a cross-origin frame. */
   origin?: Point;
+  /** Whether an agent observes: add the accessibility tree, and make every field a candidate. */
+  outline?: boolean;
   /** Kind of the action, for `passOverElement`. */
   kind?: string;
 }
@@ -137,7 +139,12 @@ interface FramePlace {
   origin: Point;
   candidates: number;
   segments: number;
+  /** The first row behind the frame's own, and the depth of its content. */
+  outline?: { at: number; depth: number };
 }
+
+/** A node of the accessibility tree, see outline.js. */
+type OutlineRow = [depth: number, role: string, name: string, states: [string, string][], candidate: number];
 
 /** State of one pass over the page, see pass.js. */
 interface Pass {
@@ -162,6 +169,8 @@ interface Pass {
   segments: [string, string, number, number, number, number][];
   crossOrigin: Map<Element, FramePlace>;
   inlineOnly: Map<Element, boolean>;
+  /** Of every element that was entered, if an outline is wanted. */
+  positions: Map<any, Position> | null;
   counts: { exposed: number; clicks: number; segmentsCut: number };
 }
 

@@ -11,6 +11,7 @@ from tests.blobs import MemoryBlobs
 from tests.sites.static_pages import BASE, look
 from waygraph.core.settings import Settings
 from waygraph.index.store.element_outcomes import read_element_outcomes
+from waygraph.pipeline.browser.guard import RequestPolicy
 from waygraph.pipeline.browser.session import Capture
 from waygraph.pipeline.explore import crawl
 from waygraph.pipeline.explore import explorer as module
@@ -113,7 +114,10 @@ async def explore(journal, robots=None, blobs=None, **settings):
         redactor=Redactor(),
         logged_in=False,
         robots=robots,
-        boundary=SimpleNamespace(bytes_received=0, counters={}, proxy=SimpleNamespace(problem=None)),
+        boundary=SimpleNamespace(
+            bytes_received=0, counters={}, proxy=SimpleNamespace(problem=None), request_policy=RequestPolicy()
+        ),
+        stopped=(),
         snapshots=(first, first),
         banners=(),
         session=None,

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waygraph.core.errors import InvalidInput
-from waygraph.pipeline.browser.guard import GuardRules, OutgoingRequest, RequestPolicy, StateChangingUrls
+from waygraph.pipeline.browser.guard import (
+    GuardRules,
+    OutgoingRequest,
+    RequestPolicy,
+    StateChangingUrls,
+    websocket_message,
+)
 
 RULES = GuardRules()
 JSON = {"content-type": "application/json"}
@@ -199,7 +205,7 @@ def test_method_override_is_detected_in_any_encoding():
 def test_strict_mode_passes_safe_methods_only():
     strict = RequestPolicy("strict", RULES)
     assert strict.may_change(OutgoingRequest("POST", "https://x.example/graphql", JSON, '{"query": "{ a }"}'))
-    assert strict.message_may_change("wss://x.example/", "ping")
+    assert strict.message_may_change(websocket_message("wss://x.example/", "ping"))
     assert not strict.may_change(OutgoingRequest("GET", "https://x.example/", {}, None))
 
 
@@ -228,7 +234,7 @@ def test_unreadable_body_matches_no_rule_on_bodies():
     ],
 )  # fmt: skip
 def test_subscribe_and_keep_alive_messages_pass(text):
-    assert RULES.matching_message_rule("wss://x.example/live", text)
+    assert RULES.matching_message_rule(websocket_message("wss://x.example/live", text))
 
 
 @pytest.mark.parametrize(
@@ -246,13 +252,13 @@ def test_subscribe_and_keep_alive_messages_pass(text):
     ],
 )  # fmt: skip
 def test_other_messages_are_stopped(text):
-    assert RULES.matching_message_rule("wss://x.example/live", text) is None
+    assert RULES.matching_message_rule(websocket_message("wss://x.example/live", text)) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_classified(text):
     reads(f"https://x.example/{text}", text)
-    RULES.matching_message_rule("wss://x.example/", text)
+    RULES.matching_message_rule(websocket_message("wss://x.example/", text))
 
 
 def rules_of(tmp_path, text, site="shop.example"):
@@ -283,8 +289,8 @@ def test_user_rules_apply_to_their_site_and_to_forms(tmp_path):
         rules.matching_read_rule(OutgoingRequest("POST", "https://shop.example/search", {}, "q"), is_document=True)
         is None
     )
-    assert rules.matching_message_rule("wss://shop.example/", "watch 1")
-    assert rules.matching_message_rule("wss://shop.example/", "buy 1") is None
+    assert rules.matching_message_rule(websocket_message("wss://shop.example/", "watch 1"))
+    assert rules.matching_message_rule(websocket_message("wss://shop.example/", "buy 1")) is None
     assert (
         rules_of(tmp_path, text, "other.test").matching_read_rule(
             OutgoingRequest("POST", "https://other.test/filter", {}, "")

@@ -88,6 +88,8 @@ def test_covered_outside_and_missing_targets_take_no_pointer():
     assert {kind for kind in FailureKind if kind.takes_no_pointer} == {
         FailureKind.ELEMENT_COVERED,
         FailureKind.ELEMENT_OUTSIDE,
+        FailureKind.ELEMENT_DISABLED,
         FailureKind.FRAME_MISSING,
         FailureKind.OPTION_MISSING,
+        FailureKind.VALUE_REJECTED,
     }

@@ -21,7 +21,7 @@ def told(url, steps, candidates=(), segments=(), **more):
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
         "settled": {"capped": False, "waited": False}, "opened": 0, "tabs": [], "stopped": [], "dialogs": [],
         "storage": {"local": {}, "session": {}}, "password": False, "digest": "d", "cut": False, "ms": 1.0,
-        "banner": None, "crossOrigin": [], **more,
+        "banner": None, "crossOrigin": [], "outline": [], "view": None, **more,
     }  # fmt: skip
 
 
@@ -52,6 +52,23 @@ def test_texts_and_banner_keep_their_positions():
     assert [segment.text for segment in seen.segments] == ["before", "inside", "after"]
     assert seen.banner is not None
     assert seen.banner.action.name == "After"
+
+
+def test_the_accessibility_tree_of_a_frame_is_below_the_frames_node():
+    outer = told("http://a/", ["/html[1]", "/iframe[1]"], [("Before", 0), ("After", 0)])
+    outer["outline"] = [
+        [0, "button", "Before", [], 0], [0, "Iframe", "Chat", [], -1], [0, "button", "After", [["pressed", "true"]], 1],
+    ]  # fmt: skip
+    inner = told("http://b/", ["/html[1]", "/p[1]"], [("Inside", 1)])
+    inner["outline"] = [[0, "main", "", [], -1], [1, "button", "Inside", [], 0]]
+    place = {"path": ["/html[1]/iframe[1]"], "candidates": 1, "segments": 0, "outline": {"at": 2, "depth": 1}}
+    graft(outer, inner, place)
+    seen = parse_snapshot(outer, UrlPolicy())
+    assert [(row.depth, row.name, row.candidate) for row in seen.outline] == [
+        (0, "Before", 0), (0, "Chat", -1), (1, "", -1), (2, "Inside", 1), (0, "After", 2),
+    ]  # fmt: skip
+    assert seen.candidates[2].action.name == "After"
+    assert seen.outline[4].states == (("pressed", "true"),)
 
 
 def test_storage_and_requests_of_a_frame_count_for_the_page():

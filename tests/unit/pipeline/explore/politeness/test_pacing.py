@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.virtual_time import run_virtually
+from waygraph.core.retry_after import parse_retry_after
 from waygraph.pipeline.explore.politeness.pacer import (
     MAX_COOL_DOWN_S,
     MAX_COOL_DOWNS_IN_A_ROW,
     Pacer,
     default_delay,
-    parse_retry_after,
 )
 from waygraph.pipeline.explore.politeness.slots import SlotAutoscaler, Slots
 

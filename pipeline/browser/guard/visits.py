@@ -1,0 +1,130 @@
+"""Requests that a document sends by itself while it loads: a plain visit sends them too, so they may pass.
+
+An application that reads its data by POST or over a WebSocket shows an error page if they are stopped. What passes in a
+visit teaches the shapes (`send_shape`) that may pass later as well, such as a heartbeat, or the next page of a list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from waygraph.pipeline.browser.guard.outgoing import OutgoingRequest
+from waygraph.pipeline.browser.guard.send_shape import operation_label, send_shape
+
+#: Methods of requests and messages that a visit may send. PUT, PATCH and DELETE name a change.
+_METHODS = frozenset({"POST", "SEND"})
+#: Passed requests that the egress proxy recognises, and labels that are kept for people.
+_MAX_PERMITS, _MAX_LABELS = 20_000, 200
+
+
+@dataclass(slots=True)
+class SiteVisits:
+    """What visits of a site's pages have sent.
+
+    Attributes
+    ----------
+    common
+        Shapes that the start page sends. Every page of the site may send them.
+    sent
+        Number of passed requests and messages by `operation_label`.
+    is_learning
+        Whether the start page is being prepared. Later visits teach only the page that is visited, so that what passes
+        does not depend on the order in which pages are visited.
+    """
+
+    common: set[str] = field(default_factory=set)
+    sent: Counter[str] = field(default_factory=Counter)
+    is_learning: bool = True
+    _permits: dict[str, None] = field(default_factory=dict)
+
+    def record(self, request: OutgoingRequest) -> None:
+        """Record a request that passes, so that the egress proxy lets it pass as well."""
+        label = operation_label(request)
+        if label in self.sent or len(self.sent) < _MAX_LABELS:
+            self.sent[label] += 1
+        self._permits[_fingerprint(request)] = None
+        if len(self._permits) > _MAX_PERMITS:
+            del self._permits[next(iter(self._permits))]
+
+    def has_passed(self, request: OutgoingRequest) -> bool:
+        """Whether a page's guard let this request pass; for the egress proxy, which sees no pages."""
+        return _fingerprint(request) in self._permits
+
+
+@dataclass(slots=True)
+class PageVisit:
+    """The document that one page shows: whether it is still loading, and what it sent meanwhile.
+
+    Attributes
+    ----------
+    site
+        What all pages of the site share.
+    may_repeat
+        Whether a request is free of words that name a change.
+    is_loading
+        Whether the document has not settled yet. Nothing was acted on then.
+    shapes
+        Shapes that this document sent while it was loading.
+    granted
+        Shapes that may pass during the next action: a visit of the address that the action leads to sends them.
+    stopped
+        Shapes that did not pass, since the last `take_stopped`, of requests that name no change.
+    """
+
+    site: SiteVisits
+    may_repeat: Callable[[OutgoingRequest], bool]
+    is_loading: bool = False
+    shapes: set[str] = field(default_factory=set)
+    granted: frozenset[str] = frozenset()
+    stopped: set[str] = field(default_factory=set)
+
+    def begin(self) -> None:
+        """Begin the visit of another document: the browser is about to show it."""
+        self.is_loading = True
+        self.shapes.clear()
+
+    def end(self) -> None:
+        """End the visit: the document has settled. What it sends from now on may be the effect of an action."""
+        self.is_loading = False
+
+    def lets_pass(self, request: OutgoingRequest) -> bool:
+        """Return whether a visit sends this request, or has sent one of its shape.
+
+        Parameters
+        ----------
+        request
+            A request of a script, or a WebSocket message, that no rule lets pass.
+
+        Returns
+        -------
+        bool
+            False for PUT, PATCH and DELETE, for bodies that cannot be read, and for requests that name a change.
+        """
+        if request.method not in _METHODS or request.body is None or not self.may_repeat(request):
+            return False
+        shape = send_shape(request)
+        if self.is_loading:
+            self.shapes.add(shape)
+            if self.site.is_learning:
+                self.site.common.add(shape)
+        elif shape not in self.shapes and shape not in self.site.common and shape not in self.granted:
+            self.stopped.add(shape)
+            return False
+        self.site.record(request)
+        return True
+
+    def take_stopped(self) -> frozenset[str]:
+        """Return the shapes that did not pass since the last call."""
+        taken = frozenset(self.stopped)
+        self.stopped.clear()
+        return taken
+
+
+def _fingerprint(request: OutgoingRequest) -> str:
+    url = request.url.partition("#")[0]
+    content = json.dumps([request.method, url, request.body])
+    return hashlib.sha256(content.encode()).hexdigest()

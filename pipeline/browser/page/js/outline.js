@@ -1,0 +1,221 @@
+// Provides `outlineOf`: the accessibility tree of everything that a pass found exposed, in the order of the flat tree.
+//
+// A row is `[depth, role, name, states, candidate]`. Elements without a role and without an action have no row; their
+// children take their place. Text that continues within one line is one row.
+
+/** Roles of elements that `roleOf` leaves without one: the part of HTML-AAM for structure and text. @type {Record<string, string>} */
+const STRUCTURE_ROLES = {
+  ul: "list", ol: "list", menu: "list", table: "table", tr: "row", thead: "rowgroup", tbody: "rowgroup", tfoot: "rowgroup",
+  caption: "caption", dl: "DescriptionList", dt: "DescriptionListTerm", dd: "DescriptionListDetail", form: "form",
+  article: "article", aside: "complementary", fieldset: "group", details: "group", optgroup: "group", figure: "figure",
+  figcaption: "Figcaption", legend: "Legend", p: "paragraph", blockquote: "blockquote", hr: "separator", iframe: "Iframe",
+  frame: "Iframe", embed: "Iframe", object: "Iframe", search: "search", video: "Video", audio: "Audio", canvas: "Canvas",
+  label: "LabelText", address: "group", pre: "code",
+};
+/** Roles whose name comes from the content, besides those of elements that can be acted on. */
+const NAMED_BY_CONTENT = new Set(["heading", "img", "tooltip", "menuitem", "option", "tab", "treeitem", "progressbar", "meter"]);
+const SECTIONING = "article, aside, main, nav, section";
+const FIRST_NAMED = { table: "caption", fieldset: "legend", figure: "figcaption" };
+const MAX_OPTIONS = 100; // of one list
+const MAX_ICON_WORDS = 4; // classes that stand for a missing name
+
+/**
+ * The role of an element for the outline; empty if only its content counts.
+ * @param {any} node
+ * @param {any} element The node, unclobbered.
+ */
+const outlineRole = (node, element) => {
+  const explicit = (element.getAttribute("role") || "").trim().split(/\s+/)[0];
+  if (explicit === "none" || explicit === "presentation") return "";
+  const role = roleOf(node);
+  if (role) return role;
+  const tag = element.localName;
+  if (tag === "header") return element.closest(SECTIONING) ? "" : "banner";
+  if (tag === "footer") return element.closest(SECTIONING) ? "" : "contentinfo";
+  if (tag === "section") return authorName(element) ? "region" : "";
+  return typeof tag === "string" && Object.hasOwn(STRUCTURE_ROLES, tag) ? STRUCTURE_ROLES[tag] : "";
+};
+/**
+ * The name that attributes, or a caption, give to an element whose content does not name it.
+ * @param {any} element
+ * @returns {string}
+ */
+const authorName = (element) => {
+  const tag = /** @type {keyof FIRST_NAMED} */ (element.localName);
+  const caption = FIRST_NAMED[tag] && element.querySelector(`:scope > ${FIRST_NAMED[tag]}`);
+  if (element.hasAttribute("aria-labelledby") || element.hasAttribute("aria-label")) return nameOf(element, "");
+  return caption ? contentText(caption) : squeeze(element.getAttribute("title") || "");
+};
+
+const ARIA_STATES = ["expanded", "selected", "pressed", "checked", "current", "sort", "busy", "invalid"];
+const VALUED = new Set(["slider", "spinbutton", "progressbar", "meter", "scrollbar", "separator"]);
+/** @param {any} element */
+const activeElementOf = (element) => element.getRootNode().activeElement;
+/**
+ * The states and properties of an element.
+ * @param {any} element
+ * @param {string} role
+ * @param {Candidate | undefined} candidate
+ * @returns {[string, string][]}
+ */
+const statesOf = (element, role, candidate) => {
+  /** @type {[string, string][]} */
+  const states = [];
+  const add = (/** @type {string} */ key, /** @type {unknown} */ value) => states.push([key, squeeze(String(value))]);
+  const tag = element.localName;
+  if (role === "heading") add("level", element.getAttribute("aria-level") || tag.slice(1));
+  if (tag === "input" && (element.type === "checkbox" || element.type === "radio")) {
+    add("checked", element.indeterminate ? "mixed" : element.checked);
+  } else if (tag === "select") {
+    const chosen = Array.from(element.selectedOptions, (/** @type {any} */ option) => squeeze(option.label));
+    if (chosen.length) add("value", chosen.join("; "));
+  } else if (tag === "input" && element.type === "password") {
+    if (element.value) add("value", "•".repeat(Math.min(element.value.length, 20)));
+  } else if (tag === "textarea" || (tag === "input" && role !== "button")) {
+    if (element.value) add("value", element.value);
+  } else if (role === "textbox" || role === "searchbox" || role === "combobox") {
+    const text = contentText(element);
+    if (text) add("value", text);
+  }
+  if (VALUED.has(role)) {
+    const value = element.getAttribute("aria-valuetext") ?? element.getAttribute("aria-valuenow");
+    if (value) add("value", value);
+    else if (tag === "progress" || tag === "meter") add("value", element.value);
+  }
+  if (tag === "details") add("expanded", element.open);
+  if (tag === "summary" && element.parentElement?.localName === "details") add("expanded", element.parentElement.open);
+  for (const key of ARIA_STATES) {
+    const value = element.getAttribute(`aria-${key}`);
+    if (value && value !== "undefined" && !(value === "false" && (key === "current" || key === "busy" || key === "invalid"))) {
+      if (!states.some(([known]) => known === key)) add(key, value);
+    }
+  }
+  const classes = candidate && !candidate.name ? candidate.icon.split(" ").filter((word) => /\p{L}/u.test(word)) : [];
+  if (classes.length) add("icon", classes.slice(-MAX_ICON_WORDS).join(" ")); // the icon itself comes last
+  if (candidate ? candidate.disabled : isDisabled(element)) add("disabled", true);
+  if (candidate?.covered) add("covered", true);
+  if (element.required || element.getAttribute("aria-required") === "true") add("required", true);
+  if (element.readOnly || element.getAttribute("aria-readonly") === "true") add("readonly", true);
+  if (element.multiple || element.getAttribute("aria-multiselectable") === "true") add("multiselectable", true);
+  if (hasPopup(element)) add("hasPopup", element.getAttribute("aria-haspopup"));
+  if (element === activeElementOf(element) && element.localName !== "body") add("focused", true);
+  if (element.getAttribute("aria-modal") === "true" || (tag === "dialog" && element.matches(":modal"))) add("modal", true);
+  return states;
+};
+
+/** @param {any} display */
+const isInlineDisplay = (display) => display.startsWith("inline") || display === "contents";
+
+/**
+ * @param {Pass} pass
+ * @returns {OutlineRow[]}
+ */
+const outlineOf = (pass) => {
+  /** @type {OutlineRow[]} */
+  const rows = [];
+  /** @type {Map<any, number>} */
+  const clicks = new Map();
+  pass.candidates.forEach((candidate, i) => {
+    if (candidate.kind === "click" && pass.elements[i]) clicks.set(pass.elements[i], i);
+  });
+  let continues = false; // whether the last row is text that the next text continues
+  let gap = ""; // whitespace between the two
+
+  const addText = (/** @type {string} */ data, /** @type {number} */ depth) => {
+    const text = squeeze(data);
+    const last = rows[rows.length - 1];
+    const joins = continues && last?.[1] === "StaticText" && last[0] === depth;
+    if (!text) {
+      if (joins && data) gap = " ";
+      return;
+    }
+    const space = joins ? gap || (/^\s/.test(data) ? " " : "") : "";
+    if (joins && last[2].length + text.length < 4 * MAX_TEXT) last[2] += space + text;
+    else rows.push([depth, "StaticText", text, [], -1]);
+    continues = true;
+    gap = /\s$/.test(data) ? " " : "";
+  };
+  const addOptions = (/** @type {any} */ select, /** @type {number} */ depth) => {
+    for (const option of Array.from(select.options).slice(0, MAX_OPTIONS)) {
+      /** @type {[string, string][]} */
+      const states = [];
+      if (option.selected) states.push(["selected", "true"]);
+      if (option.disabled) states.push(["disabled", "true"]);
+      rows.push([depth, "option", squeeze(option.label), states, -1]);
+    }
+    const more = select.options.length - MAX_OPTIONS;
+    if (more > 0) rows.push([depth, "option", "", [["more", String(more)]], -1]);
+  };
+  const walkChildren = (/** @type {any} */ parent, /** @type {any} */ node, /** @type {number} */ depth) => {
+    const shadow = shadowOf(node);
+    let children = (shadow ?? parent).childNodes;
+    if (parent.localName === "slot") {
+      const assigned = parent.assignedNodes({ flatten: true });
+      if (assigned.length) children = assigned;
+    }
+    const position = pass.positions?.get(node);
+    const showsText = position?.exposed || position?.style?.display === "contents"; // not: outside the page, clipped
+    for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth);
+  };
+  const walkFrame = (/** @type {any} */ frame, /** @type {number} */ depth) => {
+    const root = documentIn(frame)?.documentElement;
+    const place = pass.crossOrigin.get(frame);
+    if (root) walk(root, depth);
+    else if (place) place.outline = { at: rows.length, depth };
+  };
+  const walk = (/** @type {any} */ node, /** @type {number} */ depth) => {
+    if (node.nodeType === 3) {
+      addText(node.data, depth);
+      return;
+    }
+    if (node.nodeType !== 1) return;
+    const element = unclobbered(node);
+    const tag = element.localName;
+    if (tag === "br" || tag === "wbr") {
+      if (tag === "br") continues = false;
+      return;
+    }
+    const position = pass.positions?.get(node);
+    if (!position) {
+      // Whatever is not rendered, hidden or inert was not entered by the pass. A slot is, and has no box.
+      return;
+    }
+    const index = clicks.get(node);
+    const candidate = index === undefined ? undefined : pass.candidates[index];
+    const inline = isInlineDisplay(position.style?.display ?? "inline");
+    let role = position.inFront && (position.exposed || candidate) ? outlineRole(node, element) : "";
+    if (candidate && !role) role = "generic";
+    if (!inline) continues = false;
+    if (!position.inFront && !node.contains(position.context.modal)) return;
+    let inner = depth;
+    if (role) {
+      const named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(element);
+      rows.push([depth, role, named, statesOf(element, role, candidate), index ?? -1]);
+      continues = false;
+      inner += 1;
+    }
+    if (tag === "select") addOptions(element, inner);
+    else if (FRAME_TAGS.has(tag)) walkFrame(element, inner);
+    else if (tag === "img" && element.useMap) {
+      for (const area of areasOf(element)) {
+        const at = clicks.get(area);
+        if (at !== undefined) rows.push([inner, "link", pass.candidates[at].name, [], at]);
+      }
+    } else if (!LEAF_TAGS.has(tag) || (tag === "svg" && position.context.activeSvgs.has(node))) {
+      // The content of a field is its value, or a script's own drawing of it.
+      if (!(element.isContentEditable && role === "textbox")) walkChildren(element, node, inner);
+    }
+    if (role || !inline) continues = false;
+  };
+  const root = document.documentElement;
+  if (root) walk(root, 0);
+  return rows;
+};
+/** Where the window is on the page, and the size of both, in CSS pixels. */
+const viewOf = () => {
+  const root = document.scrollingElement ?? document.documentElement;
+  return [
+    Math.round(window.scrollX), Math.round(window.scrollY), window.innerWidth, window.innerHeight,
+    root?.scrollWidth ?? 0, root?.scrollHeight ?? 0,
+  ];
+};

@@ -1,0 +1,77 @@
+"""Links that lead elsewhere each time: "random page", "next unread". A path must not use them."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+from waygraph.core.urls import UrlPolicy, normalize_url
+from waygraph.index.graph import similarity
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.policies.lexicon import code_words, path_segments
+
+#: Words of an address that suggest that it shows another page each time, folded.
+_WORDS = frozenset(
+    {
+        "random", "randompage", "surprise", "lucky", "shuffle", "roulette", "stumble", "unread",
+        "zufall", "zufallig", "hasard", "aleatoire", "aleatorio", "aleatoria", "azar", "casuale", "willekeurig",
+        "slump", "tilfeldig", "satunnainen", "losowa", "losuj", "nahodna", "rastgele", "случайная", "випадкова",
+    }
+)  # fmt: skip
+#: Jaccard similarity of texts from which on two loads show the same page.
+_SAME_TEXT_SIMILARITY = 0.8
+
+
+def needs_second_load(url: str, snapshot: Snapshot, policy: UrlPolicy) -> bool:
+    """Return whether a URL may lead elsewhere each time: it redirects, or its words suggest it.
+
+    Parameters
+    ----------
+    url
+        The URL that was requested.
+    snapshot
+        What it showed.
+    policy
+        Normalisation of URLs.
+
+    Returns
+    -------
+    bool
+        False for redirects that change the scheme, the host, or a slash at the end.
+    """
+    if _place(normalize_url(url, policy)) != _place(normalize_url(snapshot.raw_url, policy)):
+        return True
+    try:
+        parts = urlsplit(url)
+        named = [*path_segments(parts.path), *(value for pair in parse_qsl(parts.query) for value in pair)]
+    except ValueError:
+        return False
+    return any(not _WORDS.isdisjoint(code_words(name)) for name in named)
+
+
+def shows_another_page(first: Snapshot, second: Snapshot) -> bool:
+    """Return whether two loads of one URL show different pages, and not one page with other noise.
+
+    Parameters
+    ----------
+    first
+        Snapshot of the first load.
+    second
+        Snapshot of the second load.
+
+    Returns
+    -------
+    bool
+        True if titles or most texts differ.
+    """
+    if first.id == second.id:
+        return False
+    texts = [frozenset(segment.text for segment in snapshot.segments) for snapshot in (first, second)]
+    return first.title != second.title or similarity(*texts) < _SAME_TEXT_SIMILARITY
+
+
+def _place(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url, ""
+    return parts.path.rstrip("/"), parts.query
