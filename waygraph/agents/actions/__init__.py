@@ -1,0 +1,72 @@
+"""What an agent can do: one union of actions, three grammars that models write them in, and their execution.
+
+`types` defines the actions. `brackets`, `calls` and `tool_calls` parse them. `session.AgentSession` performs them with
+the gestures of `waygraph.pipeline.browser.page`, asks `safety` before, and reports what happened.
+"""
+
+from waygraph.agents.actions.brackets import describe_actions, parse_brackets
+from waygraph.agents.actions.calls import parse_call
+from waygraph.agents.actions.report import ActionReport, PageEvent
+from waygraph.agents.actions.safety import ActionGate, ActionRefused
+from waygraph.agents.actions.session import AgentSession, SessionOptions
+from waygraph.agents.actions.tool_calls import parse_tool_call, tool_schemas
+from waygraph.agents.actions.types import (
+    ACTION_TYPES,
+    ActionSyntaxError,
+    AgentAction,
+    BranchAction,
+    ClickAction,
+    CloseTabAction,
+    FocusTabAction,
+    GoBackAction,
+    GoForwardAction,
+    GoHomeAction,
+    GotoAction,
+    HoverAction,
+    NavigateAction,
+    NewTabAction,
+    NoteAction,
+    PressAction,
+    PruneAction,
+    ScrollAction,
+    SelectAction,
+    StopAction,
+    TypeAction,
+    make_action,
+)
+
+__all__ = [
+    "ACTION_TYPES",
+    "ActionGate",
+    "ActionRefused",
+    "ActionReport",
+    "ActionSyntaxError",
+    "AgentAction",
+    "AgentSession",
+    "BranchAction",
+    "ClickAction",
+    "CloseTabAction",
+    "FocusTabAction",
+    "GoBackAction",
+    "GoForwardAction",
+    "GoHomeAction",
+    "GotoAction",
+    "HoverAction",
+    "NavigateAction",
+    "NewTabAction",
+    "NoteAction",
+    "PageEvent",
+    "PressAction",
+    "PruneAction",
+    "ScrollAction",
+    "SelectAction",
+    "SessionOptions",
+    "StopAction",
+    "TypeAction",
+    "describe_actions",
+    "make_action",
+    "parse_brackets",
+    "parse_call",
+    "parse_tool_call",
+    "tool_schemas",
+]

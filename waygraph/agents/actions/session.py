@@ -1,0 +1,278 @@
+"""A browser session of an agent: observe the current tab, perform an action, report what happened."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Literal, Self
+
+from playwright.async_api import Page
+
+from waygraph.agents.actions.navigation import MapNavigator
+from waygraph.agents.actions.performer import ActionPerformer
+from waygraph.agents.actions.report import ActionReport, PageEvent
+from waygraph.agents.actions.safety import ActionGate, ActionRefused, Confirm, DestructiveMode
+from waygraph.agents.actions.tabs import AgentTabs
+from waygraph.agents.actions.targets import ActionInvalid
+from waygraph.agents.actions.types import (
+    ACTION_TYPES,
+    AgentAction,
+    BranchAction,
+    NavigateAction,
+    NoteAction,
+    PruneAction,
+    StopAction,
+)
+from waygraph.agents.observation.capture import agent_snapshot_options, observe, take_screenshot
+from waygraph.agents.observation.marks import draw_marks
+from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.core.errors import BrowserFailure, WaygraphError
+from waygraph.core.settings import BrowserSettings, ExploreSettings
+from waygraph.pipeline.browser.page.failures import NotActionable, PageFailure
+from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.explore.policies.scope import Scope
+from waygraph.sdk.facade import AsyncWaygraph
+
+log = logging.getLogger(__name__)
+
+_KEPT = {NoteAction: "Noted.", StopAction: "Stopped.", BranchAction: "Plan added.", PruneAction: "Plan resumed."}
+
+_ANSWERS = {"accept": "accepted", "dismiss": "dismissed"}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How an agent's session behaves.
+
+    Attributes
+    ----------
+    browser
+        Timing.
+    explore
+        Settings that a map was made with, so that states have the ids of the map; None: the defaults.
+    allowed
+        Names of the actions that may be used; None: all.
+    destructive
+        What to do with actions that would change data at the site.
+    confirm
+        Asked about such actions if `destructive` is `confirm`.
+    scope
+        Hosts that the agent may visit; None: all.
+    dialogs
+        How JavaScript dialogs are answered. They are reported either way.
+    home
+        Where `go_home` leads; empty: the URL of the first observation.
+    """
+
+    browser: BrowserSettings = field(default_factory=BrowserSettings)
+    explore: ExploreSettings | None = None
+    allowed: Collection[str] | None = None
+    destructive: DestructiveMode = "refuse"
+    confirm: Confirm | None = None
+    scope: Scope | None = None
+    dialogs: Literal["accept", "dismiss"] = "dismiss"
+    home: str = ""
+
+
+class AgentSession:
+    """Observes pages and performs actions on them, for one agent. Not safe for concurrent use.
+
+    Nothing that a page does raises an exception: dialogs, downloads, new tabs and lost pages are parts of reports.
+
+    Parameters
+    ----------
+    page
+        A page of Playwright's async API. Its context's new pages become tabs of the session.
+    options
+        Behaviour.
+    maps
+        Maps for the action `navigate`; None: there are none.
+
+    Examples
+    --------
+    >>> from waygraph.agents.actions import AgentSession, parse_brackets
+    >>> async def look_into_the_cart(page):
+    ...     async with AgentSession(page) as session:
+    ...         print((await session.observe()).text)
+    ...         report = await session.act(parse_brackets("click [8]"))
+    ...         return str(report)
+
+    """
+
+    def __init__(self, page: Page, options: SessionOptions | None = None, *, maps: AsyncWaygraph | None = None) -> None:
+        self.options = options or SessionOptions()
+        self._snapshot_options = agent_snapshot_options(
+            self.options.browser,
+            self.options.explore,
+            self.options.scope.frames if self.options.scope else None,
+            accept_dialogs=self.options.dialogs == "accept",
+        )
+        self.tabs = AgentTabs(page, self._view_of)
+        gate = ActionGate(self.options.destructive, self.options.confirm, self.options.scope)
+        self._performer = ActionPerformer(self.tabs, gate, self.options.browser)
+        self._navigator = MapNavigator(maps, gate, self.options.browser) if maps is not None else None
+        self._last: PageObservation | None = None
+        self._home = self.options.home
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening to the pages; they stay open."""
+        self.tabs.detach()
+
+    async def observe(self) -> PageObservation:
+        """Observe the current tab. Ids of earlier observations are invalid from now on.
+
+        Returns
+        -------
+        PageObservation
+            The page. If the current tab is lost, the last one that is left; if none is left, a new one.
+
+        Raises
+        ------
+        BrowserFailure
+            If no page can be observed: the browser or the context is gone.
+        """
+        try:
+            self._last = await self._look()
+        except PageFailure as failure:
+            log.info("agent/page_lost %s", failure.message)
+            await self._replace_lost_tab()
+            self._last = await self._look()
+        self._home = self._home or self._last.url
+        return self._last
+
+    async def screenshot(self, *, marks: bool = False) -> bytes:
+        """Take a PNG of the window.
+
+        Parameters
+        ----------
+        marks
+            Whether to draw the ids of the latest observation on their elements (set-of-marks).
+
+        Returns
+        -------
+        bytes
+            The image.
+
+        Raises
+        ------
+        PageFailure
+            If the page does not respond.
+        """
+        image = await take_screenshot(self.tabs.current)
+        if not marks or self._last is None:
+            return image
+        return draw_marks(image, self._last.elements, self._last.snapshot.view)
+
+    async def act(self, action: AgentAction) -> ActionReport:
+        """Perform an action on the page of the latest observation, and observe the result.
+
+        Parameters
+        ----------
+        action
+            The action. Its element is one of the latest observation.
+
+        Returns
+        -------
+        ActionReport
+            What happened. An action that cannot or may not be done changes nothing, and the message says why.
+
+        Raises
+        ------
+        BrowserFailure
+            If the browser or the context is gone.
+        """
+        if self.options.allowed is not None and action.action not in self.options.allowed:
+            names = ", ".join(name for name in ACTION_TYPES if name in self.options.allowed)
+            return ActionReport(action, "invalid", f"The action {action.action} is not available; there are {names}.")
+        if isinstance(action, tuple(_KEPT)):
+            return ActionReport(action, "kept", _KEPT[type(action)])
+        before = self._last or await self.observe()
+        try:
+            return await self._perform(action, before)
+        except (ActionInvalid, NotActionable) as error:
+            return ActionReport(action, "invalid", error.message)
+        except ActionRefused as error:
+            return ActionReport(action, "refused", error.message)
+        except BrowserFailure as failure:
+            return await self._report_failure(action, failure)
+        except WaygraphError as error:  # of the maps
+            return ActionReport(action, "failed", error.message, observation=await self.observe())
+
+    async def _perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
+        acting = self.tabs.current
+        if not isinstance(action, NavigateAction):
+            done = await self._performer.perform(action, before, home=self._home)
+        elif self._navigator is not None:
+            done = await self._navigator.navigate(action, self.tabs)
+        else:
+            raise ActionInvalid("There are no maps here; use the links and the search of the site.")
+        if done.snapshot is not None:
+            after = self._last = PageObservation.of(done.snapshot, await self.tabs.listed())
+        else:
+            after = await self.observe()
+        events = [
+            *(PageEvent("dialog", f"{dialog} ({_ANSWERS[self.options.dialogs]})") for dialog in acting.dialogs),
+            *(PageEvent("download", url) for url in acting.downloads),
+            *done.events,
+        ]
+        events += self._differences(before, after, is_other_tab=done.is_other_tab, is_quiet=not events)
+        return ActionReport(action, "failed" if done.failed else "done", done.message, tuple(events), done.rung, after)
+
+    async def _report_failure(self, action: AgentAction, failure: BrowserFailure) -> ActionReport:
+        """Report an action under which the page failed, and continue in another tab if it is lost."""
+        try:
+            observation = await self._look()
+        except PageFailure:
+            await self._replace_lost_tab()
+            observation = self._last = await self._look()
+            message = f"The page was lost: {failure.message} Another tab is the current one now."
+            return ActionReport(action, "page_lost", message, observation=observation)
+        self._last = observation
+        return ActionReport(action, "failed", failure.message, observation=observation)
+
+    async def _look(self) -> PageObservation:
+        return await observe(self.tabs.current, tabs=await self.tabs.listed())
+
+    async def _replace_lost_tab(self) -> None:
+        """Close the current tab if it does not respond, and continue in another one."""
+        await self.tabs.close_current()
+        if self.tabs.count == 0:
+            await self.tabs.open()
+
+    def _differences(
+        self, before: PageObservation, after: PageObservation, *, is_other_tab: bool, is_quiet: bool
+    ) -> list[PageEvent]:
+        events = []
+        if before.url != after.url and not is_other_tab:
+            events.append(PageEvent("navigated", f"{after.title} at {after.url}" if after.title else after.url))
+        if after.snapshot.status >= 400:
+            events.append(PageEvent("http_error", str(after.snapshot.status)))
+        if self.options.scope is not None and self.options.scope.refuse_url(after.url) is not None:
+            events.append(PageEvent("left_scope", after.url))
+        if not events and not is_other_tab:
+            has_changed = _shown(before) != _shown(after)
+            has_scrolled = before.snapshot.view != after.snapshot.view
+            if has_changed or (is_quiet and not has_scrolled):
+                events.append(PageEvent("changed" if has_changed else "unchanged"))
+        return events
+
+    def _view_of(self, page: Page) -> PageView:
+        return PageView(page, self._snapshot_options, self.options.browser, owned=False, answers_dialogs=True)
+
+
+def _shown(observation: PageObservation) -> list[tuple[object, ...]]:
+    """Return what a page shows, without the focus, which every click moves."""
+    return [
+        (row.depth, row.role, row.name, [state for state in row.states if state[0] != "focused"])
+        for row in observation.snapshot.outline
+    ]

@@ -1,0 +1,122 @@
+"""The tabs of an agent: the page that it was given, and those that opened since."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page
+
+from waygraph.agents.observation.page_observation import OpenTab
+from waygraph.pipeline.browser.page.failures import PageFailure
+from waygraph.pipeline.browser.page.view import PageView
+
+log = logging.getLogger(__name__)
+
+_CLOSE_TIMEOUT_S = 10.0
+
+
+class AgentTabs:
+    """Open tabs in the order in which they opened, and the current one.
+
+    Parameters
+    ----------
+    page
+        The first tab. New pages of its context become tabs.
+    make_view
+        Makes the view of a page.
+    """
+
+    def __init__(self, page: Page, make_view: Callable[[Page], PageView]) -> None:
+        self._context = page.context
+        self._make_view = make_view
+        self._pages = [page]
+        self._views: dict[Page, PageView] = {}
+        self._current = page
+        self._context.on("page", self._add)
+
+    def detach(self) -> None:
+        """Stop listening to the pages; they stay as they are."""
+        self._context.remove_listener("page", self._add)
+        for view in self._views.values():
+            view.detach()
+
+    @property
+    def current(self) -> PageView:
+        """View of the current tab; after it was closed, of the last one that is left."""
+        if self._current.is_closed():
+            self._drop_closed()
+            self._current = self._pages[-1] if self._pages else self._current
+        if self._current not in self._views:
+            self._views[self._current] = self._make_view(self._current)
+        return self._views[self._current]
+
+    @property
+    def count(self) -> int:
+        """Number of open tabs."""
+        self._drop_closed()
+        return len(self._pages)
+
+    def adopt(self, page: Page, view: PageView | None = None) -> None:
+        """Make a page the current tab, with this view of it if none exists yet."""
+        self._add(page)
+        if view is not None:
+            known = self._views.setdefault(page, view)
+            if known is not view:
+                view.detach()
+        self._current = page
+
+    def focus(self, number: int) -> bool:
+        """Make the tab with this number the current one; return whether there is one."""
+        if number >= self.count:
+            return False
+        self._current = self._pages[number]
+        return True
+
+    async def open(self) -> PageView:
+        """Open an empty tab and make it the current one; raises `PageFailure` if the browser does not."""
+        try:
+            self.adopt(await self._context.new_page())
+        except PlaywrightError as error:
+            raise PageFailure.of(error, "A new tab could not be opened") from error
+        return self.current
+
+    async def close_current(self) -> None:
+        """Close the current tab, also if it does not respond; the last one that is left becomes the current one."""
+        page = self._current
+        try:
+            await asyncio.wait_for(page.close(), _CLOSE_TIMEOUT_S)
+        except (PlaywrightError, TimeoutError) as error:
+            log.info("agent/tab_not_closed %s", error)
+            if page in self._pages:
+                self._pages.remove(page)
+        self._drop_closed()
+        if self._pages:
+            self._current = self._pages[-1]
+
+    async def listed(self) -> tuple[OpenTab, ...]:
+        """Return all tabs; their titles are asked for if there are several."""
+        self._drop_closed()
+        if len(self._pages) < 2:
+            return ()
+        return tuple([OpenTab(await _title(page), page.url, page is self._current) for page in self._pages])
+
+    def _add(self, page: Page) -> None:
+        if page not in self._pages:
+            self._pages.append(page)
+
+    def _drop_closed(self) -> None:
+        for page in [page for page in self._pages if page.is_closed()]:
+            self._pages.remove(page)
+            view = self._views.pop(page, None)
+            if view is not None:
+                view.detach()
+
+
+async def _title(page: Page) -> str:
+    try:
+        return await page.title()
+    except PlaywrightError:  # it is being replaced, or was closed just now
+        return ""

@@ -1,0 +1,163 @@
+"""The greedy agent: ask the map if there is one, click what is nearest to the task, go back from dead ends."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from waygraph.agents.actions.report import ActionReport
+from waygraph.agents.actions.session import AgentSession
+from waygraph.agents.actions.types import AgentAction, ClickAction, CloseTabAction, GoBackAction, NavigateAction
+from waygraph.agents.greedy.choice import GreedyMemory, ScoredElement
+from waygraph.agents.greedy.nearness import TextNearness
+from waygraph.agents.greedy.trace import GreedyRun, GreedyStep, RunEnd
+from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.pipeline.encode.protocol import Encoder
+
+#: Roles whose activation leads somewhere or shows something. Fields are not filled: there is nothing to say in them.
+_FIELDS = frozenset({"textbox", "searchbox", "combobox", "listbox", "spinbutton", "slider", "checkbox", "radio"})
+
+
+@dataclass(frozen=True, slots=True)
+class GreedyOptions:
+    """How far the agent goes.
+
+    Attributes
+    ----------
+    max_steps
+        Limit of actions.
+    site
+        Key of the site whose map is asked first; empty: no map.
+    """
+
+    max_steps: int = 20
+    site: str = ""
+
+
+class GreedyAgent:
+    """Acts without a language model.
+
+    In each state it clicks the element whose text is nearest to the task. It tries no element twice in a state, follows
+    no link to a page that it has seen, and goes back where nothing is left. It stops where the title or the main
+    heading of the page is at least as near to the task as everything that is left to try, or, where nothing is, as near
+    as those of all pages before.
+
+    Parameters
+    ----------
+    session
+        The browser session; its page shows where the task begins.
+    encoder
+        Compares texts with the task.
+    options
+        Limits, and whether a map is asked.
+    """
+
+    def __init__(self, session: AgentSession, encoder: Encoder, options: GreedyOptions | None = None) -> None:
+        self._session = session
+        self._encoder = encoder
+        self._options = options or GreedyOptions()
+
+    async def run(self, task: str) -> GreedyRun:
+        """Do a task.
+
+        Parameters
+        ----------
+        task
+            What to find, in plain words.
+
+        Returns
+        -------
+        GreedyRun
+            Where the run ended, and its steps.
+        """
+        run = _Run(self._session, await asyncio.to_thread(TextNearness, self._encoder, task), self._options)
+        end = await run.work(task)
+        observation = run.observation
+        return GreedyRun(task, end, observation.url, observation.snapshot.id, await run.answer(), tuple(run.steps))
+
+
+class _Run:
+    """One run.
+
+    Parameters
+    ----------
+    session
+        The browser session.
+    nearness
+        Scores texts.
+    options
+        Limits.
+    """
+
+    def __init__(self, session: AgentSession, nearness: TextNearness, options: GreedyOptions) -> None:
+        self._session = session
+        self._nearness = nearness
+        self._options = options
+        self._memory = GreedyMemory()
+        self._page_score = 0.0
+        self._nearest_page = 0.0
+        self.steps: list[GreedyStep] = []
+        self.observation: PageObservation
+
+    async def work(self, task: str) -> RunEnd:
+        self.observation = await self._session.observe()
+        if self._options.site:
+            await self._do(NavigateAction(site=self._options.site, query=task))
+        while len(self.steps) < self._options.max_steps:
+            self._memory.note_page(self.observation.url)
+            self._page_score = max(await self._score(_titles(self.observation)), default=0.0)
+            best = await self._best()
+            if self._page_score >= (best.score if best is not None else self._nearest_page) and self.steps:
+                return "stopped"
+            self._nearest_page = max(self._nearest_page, self._page_score)
+            if best is not None:
+                self._memory.note_tried(self.observation.snapshot.id, best.element)
+                await self._do(ClickAction(element=best.element.ref), best)
+            elif not await self._back():
+                return "exhausted"
+        return "step_limit"
+
+    async def answer(self) -> str:
+        """Return the text of the page that is nearest to the task."""
+        texts = [segment.text for segment in self.observation.snapshot.segments]
+        scores = await self._score(texts)
+        return max(zip(scores, texts, strict=True), default=(0.0, ""), key=lambda pair: pair[0])[1]
+
+    async def _back(self) -> bool:
+        """Go back to the page before, or from a tab that began here to the one that opened it."""
+        if (await self._do(GoBackAction())).done:
+            return True
+        return self._session.tabs.count > 1 and (await self._do(CloseTabAction())).done
+
+    async def _best(self) -> ScoredElement | None:
+        elements = [each for each in self.observation.elements if each.role not in _FIELDS]
+        scores = await self._score([each.name for each in elements])
+        scored = (ScoredElement(each, score) for each, score in zip(elements, scores, strict=True))
+        return self._memory.choose(self.observation.snapshot.id, scored)
+
+    async def _score(self, texts: list[str]) -> list[float]:
+        return await asyncio.to_thread(self._nearness.scores, texts)
+
+    async def _do(self, action: AgentAction, chosen: ScoredElement | None = None) -> ActionReport:
+        before = self.observation
+        report = await self._session.act(action)
+        self.steps.append(
+            GreedyStep(
+                state=before.snapshot.id,
+                url=before.url,
+                action=f"click {chosen.element}" if chosen else action.action,
+                score=round(chosen.score, 4) if chosen else 0.0,
+                page_score=round(self._page_score, 4),
+                status=report.status,
+                message=str(report),
+            )
+        )
+        self.observation = report.observation or before
+        return report
+
+
+def _titles(observation: PageObservation) -> list[str]:
+    """Return what the page calls itself: its title and its headings of level 1. Other headings name parts, or links."""
+    rows = observation.snapshot.outline
+    headings = [row.name for row in rows if row.role == "heading" and ("level", "1") in row.states]
+    return [text for text in (observation.title, *headings) if text]

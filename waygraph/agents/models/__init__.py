@@ -1,0 +1,1 @@
+"""Chat models: one protocol, and implementations over an endpoint, a recording, or a script."""

@@ -1,0 +1,75 @@
+"""Replies as typed records: a JSON schema in the request, validation of the reply, and one try to repair it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from waygraph.agents.models.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, JsonFormat, add_usage
+from waygraph.core.errors import BadModelReply
+
+Record = TypeVar("Record", bound=BaseModel)
+
+#: Number of problems with a reply that the model is told.
+_SHOWN_PROBLEMS = 5
+
+
+async def complete_as(model: ChatModel, request: ChatRequest, record: type[Record]) -> tuple[Record, ChatReply]:
+    """Return the reply to a request as a record. A reply that does not match is sent back once.
+
+    Parameters
+    ----------
+    model
+        The model.
+    request
+        The request; its form of the reply is replaced by the record's schema.
+    record
+        Pydantic model of the reply. For servers with strict schemas it forbids further fields and has no defaults.
+
+    Returns
+    -------
+    tuple of record and ChatReply
+        The record, and the last reply with the usage of all calls.
+
+    Raises
+    ------
+    BadModelReply
+        If the second reply does not match either.
+    ModelFailure
+        If a call fails.
+    """
+    asked = replace(request, json_format=JsonFormat(record.__name__, record.model_json_schema()))
+    reply = await model.complete(asked)
+    try:
+        return record.model_validate_json(_without_fence(reply.text)), reply
+    except ValidationError as error:
+        problem = _problem(error)
+    repair = ChatMessage.user(f"That reply does not match the requested JSON schema: {problem}. Reply again.")
+    again = await model.complete(replace(asked, messages=(*asked.messages, ChatMessage.assistant(reply.text), repair)))
+    usage = add_usage(reply.usage, again.usage)
+    try:
+        return record.model_validate_json(_without_fence(again.text)), replace(again, usage=usage)
+    except ValidationError as error:
+        cut = " It ends at the limit of tokens." if again.is_cut else ""
+        raise BadModelReply(
+            f"The model '{usage.model}' did not reply in the requested form, twice: {_problem(error)}.{cut}",
+            hint="Choose a model that can follow a JSON schema, or allow longer replies.",
+        ) from error
+
+
+def _without_fence(text: str) -> str:
+    """Return a reply without the Markdown fence that some models put around JSON."""
+    stripped = text.strip()
+    if stripped.startswith("```") and stripped.endswith("```") and "\n" in stripped:
+        return stripped.partition("\n")[2].removesuffix("```")
+    return stripped
+
+
+def _problem(error: ValidationError) -> str:
+    parts = []
+    for each in error.errors()[:_SHOWN_PROBLEMS]:
+        where = ".".join(str(part) for part in each["loc"])
+        parts.append(f"{where}: {each['msg']}" if where else each["msg"])
+    return "; ".join(parts)

@@ -1,0 +1,94 @@
+"""Taking an observation of a page, and its screenshot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from playwright.async_api import Error as PlaywrightError
+
+from waygraph.agents.observation.page_observation import OpenTab, PageObservation
+from waygraph.core.settings import BrowserSettings, ExploreSettings
+from waygraph.pipeline.browser.page.failures import PageFailure
+from waygraph.pipeline.browser.page.frame_scope import FrameScope
+from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.page.view import PageView
+
+
+def agent_snapshot_options(
+    settings: BrowserSettings,
+    explore: ExploreSettings | None = None,
+    frames: FrameScope | None = None,
+    *,
+    accept_dialogs: bool = False,
+) -> SnapshotOptions:
+    """Return the options of a view whose snapshots an agent observes.
+
+    Parameters
+    ----------
+    settings
+        Timing.
+    explore
+        Settings that a map was made with, so that states have the same ids; None: the defaults.
+    frames
+        Cross-origin frames that belong to the site; None: those of the page's own host.
+    accept_dialogs
+        Whether JavaScript dialogs are accepted; otherwise they are dismissed.
+
+    Returns
+    -------
+    SnapshotOptions
+        Options with an outline. Cookie banners stay: closing them is up to the agent.
+    """
+    options = SnapshotOptions.from_settings(settings, explore or ExploreSettings(), frames)
+    return replace(options, outline=True, hover=False, banners=False, accept_dialogs=accept_dialogs)
+
+
+async def observe(view: PageView, *, tabs: Sequence[OpenTab] = ()) -> PageObservation:
+    """Wait until the page has settled, then observe it.
+
+    This costs one round trip, as `PageView.observe` does.
+
+    Parameters
+    ----------
+    view
+        A view with `agent_snapshot_options`.
+    tabs
+        Open tabs, to be listed in the text.
+
+    Returns
+    -------
+    PageObservation
+        The observation.
+
+    Raises
+    ------
+    PageFailure
+        If the page does not respond.
+    """
+    return PageObservation.of(await view.observe(digest=False), tabs)
+
+
+async def take_screenshot(view: PageView) -> bytes:
+    """Take a PNG of the window.
+
+    Parameters
+    ----------
+    view
+        The view.
+
+    Returns
+    -------
+    bytes
+        The image; one of its pixels is one of the device.
+
+    Raises
+    ------
+    PageFailure
+        If the page is gone or does not respond.
+    """
+    try:
+        await view.wait_until_drawn()
+        return await view.with_timeout(view.page.screenshot(type="png"))
+    except PlaywrightError as error:
+        raise PageFailure.of(error, f"{view.page.url} could not be captured") from error

@@ -1,0 +1,40 @@
+"""Passes that write several nodes in one line: menus, lists of options, terms with their descriptions."""
+
+from __future__ import annotations
+
+from waygraph.agents.observation.ui_tree import UiNode, parents_first
+
+_ITEMS = (frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"}), frozenset({"option"}))
+_TERM, _DETAIL = "DescriptionListTerm", "DescriptionListDetail"
+
+
+def fold_items(root: UiNode) -> None:
+    """Write items of a menu and options of a list behind the name of their parent, with their ids."""
+    for parent in reversed(parents_first(root)):
+        roles = {child.role for child in parent.children}
+        if any(roles <= kind for kind in _ITEMS) and all(child.is_leaf for child in parent.children):
+            parent.folded, parent.children = parent.children, []
+
+
+def fold_descriptions(root: UiNode) -> None:
+    """Write each term of a description list and its details as one text: "term: detail; detail"."""
+    for parent in parents_first(root):
+        if parent.role == "DescriptionList":
+            parent.children = _folded_descriptions(parent.children)
+
+
+def _folded_descriptions(children: list[UiNode]) -> list[UiNode]:
+    folded: list[UiNode] = []
+    i = 0
+    while i < len(children):
+        end = i + 1
+        while end < len(children) and children[end].role == _DETAIL:
+            end += 1
+        group = children[i:end]
+        if group[0].role == _TERM and len(group) > 1 and all(node.is_leaf and not node.ref for node in group):
+            details = "; ".join(node.name for node in group[1:] if node.name)
+            folded.append(UiNode("text", f"{group[0].name}: {details}"))
+        else:
+            folded += group
+        i = end
+    return folded
