@@ -17,6 +17,7 @@ from waygraph.serve.http import problems
 from waygraph.serve.http.keys import ApiKeys
 from waygraph.serve.http.middleware import RequestMiddleware
 from waygraph.serve.http.routes import health_routes, path_routes, search_routes, site_routes
+from waygraph.serve.http.view_routes import view_routes
 from waygraph.serve.mcp.endpoint import McpEndpoint
 from waygraph.serve.query.async_encoder import AsyncQueryEncoder, CachedQueryEncoder
 from waygraph.serve.query.batching_encoder import BatchingQueryEncoder
@@ -25,6 +26,7 @@ from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
 from waygraph.serve.telemetry.metrics import CONTENT_TYPE, Metrics
 from waygraph.serve.telemetry.tracing import Tracing
+from waygraph.serve.ui.page import page_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ def create_api(
     for router in (site_routes(maps, parts.threads), search_routes(parts.queries), path_routes(maps, parts.threads)):
         app.include_router(router)
         internal.include_router(router)
+    app.include_router(view_routes(maps, parts.threads))
+    app.include_router(page_routes())
     mcp = McpEndpoint(internal, with_keys=bool(keys))
     app.router.routes.append(mcp.route)
     document = problems.describe(

@@ -20,8 +20,8 @@ from waygraph.serve.telemetry.metrics import Metrics
 #: These paths and everything below them need a key; health, metrics and the API description do not.
 PROTECTED = ("/v1", "/mcp")
 
-#: Headers of every answer. Answers are not pages and contain texts of other websites, so a browser must neither run nor
-#: frame them.
+#: Headers of every answer that does not set them itself. Answers are not pages and contain texts of other websites, so
+#: a browser must neither run nor frame them; the page of the service (`waygraph.serve.ui`) sets its own policy.
 ANSWER_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'; sandbox"),
@@ -64,7 +64,9 @@ class RequestMiddleware:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message.setdefault("headers", []).extend(ANSWER_HEADERS)
+                headers = message.setdefault("headers", [])
+                own = {name.lower() for name, _ in headers}
+                headers.extend(header for header in ANSWER_HEADERS if header[0] not in own)
             await send(message)
 
         path: str = scope["path"]

@@ -47,7 +47,7 @@ from waygraph.serve.query.worker_threads import WorkerThreads
 SMALL_PAGE_ELEMENTS = 2_000
 
 #: A year: the longest time that HTTP caches keep an answer.
-_CACHE_FOREVER = "private, max-age=31536000, immutable"
+CACHE_FOREVER = "private, max-age=31536000, immutable"
 
 NodeId = Annotated[str, Path(description="Id of a state, or a unique prefix of one.", max_length=64)]
 
@@ -140,7 +140,7 @@ def site_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
         # A URL with the content hash always names this image; without it, the next version's image may differ.
         is_immutable = len(v) >= SHORT_HASH and content_hash.startswith(v)
         etag = f'"{content_hash}"'
-        headers = {"ETag": etag, "Cache-Control": _CACHE_FOREVER if is_immutable else "private, no-cache"}
+        headers = {"ETag": etag, "Cache-Control": CACHE_FOREVER if is_immutable else "private, no-cache"}
         if if_none_match is not None and etag in if_none_match:
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
         return Response(await threads.run(maps.blob, content_hash), media_type="image/jpeg", headers=headers)

@@ -60,6 +60,7 @@ async def test_key_gets_its_sites_and_no_information_about_others(store, tea_key
     path, headers = tea_key
     async with service(store, keys_file=path) as http:
         assert [site["site"] for site in (await http.get("/v1/sites", headers=headers)).json()] == ["tea.example"]
+        assert [card["site"] for card in (await http.get("/v1/cards", headers=headers)).json()] == ["tea.example"]
         found = (await http.post("/v1/search", json={"query": "cards", "k": 50}, headers=headers)).json()
         assert {hit["site"] for hit in found["hits"]} == {"tea.example"}
         assert found["skipped"] == {}
@@ -74,6 +75,8 @@ async def test_key_gets_its_sites_and_no_information_about_others(store, tea_key
             "/v1/sites/{}/feedback": {"walked": [_walked()]},
             f"/v1/sites/{{}}/nodes/{TEA.id('home')}": None,
             f"/v1/sites/{{}}/nodes/{TEA.id('home')}/screenshot": None,
+            f"/v1/sites/{{}}/nodes/{TEA.id('home')}/elements": None,
+            "/v1/sites/{}/graph": None,
         }
         for call, body in calls.items():
             answered = []

@@ -1,0 +1,81 @@
+"""Routes that show whole maps: sites as cards, graphs in columns, elements of states, small images."""
+
+from __future__ import annotations
+
+import hashlib
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+
+from waygraph.core.view_schemas import ElementsAnswer, GraphAnswer, SiteCard
+from waygraph.serve.http.routes import CACHE_FOREVER, CurrentCaller, NodeId, Site
+from waygraph.serve.query.answers import SHORT_HASH
+from waygraph.serve.query.maps import Maps
+from waygraph.serve.query.worker_threads import WorkerThreads
+from waygraph.serve.views.map_views import MapViews
+
+_IfNoneMatch = Annotated[str | None, Header()]
+_NOT_MODIFIED = {"description": "The caller has this answer already."}
+
+
+def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
+    """Return the routes that show whole maps."""
+    router = APIRouter(prefix="/v1", tags=["views"])
+    views = MapViews(maps)
+
+    @router.get("/cards")
+    async def cards(caller: CurrentCaller) -> list[SiteCard]:
+        """List the mapped sites that the caller may access, with size, start page and outcome of the last run."""
+        return await threads.run(views.cards, caller.sites)
+
+    @router.get("/sites/{site}/graph", response_model=GraphAnswer, responses={304: _NOT_MODIFIED})
+    async def graph(site: Site, if_none_match: _IfNoneMatch = None) -> Response:
+        """Return all states and edges of a map, in columns."""
+        content = await threads.run(views.graph, site)
+        etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+        headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+        if if_none_match is not None and etag in if_none_match:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return Response(content, media_type="application/json", headers=headers)
+
+    @router.get("/sites/{site}/nodes/{node_id}/elements")
+    async def elements(site: Site, node_id: NodeId) -> ElementsAnswer:
+        """Describe the elements of one state: where they are and lead, and which are not in the map, and why."""
+        return await threads.run(views.elements, site, node_id)
+
+    @router.get(
+        "/sites/{site}/nodes/{node_id}/thumbnail",
+        response_class=Response,
+        responses={200: {"content": {"image/jpeg": {}}}, 304: _NOT_MODIFIED},
+    )
+    async def thumbnail(
+        site: Site,
+        node_id: NodeId,
+        v: Annotated[str, Query(description="Content hash of the screenshot.", max_length=64)] = "",
+        if_none_match: _IfNoneMatch = None,
+    ) -> Response:
+        """Return the top of a state's screenshot as a small JPEG image."""
+        content_hash = await threads.run(maps.screenshot_hash, site, node_id)
+        is_immutable = len(v) >= SHORT_HASH and content_hash.startswith(v)
+        return await _small_image(content_hash, if_none_match, is_immutable=is_immutable)
+
+    @router.get(
+        "/sites/{site}/thumbnail",
+        response_class=Response,
+        responses={200: {"content": {"image/jpeg": {}}}, 304: _NOT_MODIFIED},
+    )
+    async def site_thumbnail(site: Site, if_none_match: _IfNoneMatch = None) -> Response:
+        """Return a small image of the start page, without opening the map."""
+        content_hash = await threads.run(views.start_screenshot, site)
+        return await _small_image(content_hash, if_none_match, is_immutable=False)
+
+    async def _small_image(content_hash: str, if_none_match: str | None, *, is_immutable: bool) -> Response:
+        etag = f'"small-{content_hash}"'
+        headers = {"ETag": etag, "Cache-Control": CACHE_FOREVER if is_immutable else "private, no-cache"}
+        if if_none_match is not None and etag in if_none_match:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        content = await threads.run(views.thumbnail, content_hash)
+        return Response(content, media_type="image/jpeg", headers=headers)
+
+    return router

@@ -1,0 +1,66 @@
+/** Answers of the service as states of a component: loading, loaded or failed, loaded again when the service is back. */
+
+import { useEffect, useState } from "preact/hooks";
+
+import { RequestFailure } from "./service";
+
+export type Loaded<T> =
+  | { status: "loading" }
+  | { status: "loaded"; value: T }
+  | { status: "failed"; failure: RequestFailure };
+
+type Listener = () => void;
+const listeners = new Set<Listener>();
+
+/** Request everything that failed again: the key is another one, or the service is back. */
+export function retryAll(): void {
+  for (const listener of listeners) listener();
+}
+
+/** Called with every failure that concerns the whole page: a missing key, a service that does not answer. */
+let onFailure: (failure: RequestFailure) => void = () => undefined;
+
+export function setFailureHandler(handler: (failure: RequestFailure) => void): void {
+  onFailure = handler;
+}
+
+export function asFailure(error: unknown): RequestFailure {
+  if (error instanceof RequestFailure) return error;
+  console.error(error);
+  return new RequestFailure("refused", "The answer of the service could not be shown.", String(error));
+}
+
+export function report(error: unknown): RequestFailure {
+  const failure = asFailure(error);
+  if (failure.why === "key" || failure.why === "gone") onFailure(failure);
+  return failure;
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** Load a value for a key; another key aborts the request and loads again. An empty key loads nothing. */
+export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [held, setHeld] = useState<{ key: string; result: Loaded<T> }>({ key: "", result: { status: "loading" } });
+  const [attempt, setAttempt] = useState(0);
+  const failed = held.key === key && held.result.status === "failed";
+  useEffect(() => {
+    if (!failed) return;
+    const again = () => setAttempt((each) => each + 1);
+    listeners.add(again);
+    return () => void listeners.delete(again);
+  }, [failed, key]);
+  useEffect(() => {
+    if (!key) return;
+    const controller = new AbortController();
+    load(controller.signal).then(
+      (value) => setHeld({ key, result: { status: "loaded", value } }),
+      (error: unknown) => {
+        if (!isAbort(error)) setHeld({ key, result: { status: "failed", failure: report(error) } });
+      },
+    );
+    return () => controller.abort();
+  }, [key, attempt]);
+  return held.key === key ? held.result : { status: "loading" };
+}

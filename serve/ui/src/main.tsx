@@ -1,0 +1,7 @@
+import "./style.css";
+
+import { render } from "preact";
+
+import { App } from "./app";
+
+render(<App />, document.getElementById("app")!);

@@ -1,0 +1,152 @@
+"""Answers of the HTTP API that show whole maps: lists of sites, graphs in columns, elements of states.
+
+They are made for displays, such as the page of the service. Class names are schema titles of the OpenAPI document, and
+docstrings its descriptions.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from waygraph.core.schemas import ActionModel, BoxModel, PageText, SiteSummary
+
+#: Largest number of element outcomes in one answer; a page may have hundreds of thousands of elements.
+MAX_OUTCOMES = 500
+#: Largest number of leads in one answer.
+MAX_LEADS = 500
+
+#: Flags of an edge in `GraphEdges.flags`.
+INHERITED, OPENS_TAB, STATE_CHANGING = 1, 2, 4
+
+
+class _View(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+class SiteCard(SiteSummary):
+    """One mapped site with the outcome of the run that made its map."""
+
+    start_node_id: str
+    depth: int
+    """Largest distance of a state from the start page, in actions."""
+    leads: int = 0
+    """Pages that are known and were not visited."""
+    stood_for: int = 0
+    """Pages that are not states because another one represents them (skeleton mode)."""
+    thumbnail: str
+    """Path of a small image of the start page on this service; it answers 404 if the page has no screenshot."""
+    stopped_by: PageText = ""
+    """What ended the exploration before it was complete; empty if it was complete or the run did not record it."""
+    seconds: float | None = None
+    """Duration of the exploration."""
+    outcomes: dict[str, int] = Field(default={})
+    """Number of elements that were skipped, failed or are pending, by outcome. Outcomes without a number were not
+    recorded."""
+
+
+class GraphStates(_View):
+    """States of a map in columns: the i-th values of all lists describe the i-th state."""
+
+    id: list[str]
+    url: list[PageText]
+    title: list[PageText]
+    depth: list[int]
+    addressable: list[bool]
+    """Whether loading the URL shows the state."""
+    stands_for: list[int]
+    """Number of pages that the state represents (skeleton mode), itself included."""
+    screenshot: list[str]
+    """First 16 digits of the content hash of the screenshot: the parameter `v` of images; empty if there is none."""
+    skipped: list[int]
+    """Number of elements of the state that were skipped."""
+    group: list[int]
+    """Index of the group of alike pages in `groups`; -1: the state is in none."""
+
+
+class GraphEdges(_View):
+    """Edges of a map in columns: the i-th values of all lists describe the i-th edge."""
+
+    source: list[int]
+    """Index of the state in which the action is done."""
+    target: list[int]
+    """Index of the state that it leads to."""
+    kind: list[int]
+    """Index of the kind of action in `kinds`."""
+    flags: list[int]
+    """Sum of 1 (inherited: copied from the parent state, not performed), 2 (opens a tab), 4 (sends a request that may
+    change something on the server; no path contains such an edge)."""
+
+
+class GraphAnswer(_View):
+    """All states and edges of the newest version of a map, in columns, since maps may have thousands."""
+
+    site: str
+    version: int
+    start: int
+    """Index of the start state."""
+    states: GraphStates
+    groups: list[PageText]
+    """URL patterns of groups of alike pages: states of one depth whose URLs differ in one place and whose elements are
+    mostly equal."""
+    kinds: list[str]
+    """Kinds of actions that occur, sorted."""
+    edges: GraphEdges
+
+
+class ElementModel(_View):
+    """An element of a state, as the action that was done with it, and where that leads."""
+
+    action: ActionModel
+    expected_node_id: str
+    expected_url: PageText
+    cost_ms: float
+    inherited: bool = False
+    """Not performed while exploring: inherited from the parent state that shows the same element."""
+    opens_tab: bool = False
+    sends: list[PageText] = []
+    """Requests that the action sends and that may change something on the server; they were stopped while mapping."""
+    box: BoxModel | None = None
+    """Where the text that names the element is on the page. Absent if no visible text can be attributed to the element:
+    maps store the positions of texts, not of elements."""
+
+
+class ElementOutcomeModel(_View):
+    """An element that is not in the map, and why."""
+
+    status: Literal["skipped", "failed", "pending"]
+    element: PageText
+    reason: PageText = ""
+    detail: PageText = ""
+    """What decided that."""
+    rule: PageText = ""
+    """The rule that decided, if one did."""
+    target: PageText = ""
+    """Where the element leads, if it is a link."""
+    xpath: PageText = ""
+
+
+class LeadSummary(_View):
+    """A page that a state links to and that was not visited."""
+
+    node_id: str
+    url: PageText
+    title: PageText
+    refusal: str = ""
+    """Why no path leads there; empty: paths may."""
+
+
+class ElementsAnswer(_View):
+    """Elements of one state: those whose actions are edges, those that are not in the map, and links to leads."""
+
+    site: str
+    version: int
+    node_id: str
+    elements: list[ElementModel]
+    outcomes: list[ElementOutcomeModel]
+    """Elements that were skipped, failed or are pending, at most 500."""
+    outcomes_total: int
+    leads: list[LeadSummary]
+    """Leads that were found in this state, at most 500."""
+    leads_total: int
