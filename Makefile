@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check coverage site lint docs clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-properties $(BENCHES)
+.PHONY: help demo test test-fast check coverage site lint docs ui clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -30,6 +30,7 @@ help:
 	@echo "make lint    format the code and fix what ruff can fix"
 	@echo "make docs    write docs/cli.md from the command line's own help"
 	@echo "make site    build the documentation site into site/"
+	@echo "make ui      build the page of the service into serve/ui/built (needs Node 20)"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
 	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
@@ -73,6 +74,11 @@ site: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python -m waygraph.cli.reference docs/cli.md
+
+# Only who changes serve/ui/src needs this: the build is committed.
+ui:
+	@command -v npm >/dev/null || { echo "error: npm is not installed; it comes with Node 20 or newer" >&2; exit 6; }
+	cd serve/ui && npm ci --no-audit --no-fund && npm run build
 
 soak-crash: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_kill9.py

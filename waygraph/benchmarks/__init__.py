@@ -1,4 +1,4 @@
 """Knowledge about published benchmarks: their site lists, task formats and exploration depths.
 
-Nothing below the command line depends on this package.
+Only the command line and `waygraph.agents` depend on this package.
 """

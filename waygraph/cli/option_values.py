@@ -169,11 +169,35 @@ def parse_placeholders(values: Sequence[str] | None, rules: Path | None) -> dict
     InvalidInput
         If an option or a URL is malformed, or the file cannot be read.
     """
-    from waygraph.benchmarks.webarena import PLACEHOLDER
     from waygraph.core.urls import parse_start_url
     from waygraph.pipeline.jobs.sites.site_settings import read_placeholders
 
-    urls = read_placeholders(rules)
+    urls = {name: parse_start_url(url) for name, url in read_placeholders(rules).items()}
+    return urls | parse_site_urls(values)
+
+
+def parse_site_urls(values: Sequence[str] | None) -> dict[str, str]:
+    """Return the URLs that the options `--placeholder` give, by placeholder.
+
+    Parameters
+    ----------
+    values
+        Option values of the form `__NAME__=URL`.
+
+    Returns
+    -------
+    dict
+        URLs by placeholder.
+
+    Raises
+    ------
+    InvalidInput
+        If an option or a URL is malformed.
+    """
+    from waygraph.benchmarks.webarena import PLACEHOLDER
+    from waygraph.core.urls import parse_start_url
+
+    urls = {}
     for text in values or ():
         name, equals, url = text.partition("=")
         if not equals or not PLACEHOLDER.fullmatch(name):
@@ -181,8 +205,8 @@ def parse_placeholders(values: Sequence[str] | None, rules: Path | None) -> dict
                 f"--placeholder: '{text}' does not have the form __NAME__=URL.",
                 hint="Example: --placeholder __SHOP__=http://127.0.0.1:7770",
             )
-        urls[name] = url
-    return {name: parse_start_url(url) for name, url in urls.items()}
+        urls[name] = parse_start_url(url)
+    return urls
 
 
 def preset_depths(

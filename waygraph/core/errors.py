@@ -125,6 +125,15 @@ class LoggedOut(WaygraphError):
     exit_code, http_status, slug, title = 4, 502, "logged-out", "Logged out"
 
 
+class ContentStopped(WaygraphError):
+    """The guard stopped requests that the application gets its content by, so that only an error page was found.
+
+    An earlier map stays. Allow the requests by a rule (`--rules`), or use `--guard observe` where data may change.
+    """
+
+    exit_code, http_status, slug, title = 4, 502, "content-stopped", "Content stopped by the guard"
+
+
 class ProvenanceMismatch(WaygraphError):
     """A refresh lacks the session, password, headers or rules that the map was made with. Pass them again."""
 
@@ -247,6 +256,48 @@ class BrowserFailure(WaygraphError):
     """The browser crashed, hung or refused a command. The work item is retried in a new browser, then fails."""
 
     exit_code, http_status, slug, title = 1, 502, "browser-failure", "Browser failure"
+
+
+class ModelFailure(WaygraphError):
+    """A chat model gave no usable reply. The kinds below say why."""
+
+    exit_code, http_status, slug, title = 12, 502, "model-failure", "Chat model failed"
+
+
+class ModelUnavailable(ModelFailure):
+    """The model's server is down, too slow, overloaded or limits the rate, after all retries. Try again later."""
+
+    http_status, slug, title = 503, "model-unavailable", "Chat model not available"
+
+
+class ModelRejected(ModelFailure):
+    """The model's server refused the request: a wrong key, an unknown model, an option that it does not know."""
+
+    slug, title = "model-rejected", "Chat model refused the request"
+
+
+class ContextTooLong(ModelRejected):
+    """The request has more tokens than the model takes. Send less text, fewer images, or choose another model."""
+
+    slug, title = "context-too-long", "Request too long for the chat model"
+
+
+class BadModelReply(ModelFailure):
+    """The reply is not what the API or the requested schema says: a web page, no choices, JSON of another form."""
+
+    slug, title = "bad-model-reply", "Unusable reply of the chat model"
+
+
+class ModelBudgetSpent(ModelFailure):
+    """The tokens or the money of a task or run are spent. No call was made; raise the budget to go on."""
+
+    slug, title = "model-budget-spent", "Budget of the chat model spent"
+
+
+class CassetteMiss(ModelFailure):
+    """A recording or script of model calls has no reply to this request: it was made for others. Record it again."""
+
+    slug, title = "cassette-miss", "Call not recorded"
 
 
 def error_class_for(slug: str) -> type[WaygraphError] | None:

@@ -331,15 +331,28 @@ class RefreshSettings(_Section):
     keeps its recorded answer."""
 
 
-class LlmSettings(_Section):
-    """The language model that chooses among candidates if `select` is `llm`, at any OpenAI-compatible endpoint."""
-
+class _ModelEndpoint(_Section):
     model: str = ""
     """Name of the model; empty: there is none."""
     base_url: str = ""
     """URL of the API, for example `http://127.0.0.1:8000/v1`; empty: the client's default."""
     api_key: SecretStr = SecretStr("")
     """API key; empty: the environment variable `OPENAI_API_KEY`, if set. A secret."""
+    input_price: float = Field(0.0, ge=0)
+    """Price of a million input tokens, for cost figures."""
+    output_price: float = Field(0.0, ge=0)
+    """Price of a million output tokens, for cost figures."""
+
+    def cost_of(self, input_tokens: int, output_tokens: int) -> float | None:
+        """Return the price of tokens; None if no prices are configured."""
+        if not self.input_price and not self.output_price:
+            return None
+        return (input_tokens * self.input_price + output_tokens * self.output_price) / 1e6
+
+
+class LlmSettings(_ModelEndpoint):
+    """The language model that chooses among candidates if `select` is `llm`, at any OpenAI-compatible endpoint."""
+
     timeout_seconds: float = Field(30.0, gt=0)
     """Timeout of one choice, over all retries, in seconds."""
     retries: int = Field(2, ge=0, le=10)
@@ -350,10 +363,44 @@ class LlmSettings(_Section):
     """Width of the screenshots in the prompt, in pixels; 0: no screenshots."""
     text_chars: int = Field(1_500, ge=0, le=50_000)
     """Limit of text per candidate in the prompt, in characters."""
-    input_price: float = Field(0.0, ge=0)
-    """Price of a million input tokens, for cost figures."""
-    output_price: float = Field(0.0, ge=0)
-    """Price of a million output tokens, for cost figures."""
+
+
+class ChatSettings(_ModelEndpoint):
+    """A chat model of agents or of their judge, at any OpenAI-compatible endpoint."""
+
+    timeout_seconds: float = Field(120.0, gt=0)
+    """Timeout of one call, in seconds."""
+    retries: int = Field(4, ge=0, le=20)
+    """Retries after a call that failed for a passing reason."""
+    backoff_seconds: float = Field(1.0, gt=0)
+    """Wait before the first retry, in seconds; it doubles with every retry."""
+    longest_wait_seconds: float = Field(60.0, gt=0)
+    """Longest wait before a retry, in seconds. A server that asks for a longer one is not asked again."""
+    concurrency: int = Field(4, ge=1)
+    """Calls at a time."""
+    json_mode: Literal["schema", "object", "text"] = "schema"
+    """How JSON is requested: by schema, as any object, or in words alone, for servers without these options."""
+    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105
+    """Name of the limit of a reply in requests. Reasoning models of OpenAI know the longer one only."""
+    send_temperature: bool = True
+    """Send the temperature. Some models accept no other than their own."""
+
+
+class AgentSettings(_Section):
+    """Models of agents, and what they may take."""
+
+    model: ChatSettings = ChatSettings()
+    """The model that decides what to do."""
+    judge: ChatSettings = ChatSettings()
+    """The model that compares answers with references."""
+    task_tokens: int = Field(0, ge=0)
+    """Tokens of one task, input and output; 0: no limit."""
+    task_cost: float = Field(0.0, ge=0)
+    """Price of one task's calls; 0: no limit. Needs prices."""
+    run_tokens: int = Field(0, ge=0)
+    """Tokens of all tasks of a run; 0: no limit."""
+    run_cost: float = Field(0.0, ge=0)
+    """Price of all calls of a run; 0: no limit. Needs prices."""
 
 
 class ServeSettings(_Section):
@@ -431,6 +478,7 @@ class Settings(BaseSettings):
     jobs: JobSettings = JobSettings()
     refresh: RefreshSettings = RefreshSettings()
     serve: ServeSettings = ServeSettings()
+    agents: AgentSettings = AgentSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -28,6 +28,8 @@ HEAVY = ("torch", "ray", "pyarrow", "numpy", "transformers", "qdrant_client", "q
 
 LIGHT = (
     "waygraph",
+    "waygraph.agents.scoring.run_score",
+    "waygraph.agents.tasks.task_file",
     "waygraph.cli.app",
     "waygraph.client.map_source",
     "waygraph.client.service",

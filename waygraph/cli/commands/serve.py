@@ -56,7 +56,8 @@ def serve(
             # One line, so that a program that started the service can read the address as soon as it answers.
             sys.stdout.write(json.dumps({"url": url}) + "\n")
         else:
-            say(f"Serving {settings.store} at {url} (API description: {url}/openapi.json). Press Ctrl-C to stop.")
+            say(f"Serving {settings.store} at {url}: open it in a web browser to see the maps.")
+            say(f"API description: {url}/openapi.json. Press Ctrl-C to stop.")
         sys.stdout.flush()
 
     run(settings, on_ready=announce)

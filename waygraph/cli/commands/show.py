@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import webbrowser
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -42,6 +44,9 @@ def show(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="Limit of listed elements.", min=1)] = 100,
     offset: Annotated[int, typer.Option("--offset", metavar="N", help="Elements to leave out first.", min=0)] = 0,
+    open_page: Annotated[
+        bool, typer.Option("--open", help="Open the map in a web browser; serves it until interrupted unless --url.")
+    ] = False,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -61,6 +66,7 @@ def show(
       waygraph show example.org https://example.org/contact
       waygraph show example.org 3f2a9c81 --json
       waygraph show example.org --skipped --reason hazard
+      waygraph show example.org --open
     """  # noqa: D301 - \b keeps the lines of an example together
     kinds: dict[OutcomeKind, bool] = {"skipped": skipped, "failed": failed, "pending": pending, "done": done}
     selection = OutcomeSelection([kind for kind, chosen in kinds.items() if chosen], reason or (), limit, offset)
@@ -79,12 +85,44 @@ def show(
             _show_leads(store, url, key, node_id, (offset, limit), as_json=as_json)
             return
         answer = source.site(key) if node_id is None else source.node(key, node_id)
+    if open_page:
+        _open_page(store, url, page_address(key, node_id))
+        return
     if as_json:
         print_json(answer)
     elif isinstance(answer, SiteDetail):
         _print_site(answer)
     else:
         _print_state(answer)
+
+
+def page_address(site: str, node_id: str | None) -> str:
+    """Return the address of a map, or of one of its states, within the page of the service.
+
+    >>> page_address("127.0.0.1:8000", None)
+    '#/sites/127.0.0.1%3A8000'
+    """
+    return f"#/sites/{quote(site, safe='')}" + (f"/states/{node_id}" if node_id else "")
+
+
+def _open_page(store: str | None, url: str | None, address: str) -> None:
+    """Open an address of the page in a web browser; without a service to ask, serve the store until interrupted."""
+
+    def open_at(service: str) -> None:
+        page = f"{service.rstrip('/')}/{address}"
+        opened = webbrowser.open(page)
+        say(page if opened else f"No web browser was found. Open this address in one: {page}")
+
+    if url is not None:
+        open_at(url)
+        return
+    from waygraph.serve.runtime.app import run
+
+    def on_ready(service: str) -> None:
+        open_at(service)
+        say("Press Ctrl-C to stop.")
+
+    run(load_settings({"store": store, "serve": {"port": 0}}), on_ready=on_ready)
 
 
 def _show_leads(

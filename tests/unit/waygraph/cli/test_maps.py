@@ -223,6 +223,19 @@ def test_show_prints_the_statistics_of_the_exploration(cli):
     assert "120" in out  # states per minute at depth 1
 
 
+def test_show_opens_the_page_of_a_service_at_the_state(cli, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or bool(opened[1:]))
+    # The service itself is tested by test_service; here only what is opened when it is ready.
+    monkeypatch.setattr("waygraph.serve.runtime.app.run", lambda _, on_ready: on_ready("http://127.0.0.1:1"))
+    code, out, _ = cli("show", SITE, "--open")
+    assert (code, opened) == (0, [f"http://127.0.0.1:1/#/sites/{SITE}"])
+    assert f"Open this address in one: {opened[0]}" in out
+    out = cli("show", SITE, "/help/returns", "--open")[1]
+    assert opened[1] == f"http://127.0.0.1:1/#/sites/{SITE}/states/{identity('returns')}"
+    assert out.startswith(opened[1])
+
+
 def test_show_of_a_state_prints_its_texts_and_actions(cli):
     out = cli("show", SITE, "/")[1]
     assert "Welcome" in out
