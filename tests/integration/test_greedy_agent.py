@@ -43,10 +43,10 @@ def run(url, encoder, task, *, maps_in=None, mapped="", **options):
 
 def test_it_clicks_what_is_nearest_and_stops_there(site, encoder):
     done = run(site.url, encoder, "a warm wool throw")
-    assert (done.end, done.url) == ("stopped", site.url + "p/fjord-wool-throw")
+    assert (done.end, done.url) == ("answered", site.url + "p/fjord-wool-throw")
     assert [step.status for step in done.steps] == ["done"]
     assert done.answer == "Fjord wool throw"
-    assert done.to_json()["steps"][0]["action"] == "click [15] link 'Fjord wool throw'"
+    assert done.steps[0].action == "click [15] link 'Fjord wool throw'"
 
 
 def test_it_tries_nothing_twice_and_goes_back_from_dead_ends(site, encoder):

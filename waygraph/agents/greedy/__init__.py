@@ -6,6 +6,5 @@
 from waygraph.agents.greedy.agent import GreedyAgent, GreedyOptions
 from waygraph.agents.greedy.choice import GreedyMemory, ScoredElement
 from waygraph.agents.greedy.nearness import TextNearness
-from waygraph.agents.greedy.trace import GreedyRun, GreedyStep
 
-__all__ = ["GreedyAgent", "GreedyMemory", "GreedyOptions", "GreedyRun", "GreedyStep", "ScoredElement", "TextNearness"]
+__all__ = ["GreedyAgent", "GreedyMemory", "GreedyOptions", "ScoredElement", "TextNearness"]

@@ -10,8 +10,8 @@ from waygraph.agents.actions.session import AgentSession
 from waygraph.agents.actions.types import AgentAction, ClickAction, CloseTabAction, GoBackAction, NavigateAction
 from waygraph.agents.greedy.choice import GreedyMemory, ScoredElement
 from waygraph.agents.greedy.nearness import TextNearness
-from waygraph.agents.greedy.trace import GreedyRun, GreedyStep, RunEnd
 from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
 from waygraph.pipeline.encode.protocol import Encoder
 
 #: Roles whose activation leads somewhere or shows something. Fields are not filled: there is nothing to say in them.
@@ -57,23 +57,28 @@ class GreedyAgent:
         self._encoder = encoder
         self._options = options or GreedyOptions()
 
-    async def run(self, task: str) -> GreedyRun:
+    async def run(self, task: str, on_step: StepListener = ignore_step) -> AgentRun:
         """Do a task.
 
         Parameters
         ----------
         task
             What to find, in plain words.
+        on_step
+            Called after every step.
 
         Returns
         -------
-        GreedyRun
-            Where the run ended, and its steps.
+        AgentRun
+            Where the run ended, and its steps. The answer is the text of the last page that is nearest to the task. The
+            details of a step are the nearness of the element (`score`; absent for actions on no element) and of the
+            page (`page_score`).
         """
-        run = _Run(self._session, await asyncio.to_thread(TextNearness, self._encoder, task), self._options)
+        nearness = await asyncio.to_thread(TextNearness, self._encoder, task)
+        run = _Run(self._session, nearness, self._options, on_step)
         end = await run.work(task)
-        observation = run.observation
-        return GreedyRun(task, end, observation.url, observation.snapshot.id, await run.answer(), tuple(run.steps))
+        last = run.observation
+        return AgentRun(task, end, await run.answer(), last.url, last.snapshot.id, tuple(run.steps))
 
 
 class _Run:
@@ -87,19 +92,24 @@ class _Run:
         Scores texts.
     options
         Limits.
+    on_step
+        Called after every step.
     """
 
-    def __init__(self, session: AgentSession, nearness: TextNearness, options: GreedyOptions) -> None:
+    def __init__(
+        self, session: AgentSession, nearness: TextNearness, options: GreedyOptions, on_step: StepListener
+    ) -> None:
         self._session = session
         self._nearness = nearness
         self._options = options
+        self._on_step = on_step
         self._memory = GreedyMemory()
         self._page_score = 0.0
         self._nearest_page = 0.0
-        self.steps: list[GreedyStep] = []
+        self.steps: list[AgentStep] = []
         self.observation: PageObservation
 
-    async def work(self, task: str) -> RunEnd:
+    async def work(self, task: str) -> AttemptEnd:
         self.observation = await self._session.observe()
         if self._options.site:
             await self._do(NavigateAction(site=self._options.site, query=task))
@@ -108,14 +118,14 @@ class _Run:
             self._page_score = max(await self._score(_titles(self.observation)), default=0.0)
             best = await self._best()
             if self._page_score >= (best.score if best is not None else self._nearest_page) and self.steps:
-                return "stopped"
+                return AttemptEnd.ANSWERED
             self._nearest_page = max(self._nearest_page, self._page_score)
             if best is not None:
                 self._memory.note_tried(self.observation.snapshot.id, best.element)
                 await self._do(ClickAction(element=best.element.ref), best)
             elif not await self._back():
-                return "exhausted"
-        return "step_limit"
+                return AttemptEnd.EXHAUSTED
+        return AttemptEnd.STEP_LIMIT
 
     async def answer(self) -> str:
         """Return the text of the page that is nearest to the task."""
@@ -141,17 +151,17 @@ class _Run:
     async def _do(self, action: AgentAction, chosen: ScoredElement | None = None) -> ActionReport:
         before = self.observation
         report = await self._session.act(action)
-        self.steps.append(
-            GreedyStep(
-                state=before.snapshot.id,
-                url=before.url,
-                action=f"click {chosen.element}" if chosen else action.action,
-                score=round(chosen.score, 4) if chosen else 0.0,
-                page_score=round(self._page_score, 4),
-                status=report.status,
-                message=str(report),
-            )
+        scores = {"score": round(chosen.score, 4)} if chosen else {}
+        step = AgentStep(
+            state=before.snapshot.id,
+            url=before.url,
+            action=f"click {chosen.element}" if chosen else action.action,
+            status=report.status,
+            message=str(report),
+            details={**scores, "page_score": round(self._page_score, 4)},
         )
+        self.steps.append(step)
+        await self._on_step(step, before)
         self.observation = report.observation or before
         return report
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.scoring.final_state import FinalState, PageFinding, TargetKey
 from waygraph.agents.tasks.task import Task
@@ -37,15 +37,6 @@ FORMAT_VERSION = 1
 
 class _Stored(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class AttemptEnd(StrEnum):
-    """Why an agent stopped."""
-
-    ANSWERED = "answered"
-    STEP_LIMIT = "step_limit"
-    BUDGET = "budget"
-    FAILED = "failed"
 
 
 class TaskAnswer(_Stored):
