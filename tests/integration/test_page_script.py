@@ -96,6 +96,7 @@ def test_element_hashes_are_md5_of_full_xpaths_with_frames_and_shadow_hops():
         "style='display:none'",
         "style='visibility:hidden'",
         "style='opacity:0'",
+        "style='opacity:.049'",
         "aria-hidden=true",
         "inert",
         "hidden",
@@ -107,6 +108,18 @@ def test_element_hashes_are_md5_of_full_xpaths_with_frames_and_shadow_hops():
 def test_invisible_elements_are_not_exposed(hiding):
     seen = look(f"<button>Seen</button><div {hiding}><button>Unseen</button></div>")
     assert names(seen) == ["Seen"]
+
+
+def test_faint_effects_leave_no_trace_and_dim_elements_do():
+    """A ripple that was interrupted stays at a random opacity."""
+
+    html = """<button onclick="for (const each of document.querySelectorAll('i, div')) each.style.opacity = next.shift()">
+        Save<i style="opacity:0"> ripple</i></button><div style="opacity:0">.</div>
+        <script>var next = ["0.0065", "0.0032", "0.06", "0.06"]</script>"""
+    clear, (faint, dim), _, _ = act(html, "Save", "Save")
+    assert names(clear) == names(faint.snapshot) == ["Save"]
+    assert clear.id == faint.snapshot.id != dim.snapshot.id
+    assert names(dim.snapshot) == ["Save ripple"]
 
 
 def test_open_details_and_dialogs_are_exposed_and_closed_ones_are_not():

@@ -42,8 +42,7 @@ const representsControl = (element) => {
   const control = element.localName === "label" && element.control;
   if (!control || !["checkbox", "radio"].includes(control.type)) return false;
   const rect = control.getBoundingClientRect();
-  const visible = control.checkVisibility(VISIBLE);
-  return !visible || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
+  return !isSeen(control) || rect.width <= 2 || rect.height <= 2 || rect.right <= 0;
 };
 
 /**

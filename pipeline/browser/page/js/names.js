@@ -111,7 +111,18 @@ const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)
 
 const VISIBLE = { opacityProperty: true, visibilityProperty: true };
 const VISIBLE_OR_TRANSPARENT = { visibilityProperty: true };
-/** @param {any} node */
+// Black on white with this opacity has a contrast of 1.12 to 1, which a person does not see. Effects end at such values by
+// chance (a ripple that is interrupted), so what they draw is in one snapshot and not in the next.
+const SEEN_OPACITY = 0.05;
+/**
+ * Whether an element is drawn too faintly to be seen, on its own: elements around it may be fainter.
+ * @param {CSSStyleDeclaration} style
+ */
+const isFaint = (style) => Number(style.opacity) < SEEN_OPACITY;
+/**
+ * Whether an element is visible, except for faint elements around it.
+ * @param {any} node
+ */
 const isVisible = (node) => {
   let answer = visibles?.get(node);
   if (answer === undefined) {
@@ -122,8 +133,14 @@ const isVisible = (node) => {
 };
 
 /**
+ * Whether a person could see an element, if nothing around it is faint.
+ * @param {any} node
+ */
+const isSeen = (node) => isVisible(node) && !isFaint(styleOf(node));
+
+/**
  * The text in an element. In a visible element, transparent content is skipped: a hidden tooltip keeps the text that it
- * showed last. An element that is not visible itself (a label that fades in) is named by all its content.
+ * showed last. An element that is not seen itself (a label that fades in) is named by all its content.
  * @param {any} node
  * @returns {string}
  */
@@ -142,7 +159,7 @@ const contentText = (node) => {
       if (UNTEXTUAL.has(child.localName)) continue;
       if (child.getAttribute("aria-hidden") === "true") continue;
       const { display } = styleOf(original);
-      const isShown = display === "contents" || isVisible(original) || (!isVisible(node) && child.checkVisibility(VISIBLE_OR_TRANSPARENT));
+      const isShown = display === "contents" || isSeen(original) || (!isSeen(node) && child.checkVisibility(VISIBLE_OR_TRANSPARENT));
       if (!isShown) continue;
       const space = BLOCK.test(display) || child.localName === "br" ? " " : "";
       const label = child.getAttribute("aria-label") || (child.localName === "img" ? child.alt : "");

@@ -100,8 +100,9 @@ const enter = (pass, node, element, step, outer) => {
     const { display } = style;
     if (display === "none") return null;
     isBoxless = display === "contents";
-    if (!isBoxless && (!element.checkVisibility() || style.opacity === "0")) return null;
+    if (!isBoxless && !element.checkVisibility()) return null;
   }
+  if (!isBoxless && isFaint(style)) return null;
   const { context } = outer;
   let { clip } = outer;
   if (clip !== context.view) {
