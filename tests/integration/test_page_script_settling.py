@@ -215,11 +215,12 @@ def texts(snapshot):
     return [segment.text for segment in snapshot.segments]
 
 
-def test_settling_waits_for_dynamic_imports_also_on_slow_connections():
-    """`import()` cannot be observed; the waiting time is estimated from the other scripts of the page."""
+def slow(script, seconds):
+    return Page(script, content_type="text/javascript", hold=threading.Event(), hold_at_most_s=seconds)
 
-    def slow(script):
-        return Page(script, content_type="text/javascript", hold=threading.Event(), hold_at_most_s=0.4)
+
+def test_settling_waits_for_dynamic_imports_as_long_as_they_take():
+    """A script cannot observe `import()`, and how long other scripts took says little."""
 
     async def work(page, site):
         seen = (await page.view.goto(site.url)).snapshot
@@ -229,17 +230,26 @@ def test_settling_waits_for_dynamic_imports_also_on_slow_connections():
     html = "<h1>Page</h1><button>More</button><p></p><script type=module src=/main.js></script>"
     main = """document.querySelector('button').onclick = () => import('/more.js');
     import('/first.js');"""
-    seen, opened = visit(
-        html,
-        work,
-        **{
-            "/main.js": slow(main),
-            "/first.js": slow("document.querySelector('h1').textContent = 'First'"),
-            "/more.js": slow("document.querySelector('p').textContent = 'Details'"),
-        },
-    )
-    assert "First" in seen
+    scripts = {
+        "/main.js": Page(main, content_type="text/javascript"),
+        "/first.js": slow("import('/second.js')", 0.45),
+        "/second.js": slow("document.querySelector('h1').textContent = 'Second'", 0.45),
+        "/more.js": slow("document.querySelector('p').textContent = 'Details'", 0.45),
+    }
+    seen, opened = visit(html, work, **scripts)
+    assert "Second" in seen
     assert "Details" in opened
+
+
+def test_settling_waits_for_an_import_that_never_arrives_until_the_cap():
+    async def work(site):
+        async with guarded_page(settings=LOOPBACK_ONLY.model_copy(update={"settle_cap_ms": 300})) as page:
+            return (await page.view.goto(site.url)).snapshot
+
+    html = "<h1>Page</h1><script type=module>import('/never.js')</script>"
+    never = slow("document.querySelector('h1').textContent = 'Late'", 2.0)
+    with FixtureServer({"/": html, "/never.js": never}) as site:
+        assert texts(BROWSERS.run(work(site))) == ["Page"]
 
 
 def test_screenshot_is_taken_after_a_canvas_animation_has_finished():

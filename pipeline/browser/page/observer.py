@@ -13,6 +13,7 @@ from playwright.async_api import Page
 
 from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.page.closed_roots import UNDISCLOSED_ROOTS
+from waygraph.pipeline.browser.page.code_requests import UNCONFIRMED_CODE, CodeRequests
 from waygraph.pipeline.browser.page.cross_origin_frames import CrossOriginFrames
 from waygraph.pipeline.browser.page.evaluate import PageEvaluator, PageUnresponsive
 from waygraph.pipeline.browser.page.failures import FailureKind, PageFailure, failure_cause
@@ -74,6 +75,8 @@ class PageObserver:
         Whether waygraph owns the page, so that closed shadow roots can be disclosed.
     response_timeout_s
         Timeout of the first attempt of a call, in seconds: a response can be lost with its document.
+    code_timeout_s
+        Limit of waiting for scripts that were requested, in seconds.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class PageObserver:
         *,
         owned: bool,
         response_timeout_s: float,
+        code_timeout_s: float,
     ) -> None:
         self._page = page
         self._evaluator = evaluator
@@ -92,8 +96,14 @@ class PageObserver:
         self._options = options
         self._owned = owned
         self._response_timeout_s = response_timeout_s
+        self._code_timeout_s = code_timeout_s
+        self._code = CodeRequests(page)
         self.has_canvas = True
         """Whether the page may have canvases; updated by each snapshot."""
+
+    def detach(self) -> None:
+        """Stop listening to the page."""
+        self._code.detach()
 
     async def observe(self, *, hovering: bool, digest: bool = True) -> Snapshot:
         """Wait until the page has settled, then take a snapshot, see `PageView.observe`."""
@@ -179,14 +189,17 @@ class PageObserver:
     async def _call_script(
         self, function: str, options: Mapping[str, Any] | None, *, timeout_s: float = 0.0
     ) -> str | None:
-        """Call a function of the in-page script in the page's own document, after disclosing closed roots to it.
+        """Call a function of the in-page script in the page's own document.
+
+        The script returns early, and is called again, from a document that may have closed shadow roots (which are
+        disclosed to it), and from one with modules (until the scripts that were requested have arrived).
 
         Parameters
         ----------
         function
             Name of the function.
         options
-            Its options; None: the function takes none, and roots are not disclosed.
+            Its options; None: the function takes none, and never returns early.
         timeout_s
             Timeout in seconds; 0: the default of the evaluator.
 
@@ -197,14 +210,23 @@ class PageObserver:
             None: the document has no in-page script.
         """
         expression = f"o => {WAYGRAPH}?.{function}(o) ?? null"
-        for _ in range(_MAX_DISCLOSURES if self._owned and options is not None else 0):
-            reporting = {**(options or {}), "reportsSuspects": True}
-            result: str | None = await self._evaluator.evaluate(expression, reporting, timeout_s)
-            if result != UNDISCLOSED_ROOTS:
+        if options is None:
+            bare: str | None = await self._evaluator.evaluate(expression, None, timeout_s)
+            return bare
+        disclosures = _MAX_DISCLOSURES if self._owned else 0
+        code_deadline = time.monotonic() + self._code_timeout_s
+        is_code_here = False
+        while True:
+            early = {"reportsSuspects": disclosures > 0, "code": "arrived" if is_code_here else "report"}
+            result: str | None = await self._evaluator.evaluate(expression, {**options, **early}, timeout_s)
+            if result == UNDISCLOSED_ROOTS:
+                disclosures -= 1
+                await self._evaluator.disclose_roots()
+            elif result == UNCONFIRMED_CODE:
+                left_s = code_deadline - time.monotonic()
+                is_code_here = left_s <= 0 or not await self._code.wait(left_s)
+            else:
                 return result
-            await self._evaluator.disclose_roots()
-        last: str | None = await self._evaluator.evaluate(expression, options, timeout_s)
-        return last
 
 
 def _with_extension(options: Mapping[str, Any] | None, extensions: int) -> Mapping[str, Any] | None:

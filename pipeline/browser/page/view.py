@@ -123,7 +123,13 @@ class PageView:
             page, options.frames, self._evaluator.with_timeout, timeout_s=response_timeout_s
         )
         self._observer = PageObserver(
-            page, self._evaluator, self._frames, options, owned=owned, response_timeout_s=response_timeout_s
+            page,
+            self._evaluator,
+            self._frames,
+            options,
+            owned=owned,
+            response_timeout_s=response_timeout_s,
+            code_timeout_s=settings.settle_cap_ms / 1000,
         )
         self._actor = PageActor(page, self._evaluator, self._frames, self._observer, options, settings=settings)
         background = BackgroundCalls(page)
@@ -152,6 +158,7 @@ class PageView:
         """Stop listening to the page; the page stays as it is."""
         self._popups.detach()
         self._events.detach()
+        self._observer.detach()
         self._evaluator.detach()
 
     async def observe(self, *, digest: bool = True) -> Snapshot:

@@ -29,6 +29,8 @@ const activity = {
   arrived: 0,
   /** Time that the slowest script or style sheet of this document took, in milliseconds. */
   slowestCode: 0,
+  /** Time at which a script, style sheet or module last arrived. */
+  codeArrived: 0,
   /** Number of elements that wait to come into view (IntersectionObserver). */
   observed: 0,
   /** Value of `observed` when the page was last scrolled through. */
@@ -249,7 +251,9 @@ const resources = new PerformanceObserver((list) => {
         arrivals.add(url);
         activity.arrived = activity.lastChange;
       }
-      if (CODE.has(initiatorType) && duration > activity.slowestCode) activity.slowestCode = duration;
+      if (!CODE.has(initiatorType)) continue;
+      activity.codeArrived = activity.lastChange;
+      if (duration > activity.slowestCode) activity.slowestCode = duration;
     }
   });
 });

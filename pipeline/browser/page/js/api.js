@@ -2,24 +2,24 @@
 // windows of the page.
 
 /**
- * Wait until the page has settled, then return a snapshot as JSON; empty if the page is still loading.
+ * Wait until the page has settled, then return a snapshot as JSON, or a text if it has not settled, see `settle`.
  * @param {SnapshotOptions} options
  */
 const observe = async (options) => {
   const settled = await settle(options);
-  if (!settled) return "";
+  if (typeof settled === "string") return settled;
   if (isUndisclosed(options)) return UNDISCLOSED;
   if (!options.outline) await gatherRows(options);
   return withNatives(() => stringify({ settled, ...snapshot(options) }));
 };
 /**
- * Wait until the page has settled, then return its digest as JSON; empty if the page is still loading. With `unlessDigest`,
+ * Wait until the page has settled, then return its digest as JSON, or a text if it has not settled. With `unlessDigest`,
  * the result includes a snapshot if the digest differs, unless the page has cross-origin frames: those must be called first.
  * @param {SnapshotOptions} options
  */
 const settleAndDigest = async (options) => {
   const settled = await settle(options);
-  if (!settled) return "";
+  if (typeof settled === "string") return settled;
   if (isUndisclosed(options)) return UNDISCLOSED;
   await gatherRows(options);
   return withNatives(() => {
@@ -63,6 +63,7 @@ writeProperty(window, KEY, {
 
     // Called by this script in other windows.
     isQuiet,
+    hasModules,
     markSettled,
     takeActivity,
     ownMsSinceConsequence: () => now() - activity.lastConsequence,

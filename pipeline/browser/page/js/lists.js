@@ -63,7 +63,7 @@ const scrollList = async (box, top, options) => {
   box.scrollTo({ top, behavior: "instant" });
   await nextFrame(); // scroll events are dispatched in a frame
   do await new Promise((done) => nativeSetTimeout(done, POLL_MS));
-  while (now() - start < ROWS_TIMEOUT_MS && !withNatives(() => allQuiet(options.quietMs, start)));
+  while (now() - start < ROWS_TIMEOUT_MS && !withNatives(() => allQuiet(options, start)));
 };
 /**
  * Key of a candidate that does not depend on its position.

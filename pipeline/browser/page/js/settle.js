@@ -2,9 +2,11 @@
 
 const MAX_FINISHES = 50; // a page that restarts its animations again and again never settles
 const BUSY_MS = 40; // a main thread that was blocked for longer did some work
-// import() cannot be observed. Where there are modules, wait for what they may import, longer where scripts load slowly.
+// A module that has arrived is compiled, possibly on another thread, before it asks for others.
 const MODULE_QUIET_MS = 200;
+// Scripts cannot observe import(), only callers can. Where a caller cannot, wait longer where scripts load slowly.
 const MAX_MODULE_QUIET_MS = 1000;
+const UNCONFIRMED_CODE = "code";
 const DROPPED_TIMER_MS = 250; // a timer that is overdue for longer was dropped by the browser
 const POLL_MS = 8;
 const moduleQuietMs = () => Math.min(Math.max(MODULE_QUIET_MS, 1.5 * activity.slowestCode), MAX_MODULE_QUIET_MS);
@@ -37,12 +39,21 @@ const isUsable = () => {
 };
 const hasModules = () => document.querySelector("script[type=module], link[rel~=modulepreload]") !== null;
 /**
+ * Whether modules have had the time to import others.
+ * @param {number} time
+ * @param {number} idle Time since the last change.
+ * @param {SnapshotOptions["code"]} code
+ */
+const haveModulesRun = (time, idle, code) =>
+  (code ? time - activity.codeArrived >= MODULE_QUIET_MS : idle >= moduleQuietMs()) || !hasModules();
+/**
  * Whether this document has been quiet for `quietMs`.
  * @param {number} quietMs
  * @param {number} since Start of the observation; the time before it does not count as blocked.
+ * @param {SnapshotOptions["code"]} code
  * @returns {boolean}
  */
-const isQuiet = (quietMs, since) => {
+const isQuiet = (quietMs, since, code) => {
   const time = now();
   if (time - Math.max(activity.lastCheck, since) > BUSY_MS) activity.lastChange = time;
   activity.lastCheck = time;
@@ -62,7 +73,7 @@ const isQuiet = (quietMs, since) => {
     activity.timers.size === 0 &&
     !awaitsFrame(time, Math.max(activity.lastChange, activity.actionStart)) &&
     idle >= quietMs &&
-    (idle >= moduleQuietMs() || !hasModules());
+    haveModulesRun(time, idle, code);
   // Animations are checked last, because that makes the browser update all styles.
   if (!quiet || !finishAnimations()) return quiet;
   activity.lastChange = now();
@@ -70,11 +81,17 @@ const isQuiet = (quietMs, since) => {
 };
 /**
  * Whether this document and its frames of the same origin are quiet.
- * @param {number} quietMs
+ * @param {SnapshotOptions} options
  * @param {number} since
  */
-const allQuiet = (quietMs, since) =>
-  isQuiet(quietMs, since) && [...innerScripts(window)].every((inner) => inner.isQuiet(quietMs, Infinity));
+const allQuiet = ({ quietMs, code }, since) =>
+  isQuiet(quietMs, since, code) && [...innerScripts(window)].every((inner) => inner.isQuiet(quietMs, Infinity, code));
+/**
+ * Whether only the caller can tell whether all code has arrived, and wants to.
+ * @param {SnapshotOptions} options
+ */
+const isCodeUnconfirmed = ({ code }) =>
+  code === "report" && (hasModules() || [...innerScripts(window)].some((inner) => inner.hasModules()));
 
 /** Remove the focus and scroll everything back, so that snapshots do not depend on either. */
 const resetView = () => {
@@ -135,7 +152,8 @@ const isLoading = () => isReceiving() || (activity.inFlight.size > 0 && !isUsabl
 /**
  * Wait until the page has settled.
  * @param {SnapshotOptions} options
- * @returns {Promise<Settled | null>} Null: the page is still loading at the cap, and the options allow an extension.
+ * @returns {Promise<Settled | string>} A text is returned to the caller instead of a result. Empty: the page is still
+ * loading at the cap, and the options allow an extension. `UNCONFIRMED_CODE`: see `isCodeUnconfirmed`.
  */
 const settle = async (options) => {
   horizonMs = options.timerHorizonMs;
@@ -146,7 +164,7 @@ const settle = async (options) => {
   if (!keepsView) withNatives(resetView);
   let capped = false;
   let waited = false;
-  const isWholePageQuiet = () => withNatives(() => allQuiet(options.quietMs, start));
+  const isWholePageQuiet = () => withNatives(() => allQuiet(options, start));
   const needsSweep = () =>
     !options.hovering && !(options.outline && window.scrollY) &&
     activity.observed > activity.observedAtSweep && activity.sweeps < MAX_SWEEPS;
@@ -160,7 +178,8 @@ const settle = async (options) => {
     else await new Promise((done) => nativeSetTimeout(done, POLL_MS));
     capped = now() - start > options.capMs;
   }
-  if (capped && options.mayExtend && withNatives(isLoading)) return null;
+  if (capped && options.mayExtend && withNatives(isLoading)) return "";
+  if (!capped && withNatives(() => isCodeUnconfirmed(options))) return UNCONFIRMED_CODE;
   withNatives(() => {
     markSettled();
     for (const inner of innerScripts(window)) inner.markSettled();

@@ -51,7 +51,7 @@ if (NativeWebSocket) {
     }
   };
   const nativeSocketSend = NativeWebSocket.prototype.send;
-  NativeWebSocket.prototype.send = function (data) {
+  NativeWebSocket.prototype.send = /** @param {any} data */ function (data) {
     awaitMessage(this);
     apply(nativeSocketSend, this, [data]);
   };

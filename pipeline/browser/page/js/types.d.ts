@@ -10,7 +10,8 @@ interface Window {
 interface WaygraphScript {
   guarded: boolean;
   acceptsDialogs: boolean;
-  isQuiet(quietMs: number, since: number): boolean;
+  isQuiet(quietMs: number, since: number, code: SnapshotOptions["code"]): boolean;
+  hasModules(): boolean;
   markSettled(): void;
   takeActivity(): ActivityReport;
   ownSuspects(): Element[];
@@ -36,6 +37,8 @@ interface SnapshotOptions {
   mayExtend?: boolean;
   /** Whether the caller can check suspects for closed shadow roots. */
   reportsSuspects?: boolean;
+  /** `report`: the caller can check what modules load, and wants to. `arrived`: it did. Absent: it cannot. */
+  code?: "report" | "arrived";
   /** Position of this document in the page, in a cross-origin frame. */
   origin?: Point;
   /** Whether an agent observes: add the accessibility tree, and make every field a candidate. */
