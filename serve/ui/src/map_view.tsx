@@ -1,6 +1,6 @@
 /** One site: its map in the middle, a list or a search beside it, and the selected state. */
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { useLoaded } from "./loading";
 import { drawnEdges } from "./map/edges";
@@ -112,7 +112,8 @@ function OpenSite({ route, model, scale }: { route: Route; model: MapModel; scal
     const href = searchHref(site, { q: next.text, from: next.from, to: next.to });
     go(href);
   };
-  useEffect(() => shortcuts(selectedId ? () => select(-1) : null), [selectedId, select]);
+  // As soon as the map is there: keys that are pressed before an effect runs would be lost.
+  useLayoutEffect(() => shortcuts(selectedId ? () => select(-1) : null), [selectedId, select]);
 
   const listed = useMemo(() => {
     const all = matching ?? Array.from({ length: model.states }, (_, state) => state);
