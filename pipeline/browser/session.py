@@ -7,10 +7,10 @@ import base64
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
 from playwright.async_api import Error as PlaywrightError
@@ -27,19 +27,23 @@ from waygraph.pipeline.browser.page.view import PageView
 log = logging.getLogger(__name__)
 
 #: Sets the storage to that of the prepared session, and disables writes: scripts that write when their page is left
-#: must not change it again.
+#: must not change it again. A document with an opaque origin has no storage.
 _RESTORE_STORAGE = """(origins) => {
   const own = origins.find(({ origin }) => origin === location.origin);
-  sessionStorage.clear();
-  localStorage.clear();
-  for (const { name, value } of own?.localStorage ?? []) localStorage.setItem(name, value);
+  try {
+    sessionStorage.clear();
+    localStorage.clear();
+    for (const { name, value } of own?.localStorage ?? []) localStorage.setItem(name, value);
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;
+  }
   for (const method of ["setItem", "removeItem", "clear"]) Storage.prototype[method] = () => {};
 }"""
 _ARIA_TIMEOUT_MS = 5_000
 _SCREENSHOT_TIMEOUT_MS = 10_000
 _CLOSE_TIMEOUT_S = 10.0
 #: Areas of a session that can be restored without a new context.
-RESTORABLE_AREAS = frozenset({"local", "session"})
+RESTORABLE_AREAS = frozenset({"cookie", "local", "session"})
 
 #: (area, key) -> hash or value, for everything that a site stores in the browser.
 StoredValues = Mapping[tuple[str, str], str]
@@ -300,13 +304,36 @@ class GuardedPage:
         jar = {("cookie", f"{c.get('domain')}{c.get('path')} {c.get('name')}"): c.get("value", "") for c in cookies}
         return jar | storage_hashes(snapshot)
 
-    async def restore_storage(self, session: PreparedSession) -> None:
-        """Reset local and session storage to those of the prepared session.
+    async def restore(self, session: PreparedSession, changed: Collection[str]) -> None:
+        """Restore areas of the prepared session, and keep the files that the browser has cached.
 
-        Later writes of the present document are discarded, hence another document must be loaded next.
+        The page shows no usable document afterwards, hence another one must be loaded next.
+
+        Parameters
+        ----------
+        session
+            The prepared session.
+        changed
+            The areas that changed, out of `RESTORABLE_AREAS`. Storage is restored in any case, because pages may write
+            it when they are left.
+
+        Raises
+        ------
+        PlaywrightError
+            If the page is gone.
+        BrowserFailure
+            If the page does not respond.
         """
-        origins = session.storage_state.get("origins", []) if session.storage_state else []
-        await self.view.with_timeout(self.page.evaluate(_RESTORE_STORAGE, origins))
+        state = session.storage_state or {}
+        with_timeout = self.view.with_timeout
+        await with_timeout(self.page.evaluate(_RESTORE_STORAGE, state.get("origins", [])))
+        if "cookie" not in changed:
+            return
+        # The document that is open could change the cookies again.
+        await with_timeout(self.page.goto("about:blank"))
+        await with_timeout(self._context.clear_cookies())
+        if cookies := state.get("cookies"):
+            await with_timeout(self._context.add_cookies(cast("Any", cookies)))
 
     async def storage_state(self) -> StorageState:
         """Return cookies and local storage, to start another context with."""

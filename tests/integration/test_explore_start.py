@@ -70,14 +70,18 @@ def test_failing_pages_are_failures_and_not_states():
     assert sorted(failure.reason.split()[0] for failure in capture.report.failures) == ["http_404", "not_html"]
 
 
-def test_storage_left_by_an_item_is_cleared_before_the_next_one():
+@pytest.mark.parametrize("mark", ["localStorage.seen = 1", "document.cookie = 'seen=1'"])
+def test_storage_left_by_an_item_is_cleared_before_the_next_one(mark):
     """The button writes to storage, which changes every later load; only its own state may show that."""
-    html = """<div id=out></div><button onclick="localStorage.seen = 1; show()">Mark</button><a href=/other>Other</a>
-    <script>function show() { if (localStorage.seen) out.innerHTML = '<h2>Seen</h2>' } show()</script>"""
-    with FixtureServer({"/": html, "/other": "<h1>Other</h1><a href=/>Home</a>"}) as site:
+    html = """<div id=out></div><button onclick="MARK; show()">Mark</button><a href=/other>Other</a>
+    <script>function show() { if (localStorage.seen || document.cookie) out.innerHTML = '<h2>Seen</h2>' } show();
+    addEventListener('pagehide', () => { if (out.innerHTML) MARK })</script>"""
+    pages = {"/": html.replace("MARK", mark), "/other": "<h1>Other</h1><a href=/>Home</a>"}
+    with FixtureServer(pages) as site:
         capture = explore(site.url, depth=2, workers=1)
     assert len(capture.graph) == 3
     assert capture.report.counters["session/resets"] >= 1
+    assert capture.report.counters["browser/contexts"] == 2
     assert capture.report.failures == ()
 
 

@@ -167,7 +167,7 @@ class Loader:
             await self.close()
         elif changed:
             self._counters["session/resets"] += 1
-            await page.restore_storage(self._context.session)
+            await page.restore(self._context.session, changed)
 
     async def _fresh_page(self) -> GuardedPage:
         if self._loaded == LOADS_PER_CONTEXT:

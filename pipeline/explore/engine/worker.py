@@ -465,7 +465,7 @@ class Worker:
             return
         if self._changed <= RESTORABLE_AREAS:
             self._counters["session/resets"] += 1
-            await self._page.restore_storage(self._context.session)
+            await self._page.restore(self._context.session, self._changed)
             self._changed = frozenset()
         else:
             self._counters["session/renewals"] += 1
