@@ -20,8 +20,8 @@ app = typer.Typer(
 #: Modules of `waygraph.cli.commands`, in the order in which the help lists their commands.
 COMMAND_MODULES = (
     "index", "runs", "login", "search", "path", "navigate", "teleport", "sites", "show", "export", "rm", "store",
-    "refresh", "history", "diff", "rollback", "gc", "reencode", "serve", "mcp", "keys", "tasks", "score", "doctor",
-    "demo",
+    "refresh", "history", "diff", "rollback", "gc", "reencode", "serve", "mcp", "keys", "tasks", "run", "score",
+    "doctor", "demo",
 )  # fmt: skip
 
 

@@ -147,7 +147,7 @@ class SomeSitesFailed(WaygraphError):
 
 
 class RunUnfinished(WaygraphError):
-    """A bulk run stopped because its budget of states or seconds is spent. The same command resumes it."""
+    """A run has work left: its budget is spent, or tasks have no result. The same command resumes it."""
 
     exit_code, slug, title = 11, "run-unfinished", "Run unfinished"
 

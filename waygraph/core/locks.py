@@ -4,7 +4,38 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+
+class FileInUse(Exception):
+    """Another process holds the lock of a file."""
+
+
+@contextmanager
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Hold the lock of a file for the time of the block. The file is created, and stays.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Raises
+    ------
+    FileInUse
+        If another process holds the lock.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise FileInUse(str(path)) from error
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_locked(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
     RUN/run.json                      which tasks, of which file, for which dialect
     RUN/tasks/ID/task.json            the task, with URLs in place of placeholders
+    RUN/tasks/ID/trace.jsonl          what the agent saw and did; absent in runs of others
     RUN/tasks/ID/findings.json        values of the page targets
     RUN/tasks/ID/page-N-M.html        HTML of a page target whose locator is empty
     RUN/tasks/ID/answer.json          the agent's answer and its final URL; written last, so a task with it is complete
@@ -58,6 +59,8 @@ class TaskAnswer(_Stored):
         Time it took.
     usage
         What its models took.
+    problem
+        What failed, if `ended` is `failed` or `budget`; empty otherwise.
     """
 
     version: Literal[1] = 1
@@ -67,6 +70,7 @@ class TaskAnswer(_Stored):
     steps: int = 0
     seconds: float = 0.0
     usage: UsageModel | None = None
+    problem: str = ""
 
 
 class StoredTaskFile(_Stored):
@@ -173,9 +177,33 @@ class RunFolder:
         self._path.mkdir(parents=True, exist_ok=True)
         _write(self._path / _RUN_FILE, manifest)
 
+    def has_manifest(self) -> bool:
+        """Return whether there is a `run.json`."""
+        return (self._path / _RUN_FILE).is_file()
+
+    def read_manifest(self) -> TaskRunManifest:
+        """Read `run.json`.
+
+        Returns
+        -------
+        TaskRunManifest
+            The manifest.
+
+        Raises
+        ------
+        InvalidInput
+            If it is missing or malformed.
+        """
+        try:
+            return _read(self._path / _RUN_FILE, TaskRunManifest)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"'{self._path}' is no stored run: {_reason(error)}", hint="The format: docs/tasks.md"
+            ) from error
+
     def has(self, task_id: str) -> bool:
         """Return whether a task is complete."""
-        return (self._folder(task_id) / _ANSWER_FILE).is_file()
+        return (self.task_folder(task_id) / _ANSWER_FILE).is_file()
 
     def write_attempt(self, task: Task, answer: TaskAnswer, findings: Mapping[TargetKey, PageFinding]) -> None:
         """Write the files of a task; an earlier attempt is replaced.
@@ -189,7 +217,7 @@ class RunFolder:
         findings
             Values of its page targets.
         """
-        folder = self._folder(task.task_id)
+        folder = self.task_folder(task.task_id)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _ANSWER_FILE).unlink(missing_ok=True)
         _write(folder / _TASK_FILE, task)
@@ -217,12 +245,7 @@ class RunFolder:
         InvalidInput
             If `run.json` is missing or malformed.
         """
-        try:
-            manifest = _read(self._path / _RUN_FILE, TaskRunManifest)
-        except (OSError, ValueError) as error:
-            raise InvalidInput(
-                f"'{self._path}' is no stored run: {_reason(error)}", hint="The format: docs/tasks.md"
-            ) from error
+        manifest = self.read_manifest()
         attempts, problems = {}, {}
         for task_id in manifest.tasks:
             try:
@@ -232,7 +255,7 @@ class RunFolder:
         return StoredRun(manifest, attempts, problems)
 
     def _read_attempt(self, task_id: str) -> StoredAttempt:
-        folder = self._folder(task_id)
+        folder = self.task_folder(task_id)
         answer = _read(folder / _ANSWER_FILE, TaskAnswer)
         task = _read(folder / _TASK_FILE, Task)
         if task.task_id != task_id:
@@ -249,7 +272,8 @@ class RunFolder:
             findings[key] = finding
         return StoredAttempt(task, answer, FinalState(answer.answer, answer.url, findings))
 
-    def _folder(self, task_id: str) -> Path:
+    def task_folder(self, task_id: str) -> Path:
+        """Return the folder of a task, which may not exist yet."""
         # Ids come from files of others: nothing but a name of one folder may become of them.
         name = quote(task_id, safe="")
         return self._path / "tasks" / (name.replace(".", "%2E") if name.startswith(".") else name)

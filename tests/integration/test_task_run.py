@@ -1,0 +1,151 @@
+"""Runs of tasks: real workers with real browsers on the demo shop. The agent is the baseline without a model."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from waygraph.agents.create import AgentName
+from waygraph.agents.runner.attempt import AttemptOptions
+from waygraph.agents.runner.task_run import TaskLimits, run_tasks
+from waygraph.agents.scoring.run_folder import RunFolder
+from waygraph.agents.tasks.task_file import read_task_file
+from waygraph.cluster import ray_cluster
+from waygraph.core.errors import InUse, InvalidInput
+from waygraph.core.locks import exclusive_lock
+from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
+
+TASKS = Path("bench/tasks/demo_shop.json")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_with_two_cpus():
+    with ray_cluster(num_cpus=2, object_store_bytes=256 * 2**20):
+        yield
+
+
+@pytest.fixture(scope="module")
+def file(shop):
+    return read_task_file(TASKS, {"__DEMO_SHOP__": shop.site.url.rstrip("/")})
+
+
+def tasks_of(file, *ids):
+    return [task for task in file.tasks if task.task_id in ids]
+
+
+@pytest.fixture
+def options(shop, shop_store, tmp_path):
+    def make(*, maps=True, **changes):
+        return AttemptOptions(
+            **{
+                "output": tmp_path / "run",
+                "agent": AgentName.GREEDY,
+                "settings": Settings(store=str(shop_store)),
+                "maps": str(shop_store) if maps else "",
+                "api_key": None,
+                "mapped": frozenset({site_key(shop.site.url)}),
+                "sessions": tmp_path,
+                "max_steps": 3,
+                "task_seconds": 60.0,
+                **changes,
+            }
+        )
+
+    return make
+
+
+def trace_of(folder, task_id):
+    text = (folder / "tasks" / task_id / "trace.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_results_and_traces_are_stored_and_not_made_twice(file, options, shop, tmp_path):
+    run = options()
+    ended = []
+    assert run_tasks(file, tasks_of(file, "101", "103"), run, TaskLimits(), on_ended=ended.append) == {}
+    assert sorted(each.task_id for each in ended) == ["101", "103"]
+    stored = RunFolder(run.output).read()
+    assert stored.manifest.tasks == ("101", "103")
+    assert stored.manifest.labels["agent"] == "greedy"
+    start, first, *_, end = trace_of(run.output, "103")
+    assert (start["kind"], start["mapped_site"]) == ("start", site_key(shop.site.url))
+    assert (first["kind"], first["action"]) == ("step", "navigate")
+    assert "Northfold" in (run.output / "tasks" / "103" / "observations" / f"{first['observation']}.txt").read_text()
+    assert (end["kind"], end["url"]) == ("end", stored.attempts["103"].answer.url)
+    assert stored.attempts["103"].answer.url.endswith("/admin/settings")
+
+    (run.output / "tasks" / "101" / "answer.json").unlink()
+    ended.clear()
+    run_tasks(file, tasks_of(file, "101", "102", "103"), run, TaskLimits(), on_ended=ended.append)
+    assert sorted((each.task_id, each.tasks) for each in ended) == [("101", 3), ("102", 3)]
+    assert RunFolder(run.output).read_manifest().tasks == ("101", "103", "102")
+
+
+def command_of(process):
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has ended
+        return ""
+
+
+def test_a_task_whose_worker_or_browser_is_killed_is_done_again(file, options):
+    run = options(maps=False)
+    killed = []
+
+    def kill_one(_):
+        """Kill the worker after its first task, and the browser of the next one after its first."""
+        if len(killed) == 2:
+            return
+        own = psutil.Process().children(recursive=True)  # the private Ray is among them
+        (worker,) = [each for each in own if "TaskWorker" in command_of(each)]
+        browsers = [each for each in worker.children(recursive=True) if "--headless" in command_of(each)]
+        victim = worker if not killed else browsers[0]
+        os.kill(victim.pid, signal.SIGKILL)
+        killed.append(victim.pid)
+
+    chosen = tasks_of(file, "101", "102", "103", "104")
+    assert run_tasks(file, chosen, run, TaskLimits(workers=1), on_ended=kill_one) == {}
+    assert len(killed) == 2
+    assert set(RunFolder(run.output).read().attempts) == {"101", "102", "103", "104"}
+
+
+def test_what_agents_are_not_to_blame_for_has_no_result_and_ends_no_other_task(file, options):
+    good, closed, secret = (task.model_copy() for task in tasks_of(file, "101", "102", "103"))
+    closed = closed.model_copy(update={"start_urls": ("http://127.0.0.1:9/",)})
+    secret = secret.model_copy(update={"storage_state": ".auth/missing.json"})
+    run = options(maps=False)
+    problems = run_tasks(file, [closed, secret, good], run, TaskLimits())
+    assert problems.keys() == {"102", "103"}
+    assert "127.0.0.1:9" in problems["102"]
+    assert "missing.json" in problems["103"]
+    assert set(RunFolder(run.output).read().attempts) == {"101"}
+    assert trace_of(run.output, "102")[-1]["failure"] == "start_failed"
+
+
+def test_start_urls_are_tabs_and_time_is_limited(file, options, shop):
+    (task,) = tasks_of(file, "101")
+    task = task.model_copy(update={"start_urls": (shop.site.url, shop.site.url + "cart")})
+    run = options(maps=False, task_seconds=0.001)
+    assert run_tasks(file, [task], run, TaskLimits()) == {}
+    answer = RunFolder(run.output).read().attempts["101"].answer
+    assert (answer.ended, answer.url) == ("budget", shop.site.url)
+    assert "0.001 s" in answer.problem
+
+
+def test_a_folder_is_of_one_run_and_of_one_process(file, options):
+    run = options(maps=False)
+    chosen = tasks_of(file, "101")
+    run.output.mkdir()
+    with exclusive_lock(run.output / "run.lock"), pytest.raises(InUse):
+        run_tasks(file, chosen, run, TaskLimits())
+    run_tasks(file, chosen, run, TaskLimits())
+    with pytest.raises(InvalidInput, match="other options"):
+        run_tasks(file, chosen, options(maps=False, max_steps=9), TaskLimits())
+    with pytest.raises(InvalidInput, match="no tasks"):
+        run_tasks(file, [], run, TaskLimits())
+    with pytest.raises(InvalidInput, match="__DEMO_SHOP__"):
+        run_tasks(file, read_task_file(TASKS).tasks, run, TaskLimits())

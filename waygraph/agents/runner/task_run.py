@@ -1,0 +1,281 @@
+"""A run of tasks: which are left, which worker does which, and what is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
+
+import ray
+from ray.exceptions import RayActorError
+
+from waygraph.agents.runner.attempt import AttemptResult
+from waygraph.agents.runner.retries import AttemptFailure, may_try_again
+from waygraph.agents.runner.worker import TaskWorker
+from waygraph.agents.scoring.dialects import DialectName
+from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
+from waygraph.cluster import ray_cluster
+from waygraph.core.errors import InUse, InvalidInput
+from waygraph.core.locks import FileInUse, exclusive_lock
+from waygraph.pipeline.jobs.actors import ActorHandle, start_actor
+from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
+
+if TYPE_CHECKING:
+    from waygraph.agents.runner.attempt import AttemptOptions
+    from waygraph.agents.tasks.task import Task
+    from waygraph.agents.tasks.task_file import TaskFile
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_LOCK_FILE = "run.lock"
+#: Memory of a private Ray for objects, in bytes: tasks and answers are small.
+_OBJECT_STORE_BYTES = 128 * 2**20
+#: CPUs that a worker reserves; its browser uses more. Less than one, so that a machine of one CPU has a worker.
+_WORKER_CPUS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLimits:
+    """How many tasks are done at the same time.
+
+    Attributes
+    ----------
+    workers
+        Browsers, with one task each.
+    per_site
+        Tasks on one site: of one host of their first start URL.
+    """
+
+    workers: int = 2
+    per_site: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEnded:
+    """A task of a run has ended.
+
+    Attributes
+    ----------
+    task_id
+        Id of the task.
+    answer
+        What the agent left; None: the task has no result, and the next run with this folder tries it again.
+    problem
+        Why it has none; empty otherwise.
+    ended
+        Number of tasks that have ended, this one and those of earlier invocations included.
+    tasks
+        Number of tasks of the run.
+    """
+
+    task_id: str
+    answer: TaskAnswer | None
+    problem: str
+    ended: int
+    tasks: int
+
+
+def run_tasks(
+    file: TaskFile,
+    tasks: Sequence[Task],
+    options: AttemptOptions,
+    limits: TaskLimits,
+    *,
+    on_ended: Callable[[TaskEnded], None] = lambda _: None,
+) -> dict[str, str]:
+    """Do tasks in workers on the connected Ray, or a private one, and store what the agent left.
+
+    Tasks with a result in the folder are not done again, so a run that was interrupted or killed is resumed by the same
+    call. A result is complete or absent.
+
+    Parameters
+    ----------
+    file
+        The file that the tasks are from.
+    tasks
+        The tasks to do.
+    options
+        Options of the attempts, the folder of the run included.
+    limits
+        How many tasks are done at the same time.
+    on_ended
+        Called when a task has ended.
+
+    Returns
+    -------
+    dict
+        Why tasks have no result, by id: nothing that the agent did, and worth another try.
+
+    Raises
+    ------
+    InvalidInput
+        If there are no tasks, if one has a placeholder without a URL, or if the folder holds another run.
+    InUse
+        If another process writes the folder.
+    KeyboardInterrupt
+        If SIGINT or SIGTERM was received. What has ended is stored.
+    WaygraphError
+        If no worker can start.
+    """
+    if not tasks:
+        raise InvalidInput("There are no tasks to do.", hint="Check the file and the filters: waygraph tasks list")
+    if missing := sorted({name for task in tasks for name in task.placeholders}):
+        raise InvalidInput(
+            f"These placeholders have no URL: {', '.join(missing)}.", hint=f"--placeholder {missing[0]}=http://..."
+        )
+    options.output.mkdir(parents=True, exist_ok=True)
+    try:
+        with exclusive_lock(options.output / _LOCK_FILE):
+            _write_manifest(file, tasks, options)
+            run = _TaskRun(tasks, options, limits, on_ended)
+            if not run.has_work:
+                return {}
+            with ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES):
+                return asyncio.run(_until_signalled(run.work()))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    except ExceptionGroup as errors:
+        raise to_waygraph_error(errors, "Doing the tasks") from errors
+    except FileInUse as error:
+        raise InUse(f"Another process writes '{options.output}'.", hint="Wait for its end.") from error
+
+
+def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptions) -> None:
+    """Write `run.json`, or extend the tasks of the one that is there if it is of the same run."""
+    folder = RunFolder(options.output)
+    manifest = TaskRunManifest(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        task_file=StoredTaskFile(name=file.name, sha256=file.sha256),
+        dialect=DialectName.WEBARENA,
+        tasks=tuple(task.task_id for task in tasks),
+        labels={
+            "agent": options.agent,
+            "map": "yes" if options.maps else "no",
+            "max_steps": str(options.max_steps),
+            "task_seconds": f"{options.task_seconds:g}",
+        },
+    )
+    if folder.has_manifest():
+        before = folder.read_manifest()
+        same = {"created": before.created, "tasks": before.tasks}
+        if manifest.model_copy(update=same) != before:
+            raise InvalidInput(
+                f"'{options.output}' holds a run of another task file or with other options.",
+                hint="Choose another folder, or repeat the options that are recorded in its run.json.",
+            )
+        every = tuple(dict.fromkeys((*before.tasks, *manifest.tasks)))
+        manifest = before.model_copy(update={"tasks": every})
+    folder.write_manifest(manifest)
+
+
+class _TaskRun:
+    """The tasks of one invocation that have no result yet.
+
+    Parameters
+    ----------
+    tasks
+        All tasks of the invocation.
+    options
+        Options of the attempts.
+    limits
+        How many tasks are done at the same time.
+    on_ended
+        Called when a task has ended.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        options: AttemptOptions,
+        limits: TaskLimits,
+        on_ended: Callable[[TaskEnded], None],
+    ) -> None:
+        folder = RunFolder(options.output)
+        self._waiting = deque(task for task in tasks if not folder.has(task.task_id))
+        self._tasks = len(tasks)
+        self._ended = self._tasks - len(self._waiting)
+        self._options = options
+        self._limits = limits
+        self._on_ended = on_ended
+        self._busy: Counter[str] = Counter()
+        """Number of tasks that are being done, by site."""
+        self._freed = asyncio.Condition()
+        self._failures: dict[str, Counter[AttemptFailure]] = {}
+        self._without_result: dict[str, str] = {}
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any task has no result yet."""
+        return bool(self._waiting)
+
+    async def work(self) -> dict[str, str]:
+        """Do all tasks; return why some have no result, by id."""
+        workers = min(self._limits.workers, len(self._waiting))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work_with_one())
+        return self._without_result
+
+    async def _work_with_one(self) -> None:
+        """Do tasks in one worker, which is replaced when its process ends, until none is left."""
+        worker: ActorHandle | None = None
+        try:
+            while (task := await self._next()) is not None:
+                if worker is None:
+                    worker = start_actor(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
+                try:
+                    result: AttemptResult = await worker.attempt.remote(task)
+                except RayActorError as error:
+                    worker = None
+                    result = AttemptResult(None, AttemptFailure.WORKER_LOST, "The process of its browser ended.")
+                    log.info("runner/worker_lost %s: %s", task.task_id, error)
+                await self._finish(task, result)
+        finally:
+            if worker is not None:
+                ray.kill(worker)
+
+    async def _next(self) -> Task | None:
+        """Return the next task whose site has room, once there is one; None if no task is left."""
+        async with self._freed:
+            while self._waiting:
+                for task in self._waiting:
+                    if self._busy[_host_of(task)] < self._limits.per_site:
+                        self._waiting.remove(task)
+                        self._busy[_host_of(task)] += 1
+                        return task
+                await self._freed.wait()
+            return None
+
+    async def _finish(self, task: Task, result: AttemptResult) -> None:
+        """Free the site, and report the task, or add it to those that wait if it is tried again."""
+        async with self._freed:
+            self._busy[_host_of(task)] -= 1
+            self._freed.notify_all()
+            if result.failure is not None:
+                failures = self._failures.setdefault(task.task_id, Counter())
+                failures[result.failure] += 1
+                if may_try_again(failures):
+                    self._waiting.append(task)
+                    return
+                self._without_result[task.task_id] = result.problem
+            self._ended += result.answer is not None
+        self._on_ended(TaskEnded(task.task_id, result.answer, result.problem, self._ended, self._tasks))
+
+
+async def _until_signalled(work: Coroutine[None, None, T]) -> T:
+    """Await `work`, which SIGINT and SIGTERM cancel; Ray's own handler of SIGTERM ends the process in the middle."""
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await task
+
+
+def _host_of(task: Task) -> str:
+    return urlsplit(task.start_urls[0]).netloc if task.start_urls else ""

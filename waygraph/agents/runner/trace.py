@@ -1,0 +1,71 @@
+"""Trace of a task: what the agent saw and did, written while it acts.
+
+    TASK/trace.jsonl              one JSON object per line: `start`, a `step` per action, `end`
+    TASK/observations/HASH.txt    texts that the agent saw; equal texts are one file
+
+A trace is written line by line, so it also shows how far an attempt came that was killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from waygraph.core.text import replace_surrogates
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from waygraph.agents.observation.page_observation import PageObservation
+    from waygraph.agents.run_record import AgentStep
+
+TRACE_FILE = "trace.jsonl"
+_OBSERVATIONS = "observations"
+_HASH_DIGITS = 16
+
+
+class TraceWriter:
+    """Writes the trace of one attempt; a trace of an earlier attempt is replaced.
+
+    Parameters
+    ----------
+    folder
+        Folder of the task.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._observations = folder / _OBSERVATIONS
+        self._observations.mkdir(parents=True, exist_ok=True)
+        self._file = folder / TRACE_FILE
+        self._file.write_text("", encoding="utf-8")
+        self.steps = 0
+        """Number of steps that were written."""
+
+    def write(self, kind: str, **values: JsonValue) -> None:
+        """Add a line.
+
+        Parameters
+        ----------
+        kind
+            What the line is about.
+        **values
+            Its further fields.
+        """
+        line = json.dumps({"kind": kind, **values}, ensure_ascii=False)
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(replace_surrogates(line) + "\n")
+
+    async def write_step(self, step: AgentStep, observation: PageObservation) -> None:
+        """Add an action, and the text of the page that it was decided on; a `StepListener`."""
+        text = replace_surrogates(observation.text)
+        name = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+        seen = self._observations / f"{name}.txt"
+        if not seen.exists():
+            seen.write_text(text, encoding="utf-8")
+        usage = step.usage.model_dump() if step.usage is not None else None
+        values = {**asdict(step), "details": dict(step.details), "usage": usage}
+        self.write("step", observation=name, **values)
+        self.steps += 1

@@ -1,0 +1,162 @@
+"""`waygraph run`: let an agent do the tasks of a file, and score what it left."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from waygraph.cli.display.run_score import print_score, score_with_judge
+from waygraph.cli.option_values import existing_file
+from waygraph.cli.options import (
+    ApiKeyOption,
+    JsonOption,
+    PlaceholderOption,
+    StoreOption,
+    UrlOption,
+    load_settings,
+)
+from waygraph.cli.output import clean, print_json, say, warn
+from waygraph.cli.selection import open_source
+from waygraph.core.errors import InvalidInput, RunUnfinished
+
+if TYPE_CHECKING:
+    from waygraph.agents.create import AgentName
+    from waygraph.agents.runner.task_run import TaskEnded
+    from waygraph.agents.scoring.run_score import RunScore
+    from waygraph.agents.tasks.task import Task
+    from waygraph.agents.tasks.task_file import TaskFile
+    from waygraph.core.settings import ChatSettings
+
+
+def run(
+    *,
+    tasks: Annotated[
+        Path,
+        typer.Option("--tasks", metavar="FILE", callback=existing_file, help="A task file (`waygraph tasks check`)."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="RUN", help="Folder of the run. An unfinished run is resumed.")
+    ],
+    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="greedy: a baseline without a model.")] = (
+        "greedy"
+    ),
+    store: StoreOption = None,
+    url: UrlOption = None,
+    api_key: ApiKeyOption = None,
+    no_map: Annotated[bool, typer.Option("--no-map", help="Do the tasks without maps, to see what these bring.")] = (
+        False
+    ),
+    site: Annotated[str, typer.Option("--site", metavar="NAME", help="Only tasks that involve this site.")] = "",
+    task: Annotated[list[str] | None, typer.Option("--task", metavar="ID", help="Only this task; repeatable.")] = None,
+    placeholder: PlaceholderOption = None,
+    max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="Limit of a task's actions.")] = 20,
+    task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
+    per_site: Annotated[int, typer.Option("--per-site", min=1, help="Tasks on one host at the same time.")] = 2,
+    as_json: JsonOption = False,
+) -> None:
+    """Let an agent do the tasks of a file, each in a browser session of its own, and score them.
+
+    Every task's trace (what the agent saw and did) and its result are kept in RUN. The same command resumes a run that
+    was interrupted: tasks with a result are not done again. `waygraph score RUN` scores it again, without the sites.
+    Actions that would change data are refused.
+
+    \b
+    Exit codes: 0 every task has a result, whatever its score, 11 some have none (a site that cannot be
+    reached, a browser that was lost): run the command again, 130 interrupted
+
+    \b
+    Examples:
+      waygraph run --tasks tasks.json --output runs/monday --store maps
+      waygraph run --tasks tasks.json --output runs/without --no-map --site shopping
+    """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.runner.attempt import AttemptOptions
+    from waygraph.agents.runner.task_run import TaskLimits, run_tasks
+
+    name, file = _agent(agent), _read(tasks, placeholder)
+    chosen = _chosen(file, site, task)
+    settings = load_settings({"store": store})
+    mapped: frozenset[str] = frozenset()
+    if not no_map:
+        with open_source(store, url, api_key) as source:
+            mapped = frozenset(summary.site for summary in source.sites())
+    options = AttemptOptions(
+        output=output.absolute(),
+        agent=name,
+        settings=settings,
+        maps="" if no_map else url or settings.store,
+        api_key=api_key,
+        mapped=mapped,
+        sessions=tasks.parent,
+        max_steps=max_steps,
+        task_seconds=task_seconds,
+    )
+    try:
+        without_result = run_tasks(file, chosen, options, TaskLimits(workers, per_site), on_ended=_print_ended)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; the same command does the tasks that are left\n")
+        raise
+    result = _score(output, settings.agents.judge)
+    if as_json:
+        print_json(result)
+    else:
+        say()
+        print_score(result, checks=False)
+        say(f"Traces and results: {output}")
+    if without_result:
+        first = next(iter(without_result))
+        raise RunUnfinished(
+            f"{len(without_result)} of {len(chosen)} tasks have no result. Task {first}: {without_result[first]}",
+            hint="Run the same command again: it does these tasks only.",
+        )
+
+
+def _agent(text: str) -> AgentName:
+    from waygraph.agents.create import AgentName
+
+    try:
+        return AgentName(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is none of {', '.join(AgentName)}.", param_hint="--agent") from None
+
+
+def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
+    from waygraph.agents.tasks.task_file import read_task_file
+    from waygraph.cli.option_values import parse_site_urls
+
+    read = read_task_file(file, parse_site_urls(placeholder))
+    if read.problems:
+        warn(f"{len(read.problems)} problem(s) with rows that are no tasks; see: waygraph tasks check {file}")
+    return read
+
+
+def _chosen(file: TaskFile, site: str, ids: list[str] | None) -> list[Task]:
+    known = {each.task_id for each in file.tasks}
+    if unknown := [id_ for id_ in ids or () if id_ not in known]:
+        raise InvalidInput(f"{file.name} has no task {unknown[0]}.", hint="waygraph tasks list shows all ids.")
+    return [each for each in file.tasks if (not site or site in each.sites) and (not ids or each.task_id in ids)]
+
+
+def _score(output: Path, judge: ChatSettings) -> RunScore:
+    from waygraph.agents.scoring.run_folder import RunFolder
+
+    stored = RunFolder(output).read()
+    return asyncio.run(score_with_judge(stored, stored.manifest.dialect, judge))
+
+
+def _print_ended(ended: TaskEnded) -> None:
+    """Print a line on stderr, so that stdout carries the scores only."""
+    if ended.answer is None:
+        what = f"no result: {ended.problem}"
+    else:
+        what = f"{ended.answer.ended}, {ended.answer.steps} steps, {ended.answer.seconds:.1f} s"
+    sys.stderr.write(f"{ended.ended}/{ended.tasks}  task {clean(ended.task_id)}  {clean(what, one_line=True)}\n")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run", short_help="Let an agent do the tasks of a file.")(run)
