@@ -19,8 +19,8 @@ class AttemptEnd(StrEnum):
     """Why an agent stopped.
 
     `ANSWERED`: it says that it is done. `EXHAUSTED`: nothing is left to try. `STEP_LIMIT`: its actions are used up.
-    `BUDGET`: its tokens, money or seconds are. `FAILED`: the model or the browser failed, or the model's answers could
-    not be used.
+    `BUDGET`: its tokens, money or seconds are. `FAILED`: the model's answers could not be used. `UNAVAILABLE`: the
+    model gave no answer, which is not the agent's doing.
     """
 
     ANSWERED = "answered"
@@ -28,6 +28,7 @@ class AttemptEnd(StrEnum):
     STEP_LIMIT = "step_limit"
     BUDGET = "budget"
     FAILED = "failed"
+    UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class AgentRun:
     steps
         All actions.
     problem
-        What failed, if `end` is `FAILED` or `BUDGET`; empty otherwise.
+        What failed, if `end` is `FAILED`, `BUDGET` or `UNAVAILABLE`; empty otherwise.
     """
 
     task: str

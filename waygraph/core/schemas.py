@@ -15,6 +15,10 @@ from waygraph.core.text import replace_surrogates
 MAX_STRUCTURE = 25_000
 #: Largest request body in bytes. A structure of `MAX_STRUCTURE` hashes fits, the features of such a page may not.
 MAX_BODY_BYTES = 1_000_000
+#: Longest query of a search, in characters.
+MAX_QUERY_CHARS = 2_000
+#: Longest text about what a page is wanted for, in characters.
+MAX_INTENT_CHARS = 8_000
 
 #: Hash of a text or an element without its position, see `waygraph.pipeline.browser.page.features`.
 Feature = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
@@ -175,7 +179,7 @@ class Filter(_Schema):
 class SearchRequest(Filter):
     """A search for states, by a query in plain words."""
 
-    query: str = Field(min_length=1, max_length=2_000)
+    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
     k: int = Field(10, ge=1)
 
 
@@ -296,9 +300,9 @@ class NavigateRequest(_Schema):
     """A search, the choice of one candidate, and the path to it, in one call."""
 
     site: str = Field(min_length=1, max_length=300)
-    query: str = Field(min_length=1, max_length=2_000)
+    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
     """The page to find, in plain words."""
-    intent: str = Field("", max_length=8_000)
+    intent: str = Field("", max_length=MAX_INTENT_CHARS)
     """What the agent wants to do there: used to choose among the candidates, not to search."""
     current: CurrentPage | None = None
     """Absent: the path starts with loading a URL."""

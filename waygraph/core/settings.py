@@ -393,6 +393,12 @@ class AgentSettings(_Section):
     """The model that decides what to do."""
     judge: ChatSettings = ChatSettings()
     """The model that compares answers with references."""
+    images: bool = False
+    """Send screenshots to the agent's model, of its page and of the pages that it chooses from. It must take images."""
+    select: Literal["model", "first"] = "model"
+    """Which of the pages that a map finds `navigate` goes to: the one that the agent's model chooses, or the first."""
+    candidates: int = Field(1, ge=1, le=20)
+    """Answers of AgentOccam's model per step; with more than one, the model judges them."""
     task_tokens: int = Field(0, ge=0)
     """Tokens of one task, input and output; 0: no limit."""
     task_cost: float = Field(0.0, ge=0)

@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from playwright.async_api import Page
 
-from waygraph.agents.actions.navigation import MapNavigator
+from waygraph.agents.actions.navigation import DefaultSelector, MapNavigator, PageSelector
 from waygraph.agents.actions.performer import ActionPerformer
 from waygraph.agents.actions.report import ActionReport, PageEvent
 from waygraph.agents.actions.safety import ActionGate, ActionRefused, Confirm, DestructiveMode
@@ -89,6 +89,8 @@ class AgentSession:
         Behaviour.
     maps
         Maps for the action `navigate`; None: there are none.
+    selector
+        Chooses among the pages that a search of a map finds; None: the best one.
 
     Examples
     --------
@@ -101,7 +103,14 @@ class AgentSession:
 
     """
 
-    def __init__(self, page: Page, options: SessionOptions | None = None, *, maps: AsyncWaygraph | None = None) -> None:
+    def __init__(
+        self,
+        page: Page,
+        options: SessionOptions | None = None,
+        *,
+        maps: AsyncWaygraph | None = None,
+        selector: PageSelector | None = None,
+    ) -> None:
         self.options = options or SessionOptions()
         self._snapshot_options = agent_snapshot_options(
             self.options.browser,
@@ -112,7 +121,9 @@ class AgentSession:
         self.tabs = AgentTabs(page, self._view_of)
         gate = ActionGate(self.options.destructive, self.options.confirm, self.options.scope)
         self._performer = ActionPerformer(self.tabs, gate, self.options.browser)
-        self._navigator = MapNavigator(maps, gate, self.options.browser) if maps is not None else None
+        self._navigator = (
+            MapNavigator(maps, gate, self.options.browser, selector or DefaultSelector()) if maps is not None else None
+        )
         self._last: PageObservation | None = None
         self._home = self.options.home
 

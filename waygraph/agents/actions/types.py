@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from waygraph.agents.actions.keys import key_name
 from waygraph.core.errors import InvalidInput
+from waygraph.core.schemas import MAX_QUERY_CHARS
 
 #: Longest text that an argument may have, in characters.
 MAX_TEXT = 20_000
@@ -212,7 +213,9 @@ class NavigateAction(_ActionModel):
     usage: ClassVar[str] = "navigate [site] [query]"
     action: Literal["navigate"] = "navigate"
     site: Annotated[str, Field(min_length=1, max_length=300, description="Key of the site: its host.")]
-    query: Words = Field(description="The page to find, in plain words.")
+    query: Annotated[
+        str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The page to find, in plain words.")
+    ]
     thinking: Text = Field("", description="What the page is wanted for.")
 
 

@@ -34,6 +34,29 @@ class ModelBudget:
         self._parent = parent
         self.spent: UsageModel = no_usage()
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether this budget, or one that it is a part of, is spent."""
+        try:
+            self.check()
+        except ModelBudgetSpent:
+            return True
+        return False
+
+    @property
+    def parent_is_spent(self) -> bool:
+        """Whether the budget that this one is a part of is spent."""
+        return self._parent is not None and self._parent.is_spent
+
+    def left(self) -> ModelBudget:
+        """Return a budget of what is left of this one, for another process."""
+        tokens = self.spent.input_tokens + self.spent.output_tokens
+        return ModelBudget(
+            self._name,
+            max_tokens=max(self._max_tokens - tokens, 1) if self._max_tokens else 0,
+            max_cost=max(self._max_cost - (self.spent.cost or 0.0), 1e-9) if self._max_cost else 0.0,
+        )
+
     def check(self) -> None:
         """Raise `ModelBudgetSpent` if this budget or one that it is a part of is spent."""
         tokens = self.spent.input_tokens + self.spent.output_tokens

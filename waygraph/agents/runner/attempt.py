@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from playwright.async_api import Error as PlaywrightError
+from pydantic import JsonValue
 
 from waygraph.agents.actions.session import AgentSession, SessionOptions
-from waygraph.agents.create import AgentName, create_agent
-from waygraph.agents.models.chat import add_usage
+from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.loop.usage_meter import UsageMeter
+from waygraph.agents.models.budget import BudgetedModel, ModelBudget
+from waygraph.agents.models.cassette import CassetteModel
+from waygraph.agents.models.create import task_budget
 from waygraph.agents.run_record import AgentRun, AttemptEnd
 from waygraph.agents.runner.retries import AttemptFailure
 from waygraph.agents.runner.trace import TraceWriter
@@ -25,6 +30,7 @@ from waygraph.pipeline.browser.page.failures import PageFailure
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
+    from waygraph.agents.models.chat import ChatModel
     from waygraph.agents.tasks.task import Task
     from waygraph.core.schemas import UsageModel
     from waygraph.core.settings import Settings
@@ -56,6 +62,9 @@ class AttemptOptions:
         Limit of an attempt's actions.
     task_seconds
         Limit of an attempt's time, in seconds.
+    cassettes
+        Folder with a recording of model calls for each task, which are replayed, and added to if there is a model;
+        None: calls are not recorded.
     """
 
     output: Path
@@ -67,6 +76,7 @@ class AttemptOptions:
     sessions: Path
     max_steps: int
     task_seconds: float
+    cassettes: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +91,14 @@ class AttemptResult:
         Why there is no result.
     problem
         The failure in words; empty without one.
+    usage
+        What model calls took, those of a failed attempt included; None without any.
     """
 
     answer: TaskAnswer | None
     failure: AttemptFailure | None = None
     problem: str = ""
+    usage: UsageModel | None = None
 
 
 class StartFailed(WaygraphError):
@@ -103,14 +116,19 @@ class TaskAttempts:
         Compares texts with tasks.
     maps
         Maps for the action `navigate`; None: there are none.
+    model
+        The chat model; None: the agent has none, or its calls are replayed.
     """
 
-    def __init__(self, options: AttemptOptions, encoder: Encoder, maps: AsyncWaygraph | None) -> None:
+    def __init__(
+        self, options: AttemptOptions, encoder: Encoder, maps: AsyncWaygraph | None, model: ChatModel | None = None
+    ) -> None:
         self._options = options
         self._encoder = encoder
         self._maps = maps
+        self._model = model
 
-    async def attempt(self, task: Task, browser: Browser) -> AttemptResult:
+    async def attempt(self, task: Task, browser: Browser, budget: ModelBudget) -> AttemptResult:
         """Do a task and store the result.
 
         Parameters
@@ -119,6 +137,8 @@ class TaskAttempts:
             The task, without open placeholders.
         browser
             The browser. It may be gone afterwards, if the failure is `BROWSER_LOST`.
+        budget
+            What is left of the budget of the run.
 
         Returns
         -------
@@ -132,12 +152,14 @@ class TaskAttempts:
         """
         folder = RunFolder(self._options.output)
         trace = TraceWriter(folder.task_folder(task.task_id))
-        site = self._mapped_site(task)
-        trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, mapped_site=site)
+        sites = self._mapped_sites(task)
+        mapped: list[JsonValue] = [*sites]
+        trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, mapped_sites=mapped)
+        own_budget = task_budget(self._options.settings.agents, task.task_id, budget)
         try:
             context = await self._open_context(task, browser)
             try:
-                result = await self._attempt(task, context, site, trace)
+                result = await self._attempt(task, context, sites, trace, own_budget)
             finally:
                 await _close(context)
         except StartFailed as error:
@@ -147,25 +169,32 @@ class TaskAttempts:
             result = AttemptResult(None, AttemptFailure.BROWSER_LOST, problem)
         if result.failure is not None:
             trace.write("end", failure=result.failure, problem=result.problem)
-        return result
+        return replace(result, usage=_calls(own_budget))
 
-    async def _attempt(self, task: Task, context: BrowserContext, site: str, trace: TraceWriter) -> AttemptResult:
+    async def _attempt(
+        self, task: Task, context: BrowserContext, sites: list[str], trace: TraceWriter, budget: ModelBudget
+    ) -> AttemptResult:
         began = time.monotonic()
         page = await _open_start_pages(task, context, self._options.settings.browser.navigation_timeout_ms)
         options = SessionOptions(browser=self._options.settings.browser, explore=self._options.settings.explore)
-        async with AgentSession(page, options, maps=self._maps if site else None) as session:
+        parts = self._agent_parts(task, budget)
+        maps = self._maps if sites else None
+        async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
             for other in context.pages[1:]:
                 session.tabs.adopt(other)
             session.tabs.focus(0)
-            agent = create_agent(
-                self._options.agent, session, encoder=self._encoder, site=site, max_steps=self._options.max_steps
-            )
+            has_home = len(task.sites) > 1
+            agent = parts.agent(session, sites=sites, has_home=has_home, max_steps=self._options.max_steps)
             try:
                 async with asyncio.timeout(self._options.task_seconds):
                     run = await agent.run(task.intent, trace.write_step)
             except TimeoutError:
                 problem = f"The time of {self._options.task_seconds:g} s is used up."
                 run = AgentRun(task.intent, AttemptEnd.BUDGET, "", session.tabs.current.page.url, "", (), problem)
+            if run.end is AttemptEnd.UNAVAILABLE:
+                return AttemptResult(None, AttemptFailure.MODEL_UNAVAILABLE, run.problem)
+            if run.end is AttemptEnd.BUDGET and budget.parent_is_spent:
+                return AttemptResult(None, AttemptFailure.RUN_BUDGET_SPENT, run.problem)
             last = session.tabs.current.page
             findings = await record_findings(task, last)
         answer = TaskAnswer(
@@ -174,19 +203,27 @@ class TaskAttempts:
             ended=run.end,
             steps=trace.steps,
             seconds=round(time.monotonic() - began, 3),
-            usage=_usage_of(run),
+            usage=_calls(budget),
             problem=run.problem,
         )
         trace.write("end", ended=answer.ended, answer=answer.answer, url=answer.url, problem=answer.problem)
         RunFolder(self._options.output).write_attempt(task, answer, findings)
         return AttemptResult(answer)
 
-    def _mapped_site(self, task: Task) -> str:
-        """Return the key of the task's site if it has a map; empty: the agent works without one."""
-        if self._maps is None or not task.start_urls:
-            return ""
-        site = site_key(task.start_urls[0])
-        return site if site in self._options.mapped else ""
+    def _mapped_sites(self, task: Task) -> list[str]:
+        """Return the keys of the task's sites that have maps, in the order of its start URLs."""
+        if self._maps is None:
+            return []
+        return [site for site in dict.fromkeys(map(site_key, task.start_urls)) if site in self._options.mapped]
+
+    def _agent_parts(self, task: Task, budget: ModelBudget) -> AgentParts:
+        """Return what the agent of a task is made of; its calls are charged to the budget, and recorded if wanted."""
+        settings, model = self._options.settings.agents, self._model
+        if self._options.cassettes is not None:
+            path = self._options.cassettes / f"{quote(task.task_id, safe='')}.jsonl"
+            model = CassetteModel(path, model, secrets=[settings.model.api_key.get_secret_value()])
+        meter = UsageMeter(BudgetedModel(model, budget)) if model is not None else None
+        return AgentParts(self._options.agent, settings, self._encoder, meter)
 
     async def _open_context(self, task: Task, browser: Browser) -> BrowserContext:
         profile = self._options.settings.capture
@@ -225,9 +262,6 @@ async def _close(context: BrowserContext) -> None:
         return
 
 
-def _usage_of(run: AgentRun) -> UsageModel | None:
-    usage: UsageModel | None = None
-    for step in run.steps:
-        if step.usage is not None:
-            usage = step.usage if usage is None else add_usage(usage, step.usage)
-    return usage
+def _calls(budget: ModelBudget) -> UsageModel | None:
+    """Return what the calls of an attempt took, answers that came too late included; None without any."""
+    return budget.spent if budget.spent.calls else None

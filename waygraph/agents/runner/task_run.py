@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import ray
 from ray.exceptions import RayActorError
 
+from waygraph.agents.models.create import run_budget
 from waygraph.agents.runner.attempt import AttemptResult
 from waygraph.agents.runner.retries import AttemptFailure, may_try_again
 from waygraph.agents.runner.worker import TaskWorker
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from waygraph.agents.runner.attempt import AttemptOptions
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
+    from waygraph.core.schemas import UsageModel
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -160,6 +162,7 @@ def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptio
             "map": "yes" if options.maps else "no",
             "max_steps": str(options.max_steps),
             "task_seconds": f"{options.task_seconds:g}",
+            **_model_labels(options),
         },
     )
     if folder.has_manifest():
@@ -173,6 +176,18 @@ def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptio
         every = tuple(dict.fromkeys((*before.tasks, *manifest.tasks)))
         manifest = before.model_copy(update={"tasks": every})
     folder.write_manifest(manifest)
+
+
+def _model_labels(options: AttemptOptions) -> dict[str, str]:
+    if not options.agent.asks_model:
+        return {}
+    agents = options.settings.agents
+    return {
+        "model": agents.model.model,
+        "images": "yes" if agents.images else "no",
+        "select": agents.select,
+        "candidates": str(agents.candidates),
+    }
 
 
 class _TaskRun:
@@ -199,6 +214,9 @@ class _TaskRun:
     ) -> None:
         folder = RunFolder(options.output)
         self._waiting = deque(task for task in tasks if not folder.has(task.task_id))
+        self._budget = run_budget(options.settings.agents)
+        for attempt in folder.read().attempts.values():
+            self._charge(attempt.answer.usage)
         self._tasks = len(tasks)
         self._ended = self._tasks - len(self._waiting)
         self._options = options
@@ -231,7 +249,7 @@ class _TaskRun:
                 if worker is None:
                     worker = start_actor(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
                 try:
-                    result: AttemptResult = await worker.attempt.remote(task)
+                    result: AttemptResult = await worker.attempt.remote(task, self._budget.left())
                 except RayActorError as error:
                     worker = None
                     result = AttemptResult(None, AttemptFailure.WORKER_LOST, "The process of its browser ended.")
@@ -242,9 +260,12 @@ class _TaskRun:
                 ray.kill(worker)
 
     async def _next(self) -> Task | None:
-        """Return the next task whose site has room, once there is one; None if no task is left."""
+        """Return the next task whose site has room, once there is one; None if no task or no budget is left."""
         async with self._freed:
             while self._waiting:
+                if self._budget.is_spent:
+                    self._give_up_waiting()
+                    return None
                 for task in self._waiting:
                     if self._busy[_host_of(task)] < self._limits.per_site:
                         self._waiting.remove(task)
@@ -253,10 +274,24 @@ class _TaskRun:
                 await self._freed.wait()
             return None
 
+    def _give_up_waiting(self) -> None:
+        """End without a result what waits: the budget of the run is spent."""
+        waiting, self._waiting = tuple(self._waiting), deque()
+        for task in waiting:
+            problem = "The budget of the run is spent."
+            self._without_result[task.task_id] = problem
+            self._on_ended(TaskEnded(task.task_id, None, problem, self._ended, self._tasks))
+        self._freed.notify_all()
+
+    def _charge(self, usage: UsageModel | None) -> None:
+        if usage is not None:
+            self._budget.charge(usage)
+
     async def _finish(self, task: Task, result: AttemptResult) -> None:
         """Free the site, and report the task, or add it to those that wait if it is tried again."""
         async with self._freed:
             self._busy[_host_of(task)] -= 1
+            self._charge(result.usage)
             self._freed.notify_all()
             if result.failure is not None:
                 failures = self._failures.setdefault(task.task_id, Counter())

@@ -42,7 +42,7 @@ class TraceWriter:
         self._file = folder / TRACE_FILE
         self._file.write_text("", encoding="utf-8")
         self.steps = 0
-        """Number of steps that were written."""
+        """Number of actions that were written; answers that are no action do not count."""
 
     def write(self, kind: str, **values: JsonValue) -> None:
         """Add a line.
@@ -68,4 +68,4 @@ class TraceWriter:
         usage = step.usage.model_dump() if step.usage is not None else None
         values = {**asdict(step), "details": dict(step.details), "usage": usage}
         self.write("step", observation=name, **values)
-        self.steps += 1
+        self.steps += step.status != "unparsed"

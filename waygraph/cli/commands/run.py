@@ -41,9 +41,34 @@ def run(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="RUN", help="Folder of the run. An unfinished run is resumed.")
     ],
-    agent: Annotated[str, typer.Option("--agent", metavar="NAME", help="greedy: a baseline without a model.")] = (
-        "greedy"
-    ),
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator or occam.")
+    ] = "greedy",
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Chat model of the agent.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="OpenAI-compatible endpoint of the model.")
+    ] = None,
+    images: Annotated[
+        bool | None, typer.Option("--images/--no-images", help="Send screenshots to the model.", show_default=False)
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            "--select", metavar="HOW", help="Page that navigate goes to: model (the model chooses it), or first."
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", min=0.0, metavar="PRICE", help="Limit of all calls of the run.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=1, metavar="N", help="Limit of all tokens of the run.")
+    ] = None,
+    cassettes: Annotated[
+        Path | None,
+        typer.Option(
+            "--cassettes", metavar="DIR", help="Record the model's calls here, one file per task, and replay them."
+        ),
+    ] = None,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -63,7 +88,7 @@ def run(
 
     Every task's trace (what the agent saw and did) and its result are kept in RUN. The same command resumes a run that
     was interrupted: tasks with a result are not done again. `waygraph score RUN` scores it again, without the sites.
-    Actions that would change data are refused.
+    Actions that would change data are refused. The key of the model is WAYGRAPH_AGENTS__MODEL__API_KEY.
 
     \b
     Exit codes: 0 every task has a result, whatever its score, 11 some have none (a site that cannot be
@@ -73,13 +98,29 @@ def run(
     Examples:
       waygraph run --tasks tasks.json --output runs/monday --store maps
       waygraph run --tasks tasks.json --output runs/without --no-map --site shopping
+      waygraph run --tasks tasks.json --output runs/model --agent webnavigator --model qwen --base-url http://127.0.0.1:8000/v1
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.runner.attempt import AttemptOptions
     from waygraph.agents.runner.task_run import TaskLimits, run_tasks
 
     name, file = _agent(agent), _read(tasks, placeholder)
     chosen = _chosen(file, site, task)
-    settings = load_settings({"store": store})
+    settings = load_settings(
+        {
+            "store": store,
+            "agents": {
+                "model": {"model": model, "base_url": base_url},
+                "images": images,
+                "select": select,
+                "run_cost": max_cost,
+                "run_tokens": max_tokens,
+            },
+        }
+    )
+    if name.asks_model and not settings.agents.model.model and cassettes is None:
+        raise InvalidInput(
+            f"The agent {name} asks a chat model, and none is given.", hint="--model NAME --base-url URL"
+        )
     mapped: frozenset[str] = frozenset()
     if not no_map:
         with open_source(store, url, api_key) as source:
@@ -94,6 +135,7 @@ def run(
         sessions=tasks.parent,
         max_steps=max_steps,
         task_seconds=task_seconds,
+        cassettes=cassettes.absolute() if cassettes is not None else None,
     )
     try:
         without_result = run_tasks(file, chosen, options, TaskLimits(workers, per_site), on_ended=_print_ended)

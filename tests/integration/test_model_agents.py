@@ -1,0 +1,262 @@
+"""WebNavigator's agent and AgentOccam with scripted models, in a real browser on the demo shop."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from waygraph import AsyncWaygraph
+from waygraph.agents.actions import AgentSession, SessionOptions
+from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.loop.agent import MAX_UNUSABLE
+from waygraph.agents.loop.usage_meter import UsageMeter
+from waygraph.agents.models.budget import BudgetedModel, ModelBudget
+from waygraph.agents.models.cassette import CassetteModel
+from waygraph.agents.models.scripted import ScriptedModel
+from waygraph.core.errors import ContextTooLong, ModelUnavailable
+from waygraph.core.schemas import UsageModel
+from waygraph.core.settings import AgentSettings
+from waygraph.demo_site import DemoSite
+
+SECTIONS = {
+    AgentName.WEBNAVIGATOR: {
+        "objective": "o",
+        "constraints": {"time": [], "quantity": [], "entity": [], "logic": [], "other": []},
+        "history_summary": "h",
+        "observation_description": "d",
+        "mode": "exploration",
+        "reason": "r",
+    },
+    AgentName.OCCAM: {"history_summary": "h", "observation_description": "d", "reason": "r"},
+}
+BOTH = pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM])
+
+
+@pytest.fixture(scope="module")
+def site():
+    with DemoSite() as running:
+        yield running
+
+
+def reply(name, action, *, highlight=(), **sections):
+    """Return a reply whose action names elements by `{role 'name'}`, which the request's page is searched for."""
+
+    def write(request):
+        page = request.messages[-1].text
+
+        def element(found):
+            role, label = found[1].split(" ", 1)
+            return "[" + re.search(rf"{role} \[(\d+)\] {re.escape(label)}", page)[1] + "]"
+
+        marked = [re.sub(r"\{(.+?)\}", element, each) for each in highlight]
+        written = re.sub(r"\{(.+?)\}", element, action)
+        return json.dumps({**SECTIONS[name], **sections, "action": written, "observation_highlight": marked})
+
+    return write
+
+
+def choice(number):
+    return json.dumps({"reasoning": "it fits", "choice": number})
+
+
+def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model, max_steps=10, **settings):
+    """Run the agent; return its run and the scripted model."""
+    script = ScriptedModel(replies)
+
+    async def work():
+        browser = await BROWSERS.browser()
+        context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        maps = AsyncWaygraph(maps_in) if maps_in else None
+        parts = AgentParts(name, AgentSettings(**settings), None, UsageMeter(wrap(script)))
+        try:
+            page = await context.new_page()
+            await page.goto(url)
+            options = SessionOptions(browser=LOOPBACK_ONLY)
+            async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
+                agent = parts.agent(session, sites=mapped, has_home=True, max_steps=max_steps)
+                return await agent.run("What does shipping to Norway cost?")
+        finally:
+            await context.close()
+            if maps:
+                await maps.close()
+
+    return BROWSERS.run(work()), script
+
+
+def statuses(done):
+    return [step.status for step in done.steps]
+
+
+def test_webnavigator_acts_notes_goes_back_and_answers(site):
+    actions = [
+        "click {link 'Help'}", "note [Help has a page on shipping]", "go_back",
+        "type {searchbox 'Search the shop'} [lamp]", "stop [5 euros]",
+    ]  # fmt: skip
+    name = AgentName.WEBNAVIGATOR
+    done, script = run(site.url, name, [reply(name, action) for action in actions])
+    assert (done.end, done.answer) == ("answered", "5 euros")
+    assert statuses(done) == ["done", "kept", "done", "done", "kept"]
+    assert done.steps[0].message.endswith(f"at {site.url}help.")
+    assert "lamp" in done.url
+    last = script.requests[-1].messages[-1].text
+    assert "- Help has a page on shipping" in last
+    assert f"- on {site.url}help: go_back" in last
+    assert "navigate" not in script.requests[0].messages[0].text
+    assert all(step.usage.calls == 1 and step.details["mode"] == "exploration" for step in done.steps)
+
+
+def test_webnavigator_retrieves_reasons_and_teleports(shop, shop_store):
+    name, key = AgentName.WEBNAVIGATOR, shop.capture.site
+    navigate = f"navigate [{key}] [what shipping costs]"
+
+    def choose_shipping(request):
+        shown = request.messages[-1].text
+        number = re.search(r'Candidate (\d+) [^\n]*\n<page \w+>\{"url": "[^"]*/help/shipping"', shown)[1]
+        return choice(int(number))
+
+    replies = [
+        reply(name, navigate, reason="The costs are needed."),
+        choose_shipping,
+        reply(name, navigate),
+        reply(name, "go_back"),
+        reply(name, navigate),
+        choice(None),
+        reply(name, "go_back"),
+        reply(name, "navigate [elsewhere.example] [x]"),
+        reply(name, "stop [N/A]"),
+    ]
+    done, script = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key])
+    assert (done.end, done.answer) == ("answered", "N/A")
+    assert statuses(done) == ["done", "unparsed", "done", "failed", "failed", "unparsed", "kept"]
+    arrived, twice, _, none, _, unknown, _ = (step.message for step in done.steps)
+    assert "Arrived at the page for 'what shipping costs'." in arrived
+    assert f"{shop.site.url}help/shipping" in arrived
+    assert "navigate, too" in twice
+    assert "no page that fits" in none
+    assert f"There is no map of 'elsewhere.example'; write one of these sites: {key}." in unknown
+    assert done.steps[0].usage.calls == 2, "the choice among the pages is a part of the step"
+    assert "The costs are needed." in script.requests[1].messages[-1].text
+    assert "Sites with a map" in script.requests[0].messages[-1].text
+
+
+def test_navigate_to_the_first_page_that_the_map_finds_asks_no_model(shop, shop_store):
+    name, key = AgentName.OCCAM, shop.capture.site
+    replies = [reply(name, f"navigate [{key}] [how returns work]"), reply(name, "stop []")]
+    done, _ = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key], select="first")
+    assert (done.end, done.url) == ("answered", shop.site.url + "help/returns")
+
+
+def test_occam_plans_prunes_and_shows_the_history_of_the_active_plan(site):
+    name = AgentName.OCCAM
+    replies = [
+        reply(name, "branch [0] [Read the help]"),
+        reply(name, "click {link 'Help'}", highlight=["{link 'Help'}"], reason="help is there"),
+        reply(name, "note [nothing yet]"),
+        reply(name, "branch [7] [x]"),
+        reply(name, "note [nothing yet]"),
+        reply(name, "prune [0] [help does not say]"),
+        reply(name, "go_home"),
+        reply(name, "stop [N/A]"),
+    ]
+    done, script = run(site.url, name, replies)
+    assert (done.end, done.answer, done.url) == ("answered", "N/A", site.url)
+    assert statuses(done) == ["kept", "done", "kept", "unparsed", "unparsed", "done", "done", "kept"]
+    assert done.steps[5].message.startswith(f"Loaded {site.url}")
+    asked = [request.messages[-1].text for request in script.requests]
+    assert "  [1] Read the help (active)" in asked[2]
+    assert "why: help is there" in asked[2]
+    assert "link [" in asked[2].partition("- page:")[2].partition("action:")[0], "the highlighted link"
+    assert "There is no plan 7; the plans are 0, 1." in asked[4]
+    assert "- nothing yet" in asked[5]
+    assert "(active; resumed: help does not say)" in asked[6]
+    assert "nothing yet" not in asked[6]
+    assert "help is there" not in asked[6]
+
+
+def test_occam_asks_a_judge_when_its_answers_differ(site):
+    name = AgentName.OCCAM
+    replies = [
+        reply(name, "click {link 'Help'}"),
+        reply(name, "go_home"),
+        json.dumps({"reason": "shorter", "choice": 2}),
+        reply(name, "stop [a]"),
+        reply(name, "stop [a]"),
+    ]
+    done, script = run(site.url, name, replies, candidates=2)
+    assert [step.action for step in done.steps] == ["go_home", "stop [a]"]
+    assert [step.usage.calls for step in done.steps] == [3, 2]
+    assert [request.seed for request in script.requests] == [1, 2, None, 1, 2]
+
+
+@BOTH
+def test_answers_that_cannot_be_used_are_sent_back_and_end_the_task_at_the_fifth(site, name):
+    nonsense = [
+        "I would look around.", "I would look around.",  # no JSON, and none after the repair
+        reply(name, "fly [3]"), reply(name, "click [999]"), reply(name, "click [one]"),
+        reply(name, ""),
+    ]  # fmt: skip
+    done, script = run(site.url, name, nonsense)
+    assert done.end == "failed"
+    assert statuses(done) == ["unparsed", "unparsed", "invalid", "unparsed", "unparsed"]
+    assert len(done.steps) == MAX_UNUSABLE
+    assert "5 answers in a row" in done.problem
+    assert "'fly' is not an available action" in script.requests[3].messages[-1].text
+    assert "999" in script.requests[4].messages[-1].text.rpartition("Your last answer could not be used.")[2]
+
+
+@BOTH
+def test_a_usable_answer_ends_a_row_of_others(site, name):
+    nonsense = [reply(name, "fly [3]")] * (MAX_UNUSABLE - 1)
+    done, script = run(
+        site.url, name, [*nonsense, reply(name, "click {link 'Help'}"), *nonsense, reply(name, "stop [x]")]
+    )
+    assert (done.end, done.answer) == ("answered", "x")
+    assert "could not be used" not in script.requests[MAX_UNUSABLE].messages[-1].text
+
+
+@BOTH
+def test_limits_of_steps_and_tokens_end_a_task(site, name):
+    forever = [reply(name, "click {link 'Help'}"), reply(name, "go_back")] * 3
+    done, script = run(site.url, name, forever, max_steps=3)
+    assert (done.end, len(done.steps)) == ("step_limit", 3)
+    assert "This is the last action" in script.requests[-1].messages[-1].text
+
+    def spent(model):
+        budget = ModelBudget("task 1", max_tokens=1)
+        budget.charge(UsageModel(model="m", calls=1, input_tokens=5, output_tokens=0, seconds=0.0))
+        return BudgetedModel(model, budget)
+
+    done, _ = run(site.url, name, forever, wrap=spent)
+    assert done.end == "budget"
+    assert "The budget of task 1 is spent" in done.problem
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("failure", "end"), [(ModelUnavailable("down"), "unavailable"), (ContextTooLong("too long"), "failed")]
+)
+def test_failures_of_the_model_end_the_task_and_say_why(site, name, failure, end):
+    done, _ = run(site.url, name, [reply(name, "click {link 'Help'}"), failure])
+    assert (done.end, done.problem) == (end, failure.message)
+    assert statuses(done) == ["done"]
+    assert done.url == site.url + "help"
+
+
+@BOTH
+def test_a_recorded_run_is_replayed_without_the_model(site, name, tmp_path):
+    cassette = Path(tmp_path / "calls.jsonl")
+    actions = [reply(name, "click {link 'Help'}"), reply(name, "stop [done]")]
+    first, _ = run(site.url, name, actions, wrap=lambda model: CassetteModel(cassette, model))
+    again, script = run(site.url, name, [], wrap=lambda _: CassetteModel(cassette))
+    assert script.requests == []
+    assert (again.end, again.answer, again.steps) == (first.end, first.answer, first.steps)
+
+
+def test_screenshots_with_ids_are_sent_if_the_model_takes_images(site):
+    name = AgentName.WEBNAVIGATOR
+    _, script = run(site.url, name, [reply(name, "stop []")], images=True)
+    text, image = script.requests[0].messages[-1].parts
+    assert text.startswith("Task:")
+    assert image.content.startswith(b"\x89PNG")

@@ -1,0 +1,169 @@
+"""The loop: observe the page, let the decider decide, act, remember, until the task ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from waygraph.agents.actions.brackets import parse_brackets
+from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, StopAction
+from waygraph.agents.loop.decision import Decider, Decision, Situation
+from waygraph.agents.loop.usage_meter import UsageMeter
+from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
+from waygraph.core.errors import BadModelReply, ContextTooLong, ModelBudgetSpent, ModelFailure
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from waygraph.agents.actions.report import ActionReport
+    from waygraph.agents.actions.session import AgentSession
+    from waygraph.agents.actions.types import AgentAction
+    from waygraph.agents.observation.page_observation import PageObservation
+
+#: Answers in a row that are no action, or none that fits the page, after which the task has failed.
+MAX_UNUSABLE = 5
+
+
+class ModelAgent:
+    """An agent that asks a chat model what to do.
+
+    Parameters
+    ----------
+    session
+        The browser session; its page shows where the task begins.
+    decider
+        Asks the model and remembers.
+    meter
+        The model that the decider asks, with the usage of its calls.
+    max_steps
+        Limit of actions. Answers that could not be used do not count.
+    images
+        Whether the decider gets screenshots.
+    """
+
+    def __init__(
+        self, session: AgentSession, decider: Decider, meter: UsageMeter, *, max_steps: int = 20, images: bool = False
+    ) -> None:
+        self._session = session
+        self._decider = decider
+        self._meter = meter
+        self._max_steps = max_steps
+        self._images = images
+
+    async def run(self, task: str, on_step: StepListener = ignore_step) -> AgentRun:
+        """Do a task; see `Agent.run`.
+
+        Parameters
+        ----------
+        task
+            The task, in plain words.
+        on_step
+            Called after every step.
+
+        Returns
+        -------
+        AgentRun
+            What it did and how it ended. A model that does not answer ends it as `UNAVAILABLE`; answers that could
+            not be used are steps with the status `unparsed`.
+        """
+        run = _Run(self._session, self._decider, self._meter, on_step, images=self._images)
+        try:
+            end = await run.work(task, self._max_steps)
+        except ModelBudgetSpent as error:
+            end = AttemptEnd.BUDGET
+            run.problem = error.message
+        except (BadModelReply, ContextTooLong) as error:
+            end = AttemptEnd.FAILED
+            run.problem = error.message
+        except ModelFailure as error:
+            end = AttemptEnd.UNAVAILABLE
+            run.problem = error.message
+        last = run.observation
+        return AgentRun(task, end, run.answer, last.url, last.snapshot.id, tuple(run.steps), run.problem)
+
+
+class _Run:
+    """One run.
+
+    Parameters
+    ----------
+    session
+        The browser session.
+    decider
+        Decides and remembers.
+    meter
+        Counts what its calls take.
+    on_step
+        Called after every step.
+    images
+        Whether the decider gets screenshots.
+    """
+
+    def __init__(
+        self, session: AgentSession, decider: Decider, meter: UsageMeter, on_step: StepListener, *, images: bool
+    ) -> None:
+        self._session = session
+        self._decider = decider
+        self._meter = meter
+        self._on_step = on_step
+        self._images = images
+        self.answer = ""
+        self.problem = ""
+        self.steps: list[AgentStep] = []
+        self.observation: PageObservation
+
+    async def work(self, task: str, max_steps: int) -> AttemptEnd:
+        self.observation = await self._session.observe()
+        actions = unusable = 0
+        problem = ""
+        while actions < max_steps:
+            screenshot = await self._session.screenshot(marks=True) if self._images else None
+            situation = Situation(task, self.observation, max_steps - actions, problem, screenshot)
+            decision: Decision | None = None
+            try:
+                decision = await self._decider.decide(situation)
+                action = parse_brackets(decision.action, self._decider.allowed)
+                self._decider.check(action)
+            except (ActionSyntaxError, BadModelReply) as error:
+                problem = error.message
+                await self._record(decision, "unparsed", problem)
+                unusable += 1
+            else:
+                actions += 1
+                if isinstance(action, StopAction):
+                    self.answer = action.answer
+                    await self._record(decision, "kept", "Stopped.")
+                    return AttemptEnd.ANSWERED
+                report = await self._act(decision, action)
+                problem = str(report) if report.status == "invalid" else ""
+                unusable = unusable + 1 if problem else 0
+            if unusable == MAX_UNUSABLE:
+                self.problem = f"{MAX_UNUSABLE} answers in a row could not be used. The last problem: {problem}"
+                return AttemptEnd.FAILED
+        return AttemptEnd.STEP_LIMIT
+
+    async def _act(self, decision: Decision, action: AgentAction) -> ActionReport:
+        if isinstance(action, NavigateAction) and not action.thinking:
+            action = action.model_copy(update={"thinking": decision.thinking})
+        before = self.observation
+        report = await self._session.act(self._decider.page_action(action))
+        self._decider.remember(decision, action, report, before)
+        await self._record(decision, report.status, str(report))
+        self.observation = report.observation or before
+        return report
+
+    async def _record(self, decision: Decision | None, status: str, message: str) -> None:
+        """Add a step: what was decided on the current observation, and what came of it."""
+        details: Mapping[str, JsonValue] = decision.details if decision is not None else {}
+        step = AgentStep(
+            state=self.observation.snapshot.id,
+            url=self.observation.url,
+            action=decision.action if decision is not None else "",
+            status=status,
+            message=message,
+            thinking=decision.thinking if decision is not None else "",
+            usage=self._meter.take(),
+            details=details,
+        )
+        self.steps.append(step)
+        await self._on_step(step, self.observation)

@@ -1,0 +1,101 @@
+"""The protocol between the loop and an agent's own part: what is known before a step, and what is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from waygraph.agents.actions.report import ActionReport
+    from waygraph.agents.actions.types import AgentAction
+    from waygraph.agents.observation.page_observation import PageObservation
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What an agent decides on.
+
+    Attributes
+    ----------
+    task
+        The task, in plain words.
+    observation
+        The page.
+    steps_left
+        Number of actions that are left, the next one included.
+    problem
+        Why the answer before could not be used, in one sentence; empty: it could.
+    screenshot
+        PNG of the window; None: the model gets no images.
+    """
+
+    task: str
+    observation: PageObservation
+    steps_left: int
+    problem: str = ""
+    screenshot: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a model decided.
+
+    Attributes
+    ----------
+    action
+        The action in the bracket grammar, as the model wrote it.
+    thinking
+        Why, in the model's words.
+    details
+        What else the record of the step keeps.
+    """
+
+    action: str
+    thinking: str
+    details: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+class Decider(Protocol):
+    """The part of an agent that asks the model and remembers."""
+
+    @property
+    def allowed(self) -> Collection[str]:
+        """Names of the actions that the agent has."""
+        ...
+
+    async def decide(self, situation: Situation) -> Decision:
+        """Ask the model for the next action.
+
+        Parameters
+        ----------
+        situation
+            What is known.
+
+        Returns
+        -------
+        Decision
+            The decision; its action is not checked yet.
+
+        Raises
+        ------
+        ModelFailure
+            If there is no usable reply.
+        """
+        ...
+
+    def check(self, action: AgentAction) -> None:
+        """Raise `ActionSyntaxError` if the agent's own rules forbid an action; its message is for the model."""
+        ...
+
+    def page_action(self, action: AgentAction) -> AgentAction:
+        """Return what is performed for an action: mostly the action itself; for `prune` the return to a page."""
+        ...
+
+    def remember(
+        self, decision: Decision, action: AgentAction, report: ActionReport, observation: PageObservation
+    ) -> None:
+        """Remember an action, what came of it, and the observation that it was decided on."""
+        ...

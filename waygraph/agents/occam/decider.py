@@ -1,0 +1,130 @@
+"""AgentOccam's decisions: plans, the history of the active one, notes, and rules against repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from waygraph.agents.actions.types import (
+    ActionSyntaxError,
+    BranchAction,
+    GotoAction,
+    NavigateAction,
+    NoteAction,
+    PruneAction,
+)
+from waygraph.agents.loop.decision import Decision, Situation
+from waygraph.agents.loop.sites import check_site
+from waygraph.agents.models.chat import ChatModel, ChatRequest
+from waygraph.agents.models.structured import complete_as
+from waygraph.agents.occam.judge import choose
+from waygraph.agents.occam.pivotal import pivotal_text
+from waygraph.agents.occam.plan import NoSuchPlan, PlanTree
+from waygraph.agents.occam.prompt import PlannedStep, messages
+from waygraph.agents.occam.reply import OccamReply
+
+if TYPE_CHECKING:
+    from waygraph.agents.actions.report import ActionReport
+    from waygraph.agents.actions.types import AgentAction
+    from waygraph.agents.observation.page_observation import PageObservation
+
+#: Steps that a prompt shows.
+HISTORY_STEPS = 3
+#: Sampling of the paper.
+TEMPERATURE, TOP_P = 0.5, 0.95
+_ACTIONS = frozenset({"click", "type", "note", "stop", "go_back", "branch", "prune"})
+
+
+class OccamDecider:
+    """Decides as AgentOccam does.
+
+    Parameters
+    ----------
+    model
+        The model.
+    sites
+        Keys of the sites that have maps; empty: the agent has no `navigate`.
+    has_home
+        Whether the agent has `go_home`: for tasks on several sites.
+    candidates
+        Number of answers per step; with more than one, a judge chooses.
+    """
+
+    def __init__(
+        self, model: ChatModel, sites: Sequence[str] = (), *, has_home: bool = False, candidates: int = 1
+    ) -> None:
+        self._model = model
+        self._sites = tuple(sites)
+        self._candidates = candidates
+        self._plans: PlanTree | None = None
+        self._history: list[PlannedStep] = []
+        self._notes: list[str] = []
+        self.allowed = _ACTIONS | ({"navigate"} if sites else set()) | ({"go_home"} if has_home else set())
+
+    async def decide(self, situation: Situation) -> Decision:
+        """Ask the model for the next action; see `Decider.decide`."""
+        if self._plans is None:
+            self._plans = PlanTree(situation.task, situation.observation.url)
+        plan = str(self._plans)
+        asked = messages(
+            situation,
+            allowed=self.allowed,
+            sites=self._sites,
+            plan=plan,
+            history=[step for step in self._history if step.plan == self._plans.active][-HISTORY_STEPS:],
+            notes=self._notes,
+        )
+        request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
+        if self._candidates == 1:
+            reply, _ = await complete_as(self._model, request, OccamReply)
+        else:
+            seeds = range(1, self._candidates + 1)
+            replies = [(await complete_as(self._model, replace(request, seed=seed), OccamReply))[0] for seed in seeds]
+            reply = await choose(self._model, situation, plan, replies)
+        details = reply.model_dump(mode="json", exclude={"action", "reason"})
+        return Decision(reply.action, reply.reason, {**details, "plan": self._plans.active, "plans": plan})
+
+    def check(self, action: AgentAction) -> None:
+        """Forbid plans that do not exist, sites without a map, and repeated notes; see `Decider.check`."""
+        match action:
+            case BranchAction() | PruneAction() if self._plans is not None:
+                try:
+                    self._plans.find(action.plan)
+                except NoSuchPlan:
+                    ids = ", ".join(map(str, self._plans.ids()))
+                    raise ActionSyntaxError(f"There is no plan {action.plan}; the plans are {ids}.") from None
+            case NavigateAction():
+                check_site(action.site, self._sites)
+            case NoteAction() if action.text in self._notes:
+                raise ActionSyntaxError("This note was written before: choose another action.")
+
+    def page_action(self, action: AgentAction) -> AgentAction:
+        """Return the action; for `prune` the return to the page of the resumed plan; see `Decider.page_action`."""
+        if isinstance(action, PruneAction) and self._plans is not None:
+            return GotoAction(url=self._plans.find(action.plan).url)
+        return action
+
+    def remember(
+        self, decision: Decision, action: AgentAction, report: ActionReport, observation: PageObservation
+    ) -> None:
+        """Remember a step, under the plan that was active; see `Decider.remember`."""
+        if self._plans is None:
+            return
+        highlighted = decision.details["observation_highlight"]
+        refs = [str(ref).strip("[]") for ref in highlighted] if isinstance(highlighted, list) else []
+        page = pivotal_text(observation.simplified, refs) or str(decision.details["observation_description"])
+        step = PlannedStep(
+            self._plans.active, observation.snapshot.id, page, decision.action, decision.thinking, str(report)
+        )
+        match action:
+            case BranchAction():
+                self._plans.branch(action.plan, action.intent, observation.url)
+            case PruneAction():
+                self._plans.prune(action.plan, action.reason)
+                self._notes.clear()
+            case NoteAction():
+                self._notes.append(action.text)
+                self._history.append(step)
+            case _:
+                self._history.append(step)

@@ -1,0 +1,79 @@
+"""WebNavigator's decisions: a window of its latest steps, its notes, and rules against repetition."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, NoteAction
+from waygraph.agents.loop.decision import Decision, Situation
+from waygraph.agents.loop.sites import check_site
+from waygraph.agents.models.chat import ChatModel, ChatRequest
+from waygraph.agents.models.structured import complete_as
+from waygraph.agents.webnavigator.prompt import RememberedStep, messages
+from waygraph.agents.webnavigator.reply import WebNavigatorReply
+
+if TYPE_CHECKING:
+    from waygraph.agents.actions.report import ActionReport
+    from waygraph.agents.actions.types import AgentAction
+    from waygraph.agents.observation.page_observation import PageObservation
+
+#: Steps that a prompt shows.
+HISTORY_STEPS = 5
+#: Sampling of the paper.
+TEMPERATURE, TOP_P = 0.5, 0.95
+_ACTIONS = frozenset({"click", "type", "go_back", "note", "stop"})
+
+
+class WebNavigatorDecider:
+    """Decides as WebNavigator does (Algorithm 2 and its appendix of prompts).
+
+    Parameters
+    ----------
+    model
+        The model.
+    sites
+        Keys of the sites that have maps; empty: the agent has no `navigate`.
+    """
+
+    def __init__(self, model: ChatModel, sites: Sequence[str] = ()) -> None:
+        self._model = model
+        self._sites = tuple(sites)
+        self._history: deque[RememberedStep] = deque(maxlen=HISTORY_STEPS)
+        self._notes: list[str] = []
+        self._has_navigated = False
+        self.allowed = _ACTIONS | {"navigate"} if sites else _ACTIONS
+
+    async def decide(self, situation: Situation) -> Decision:
+        """Ask the model for the next action; see `Decider.decide`."""
+        asked = messages(
+            situation, allowed=self.allowed, sites=self._sites, history=tuple(self._history), notes=self._notes
+        )
+        request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
+        reply, _ = await complete_as(self._model, request, WebNavigatorReply)
+        details = reply.model_dump(mode="json", exclude={"action", "reason"})
+        return Decision(reply.action, reply.reason, details)
+
+    def check(self, action: AgentAction) -> None:
+        """Forbid `navigate` twice in a row, sites without a map, and repeated notes; see `Decider.check`."""
+        match action:
+            case NavigateAction():
+                check_site(action.site, self._sites)
+                if self._has_navigated:
+                    raise ActionSyntaxError("The last action was navigate, too: act on the page that it led to first.")
+            case NoteAction() if action.text in self._notes:
+                raise ActionSyntaxError("This note was written before: choose another action.")
+
+    def page_action(self, action: AgentAction) -> AgentAction:
+        """Return the action; see `Decider.page_action`."""
+        return action
+
+    def remember(
+        self, decision: Decision, action: AgentAction, report: ActionReport, observation: PageObservation
+    ) -> None:
+        """Remember a step; see `Decider.remember`."""
+        self._has_navigated = isinstance(action, NavigateAction)
+        if isinstance(action, NoteAction):
+            self._notes.append(action.text)
+        self._history.append(RememberedStep(observation.url, decision.action, decision.thinking, str(report)))
