@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import inspect
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -17,9 +18,12 @@ import pytest
 import uvicorn
 from playwright.sync_api import sync_playwright
 
-from tests.browsers import LOOPBACK_ONLY
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.exploring import ExploredShop
 from waygraph import AsyncWaygraph, Waygraph
+from waygraph.agents.actions import AgentSession
+from waygraph.agents.models.chat import ChatRequest
+from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.cli import main
 from waygraph.core.settings import Settings
 from waygraph.pipeline.browser.process.find import find_browser
@@ -153,3 +157,30 @@ def test_examples_say_how_they_are_run():
         text = path.read_text()
         assert text.startswith('"""'), path
         assert path.name in text or "import navigate" in text
+
+
+def test_an_agent_of_forty_lines_does_a_task(shop: ExploredShop) -> None:
+    own_agent = example("own_agent")
+
+    def click_help(request: ChatRequest) -> str:
+        found = re.search(r"link (\[\d+\]) 'Help'", request.messages[-1].text)
+        assert found is not None
+        return f"click {found[1]}"
+
+    model = ScriptedModel([click_help, "I am not sure.", "stop [5 euros]"])
+
+    async def work() -> str:
+        context = await (await BROWSERS.browser()).new_context()
+        try:
+            page = await context.new_page()
+            await page.goto(shop.site.url)
+            async with AgentSession(page) as session:
+                answer: str = await own_agent.do_task(session, model, "What does shipping cost?")
+                return answer
+        finally:
+            await context.close()
+
+    assert BROWSERS.run(work()) == "5 euros"
+    last = model.requests[-1].messages[-1].text
+    assert f"at {shop.site.url}help." in last
+    assert "I am not sure.: " in last

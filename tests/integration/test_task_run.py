@@ -3,11 +3,14 @@
 import json
 import os
 import signal
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.browsers import BROWSERS
+from tests.chat_server import failure, reply, serving_chat
 from waygraph.agents.create import AgentName
 from waygraph.agents.runner.attempt import AttemptOptions
 from waygraph.agents.runner.task_run import TaskLimits, run_tasks
@@ -16,7 +19,7 @@ from waygraph.agents.tasks.task_file import read_task_file
 from waygraph.cluster import ray_cluster
 from waygraph.core.errors import InUse, InvalidInput
 from waygraph.core.locks import exclusive_lock
-from waygraph.core.settings import Settings
+from waygraph.core.settings import AgentSettings, ChatSettings, Settings
 from waygraph.core.urls import site_key
 
 TASKS = Path("bench/tasks/demo_shop.json")
@@ -149,3 +152,90 @@ def test_a_folder_is_of_one_run_and_of_one_process(file, options):
         run_tasks(file, [], run, TaskLimits())
     with pytest.raises(InvalidInput, match="__DEMO_SHOP__"):
         run_tasks(file, read_task_file(TASKS).tasks, run, TaskLimits())
+
+
+NOTHING_DEMANDED = {"time": [], "quantity": [], "entity": [], "logic": [], "other": []}
+ANSWER = json.dumps(
+    {
+        "objective": "o",
+        "constraints": NOTHING_DEMANDED,
+        "history_summary": "h",
+        "observation_description": "d",
+        "mode": "action",
+        "reason": "It is on the page.",
+        "action": "stop [42]",
+        "observation_highlight": [],
+    }
+)
+
+
+@pytest.fixture
+def chat_server():
+    """Start servers that give prepared answers; they end with the test."""
+    stack = AsyncExitStack()
+    yield lambda *answers: BROWSERS.run(stack.enter_async_context(serving_chat(*answers)))
+    BROWSERS.run(stack.aclose())
+
+
+def model_settings(shop_store, url, *, key="", **agents):
+    model = ChatSettings(model="m" if url else "", base_url=url, api_key=key, retries=0, input_price=10.0)
+    return Settings(store=str(shop_store), agents=AgentSettings(model=model, **agents))
+
+
+def test_a_model_is_asked_its_usage_stored_and_its_calls_replayed(file, options, shop_store, chat_server, tmp_path):
+    server = chat_server(reply(ANSWER))
+    run = options(
+        agent=AgentName.WEBNAVIGATOR,
+        settings=model_settings(shop_store, server.url, key="sk-secret"),
+        cassettes=tmp_path / "calls",
+    )
+    chosen = tasks_of(file, "101", "103")
+    assert run_tasks(file, chosen, run, TaskLimits()) == {}
+    stored = RunFolder(run.output).read()
+    assert {attempt.answer.answer for attempt in stored.attempts.values()} == {"42"}
+    usage = stored.attempts["101"].answer.usage
+    assert (usage.calls, usage.input_tokens, usage.cost) == (1, 100, pytest.approx(0.001))
+    assert stored.manifest.labels["model"] == "m"
+    assert trace_of(run.output, "101")[1]["thinking"] == "It is on the page."
+    assert set(server.keys) == {"Bearer sk-secret"}
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"sk-secret" in path.read_bytes() for path in written)
+
+    asked = len(server.requests)
+    replayed = options(
+        agent=AgentName.WEBNAVIGATOR,
+        output=tmp_path / "again",
+        settings=model_settings(shop_store, ""),
+        cassettes=tmp_path / "calls",
+    )
+    assert run_tasks(file, chosen, replayed, TaskLimits()) == {}
+    assert RunFolder(replayed.output).read().attempts["101"].answer.answer == "42"
+    assert len(server.requests) == asked
+
+
+def test_a_model_that_is_down_gives_no_result_and_the_run_goes_on(file, options, shop_store, chat_server):
+    server = chat_server(failure(503), failure(503), reply(ANSWER))
+    run = options(agent=AgentName.WEBNAVIGATOR, settings=model_settings(shop_store, server.url), maps=False)
+    problems = run_tasks(file, tasks_of(file, "101"), run, TaskLimits())
+    assert list(problems) == ["101"], "both attempts met a server that is down"
+    assert trace_of(run.output, "101")[-1]["failure"] == "model_unavailable"
+    assert run_tasks(file, tasks_of(file, "101"), run, TaskLimits()) == {}
+
+
+def test_a_run_ends_when_its_budget_is_spent_and_goes_on_with_a_larger_one(file, options, shop_store, chat_server):
+    server = chat_server(reply(ANSWER))
+
+    def run(tokens):
+        return options(
+            agent=AgentName.WEBNAVIGATOR,
+            settings=model_settings(shop_store, server.url, run_tokens=tokens),
+            maps=False,
+        )
+
+    chosen = tasks_of(file, "101", "102", "103")
+    problems = run_tasks(file, chosen, run(150), TaskLimits(workers=1))
+    assert problems == {"103": "The budget of the run is spent."}
+    assert len(server.requests) == 2
+    assert run_tasks(file, chosen, run(150), TaskLimits(workers=1)) == problems, "what was spent before counts"
+    assert run_tasks(file, chosen, run(1_000), TaskLimits(workers=1)) == {}
+    assert len(server.requests) == 3

@@ -20,7 +20,7 @@ app = typer.Typer(
 #: Modules of `waygraph.cli.commands`, in the order in which the help lists their commands.
 COMMAND_MODULES = (
     "index", "runs", "login", "search", "path", "navigate", "teleport", "sites", "show", "export", "rm", "store",
-    "refresh", "history", "diff", "rollback", "gc", "reencode", "serve", "mcp", "keys", "tasks", "run", "score",
+    "refresh", "history", "diff", "rollback", "gc", "reencode", "serve", "mcp", "keys", "do", "tasks", "run", "score",
     "doctor", "demo",
 )  # fmt: skip
 

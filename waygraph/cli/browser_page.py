@@ -9,6 +9,8 @@ from waygraph.core.schemas import SiteDetail
 from waygraph.core.settings import CaptureProfile, Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from playwright.async_api import Browser, Page
 
 
@@ -32,6 +34,26 @@ async def new_mapped_page(browser: Browser, site: SiteDetail, settings: Settings
     profile = CaptureProfile.model_validate(
         {name: value for name, value in site.capture.items() if name in CaptureProfile.model_fields}
     )
+    return await new_page(browser, profile, settings.explore.storage_state)
+
+
+async def new_page(browser: Browser, profile: CaptureProfile, storage_state: Path | None) -> Page:
+    """Open a page in a new context.
+
+    Parameters
+    ----------
+    browser
+        A running browser.
+    profile
+        Window, language, user agent.
+    storage_state
+        File with the session to start with; None: no session.
+
+    Returns
+    -------
+    Page
+        A blank page.
+    """
     context = await browser.new_context(
         viewport={"width": profile.viewport_width, "height": profile.viewport_height},
         device_scale_factor=profile.scale,
@@ -39,7 +61,7 @@ async def new_mapped_page(browser: Browser, site: SiteDetail, settings: Settings
         timezone_id=profile.timezone,
         user_agent=profile.user_agent or None,
         reduced_motion="reduce",
-        storage_state=settings.explore.storage_state,
+        storage_state=storage_state,
     )
     return await context.new_page()
 

@@ -55,6 +55,25 @@ SitesArgument = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 
+# ---- agents ----------------------------------------------------------------------------------------------------------
+
+AgentOption = Annotated[
+    str, typer.Option("--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator or occam.")
+]
+ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Chat model of the agent.")]
+BaseUrlOption = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="OpenAI-compatible endpoint of the model.")
+]
+ImagesOption = Annotated[
+    bool | None, typer.Option("--images/--no-images", help="Send screenshots to the model.", show_default=False)
+]
+SelectOption = Annotated[
+    str | None,
+    typer.Option("--select", metavar="HOW", help="Page that navigate goes to: model (the model chooses it), or first."),
+]
+NoMapOption = Annotated[bool, typer.Option("--no-map", help="Work without maps, to see what these bring.")]
+MaxStepsOption = Annotated[int, typer.Option("--max-steps", min=1, help="Limit of a task's actions.")]
+
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 EncoderOption = Annotated[

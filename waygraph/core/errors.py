@@ -258,6 +258,12 @@ class BrowserFailure(WaygraphError):
     exit_code, http_status, slug, title = 1, 502, "browser-failure", "Browser failure"
 
 
+class TaskFailed(WaygraphError):
+    """An agent ended without saying that the task is done. Say the task in other words, or use another agent."""
+
+    exit_code, slug, title = 13, "task-failed", "Task not done"
+
+
 class ModelFailure(WaygraphError):
     """A chat model gave no usable reply. The kinds below say why."""
 

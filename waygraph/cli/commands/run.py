@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waygraph.cli.agent_options import agent_name, agent_overrides, check_model
 from waygraph.cli.display.run_score import print_score, score_with_judge
 from waygraph.cli.option_values import existing_file
 from waygraph.cli.options import (
+    AgentOption,
     ApiKeyOption,
+    BaseUrlOption,
+    ImagesOption,
     JsonOption,
+    MaxStepsOption,
+    ModelOption,
+    NoMapOption,
     PlaceholderOption,
+    SelectOption,
     StoreOption,
     UrlOption,
     load_settings,
@@ -24,7 +32,6 @@ from waygraph.cli.selection import open_source
 from waygraph.core.errors import InvalidInput, RunUnfinished
 
 if TYPE_CHECKING:
-    from waygraph.agents.create import AgentName
     from waygraph.agents.runner.task_run import TaskEnded
     from waygraph.agents.scoring.run_score import RunScore
     from waygraph.agents.tasks.task import Task
@@ -41,22 +48,11 @@ def run(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="RUN", help="Folder of the run. An unfinished run is resumed.")
     ],
-    agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator or occam.")
-    ] = "greedy",
-    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Chat model of the agent.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="OpenAI-compatible endpoint of the model.")
-    ] = None,
-    images: Annotated[
-        bool | None, typer.Option("--images/--no-images", help="Send screenshots to the model.", show_default=False)
-    ] = None,
-    select: Annotated[
-        str | None,
-        typer.Option(
-            "--select", metavar="HOW", help="Page that navigate goes to: model (the model chooses it), or first."
-        ),
-    ] = None,
+    agent: AgentOption = "greedy",
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    images: ImagesOption = None,
+    select: SelectOption = None,
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", min=0.0, metavar="PRICE", help="Limit of all calls of the run.")
     ] = None,
@@ -72,13 +68,11 @@ def run(
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
-    no_map: Annotated[bool, typer.Option("--no-map", help="Do the tasks without maps, to see what these bring.")] = (
-        False
-    ),
+    no_map: NoMapOption = False,
     site: Annotated[str, typer.Option("--site", metavar="NAME", help="Only tasks that involve this site.")] = "",
     task: Annotated[list[str] | None, typer.Option("--task", metavar="ID", help="Only this task; repeatable.")] = None,
     placeholder: PlaceholderOption = None,
-    max_steps: Annotated[int, typer.Option("--max-steps", min=1, help="Limit of a task's actions.")] = 20,
+    max_steps: MaxStepsOption = 20,
     task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
     per_site: Annotated[int, typer.Option("--per-site", min=1, help="Tasks on one host at the same time.")] = 2,
@@ -103,24 +97,15 @@ def run(
     from waygraph.agents.runner.attempt import AttemptOptions
     from waygraph.agents.runner.task_run import TaskLimits, run_tasks
 
-    name, file = _agent(agent), _read(tasks, placeholder)
+    name, file = agent_name(agent), _read(tasks, placeholder)
     chosen = _chosen(file, site, task)
     settings = load_settings(
-        {
-            "store": store,
-            "agents": {
-                "model": {"model": model, "base_url": base_url},
-                "images": images,
-                "select": select,
-                "run_cost": max_cost,
-                "run_tokens": max_tokens,
-            },
-        }
-    )
-    if name.asks_model and not settings.agents.model.model and cassettes is None:
-        raise InvalidInput(
-            f"The agent {name} asks a chat model, and none is given.", hint="--model NAME --base-url URL"
+        agent_overrides(
+            store=store, model=model, base_url=base_url, images=images, select=select,
+            run_cost=max_cost, run_tokens=max_tokens,
         )
+    )  # fmt: skip
+    check_model(name, settings, is_replayed=cassettes is not None)
     mapped: frozenset[str] = frozenset()
     if not no_map:
         with open_source(store, url, api_key) as source:
@@ -155,15 +140,6 @@ def run(
             f"{len(without_result)} of {len(chosen)} tasks have no result. Task {first}: {without_result[first]}",
             hint="Run the same command again: it does these tasks only.",
         )
-
-
-def _agent(text: str) -> AgentName:
-    from waygraph.agents.create import AgentName
-
-    try:
-        return AgentName(text)
-    except ValueError:
-        raise typer.BadParameter(f"'{text}' is none of {', '.join(AgentName)}.", param_hint="--agent") from None
 
 
 def _read(file: Path, placeholder: list[str] | None) -> TaskFile:

@@ -1,0 +1,62 @@
+"""`waygraph do`: one task, with every step on stderr and the result on stdout."""
+
+import json
+
+import pytest
+
+from tests.browsers import BROWSERS
+from tests.chat_server import failure, reply, serving_chat
+from waygraph.cli import main
+from waygraph.demo_site import DemoSite
+
+ANSWER = {
+    "history_summary": "h",
+    "observation_description": "d",
+    "reason": "It is on the page.",
+    "action": "stop [42]",
+    "observation_highlight": [],
+}
+
+
+@pytest.fixture(scope="module")
+def site():
+    with DemoSite() as running:
+        yield running
+
+
+def test_the_greedy_agent_uses_the_map_of_the_site(shop, shop_store, capsys):
+    arguments = ["do", shop.site.url, "how returns work", "--store", str(shop_store), "--json"]
+    assert main(arguments) == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert (document["end"], document["url"]) == ("answered", shop.site.url + "help/returns")
+    assert document["steps"][0]["action"] == "navigate"
+    assert "1. navigate\n   done: Arrived at the page for 'how returns work'." in printed.err
+
+
+def test_a_task_that_is_not_done_has_an_exit_code_of_its_own(site, tmp_path, capsys):
+    arguments = ["do", site.url, "the annual report of 1987", "--store", str(tmp_path), "--max-steps", "1"]
+    assert main(arguments) == 13
+    assert "step_limit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [(reply(json.dumps(ANSWER)), 0, "Answer: 42"), (failure(401), 12, "answered 401")],
+)
+def test_a_model_is_asked_at_its_endpoint(site, capsys, answer, code, said):
+    server = serving_chat(answer)
+    running = BROWSERS.run(server.__aenter__())
+    try:
+        arguments = ["do", site.url, "the answer", "--no-map", "--agent", "occam"]
+        assert main([*arguments, "--model", "m", "--base-url", running.url]) == code
+    finally:
+        BROWSERS.run(server.__aexit__(None, None, None))
+    printed = capsys.readouterr()
+    assert said in printed.out + printed.err
+
+
+def test_wrong_options_are_refused_before_a_browser_starts(site, capsys):
+    assert main(["do", site.url, "x", "--agent", "nobody"]) == 2
+    assert main(["do", site.url, "x", "--agent", "occam"]) == 2
+    assert "--model NAME" in capsys.readouterr().err

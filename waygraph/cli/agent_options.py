@@ -1,0 +1,64 @@
+"""Values of the options of commands that run agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from waygraph.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from waygraph.agents.create import AgentName
+    from waygraph.core.settings import Settings
+
+
+def agent_name(text: str) -> AgentName:
+    """Return the agent that `--agent` names; raise `BadParameter` if there is none."""
+    from waygraph.agents.create import AgentName
+
+    try:
+        return AgentName(text)
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is none of {', '.join(AgentName)}.", param_hint="--agent") from None
+
+
+def agent_overrides(
+    *,
+    store: str | None,
+    model: str | None,
+    base_url: str | None,
+    images: bool | None,
+    select: str | None,
+    **limits: float | None,
+) -> dict[str, Any]:
+    """Return the settings that the options override; None: the setting holds.
+
+    Parameters
+    ----------
+    store
+        Value of `--store`.
+    model
+        Value of `--model`.
+    base_url
+        Value of `--base-url`.
+    images
+        Value of `--images`.
+    select
+        Value of `--select`.
+    **limits
+        Further settings of agents.
+
+    Returns
+    -------
+    dict
+        Overrides for `load_settings`.
+    """
+    agents = {"model": {"model": model, "base_url": base_url}, "images": images, "select": select, **limits}
+    return {"store": store, "agents": agents}
+
+
+def check_model(name: AgentName, settings: Settings, *, is_replayed: bool = False) -> None:
+    """Raise `InvalidInput` if the agent needs a model, none is configured, and its calls are not replayed."""
+    if name.asks_model and not settings.agents.model.model and not is_replayed:
+        raise InvalidInput(f"The agent {name} asks a chat model. None is given.", hint="--model NAME --base-url URL")
