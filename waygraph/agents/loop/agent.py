@@ -66,7 +66,7 @@ class ModelAgent:
             What it did and how it ended. A model that does not answer ends it as `UNAVAILABLE`; answers that could
             not be used are steps with the status `unparsed`.
         """
-        run = _Run(self._session, self._decider, self._meter, on_step, images=self._images)
+        run = _ModelRun(self._session, self._decider, self._meter, on_step, images=self._images)
         try:
             end = await run.work(task, self._max_steps)
         except ModelBudgetSpent as error:
@@ -82,7 +82,7 @@ class ModelAgent:
         return AgentRun(task, end, run.answer, last.url, last.snapshot.id, tuple(run.steps), run.problem)
 
 
-class _Run:
+class _ModelRun:
     """One run.
 
     Parameters

@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 Part = Annotated[str, Field(max_length=20_000)]
 
 
-class _Reply(BaseModel):
+class _ReplyPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TaskConstraints(_Reply):
+class TaskConstraints(_ReplyPart):
     """What the task demands, by kind; each list may be empty."""
 
     time: list[Part] = Field(description="Dates and periods.")
@@ -23,7 +23,7 @@ class TaskConstraints(_Reply):
     other: list[Part] = Field(description="Everything else, such as the form of the answer.")
 
 
-class WebNavigatorReply(_Reply):
+class WebNavigatorReply(_ReplyPart):
     """What to do next, and why. Write the fields in this order."""
 
     objective: Part = Field(description="The task, in your own words.")

@@ -88,7 +88,7 @@ def do(
     if not no_map:
         with open_source(store, url, api_key) as source:
             sites = [summary.site for summary in source.sites() if summary.site == site_key(start)]
-    attempt = _Attempt(name, start, settings, storage_state, max_steps, headed=headed)
+    attempt = _SingleTask(name, start, settings, storage_state, max_steps, headed=headed)
     done = asyncio.run(attempt.run(task, sites, url or settings.store, api_key))
     if as_json:
         print_json(_document(done))
@@ -101,7 +101,7 @@ def do(
         raise TaskFailed(f"The agent ended at {done.url}: {done.end}. {done.problem}".strip(), hint=_HINT)
 
 
-class _Attempt:
+class _SingleTask:
     """One task in a browser of its own."""
 
     def __init__(
