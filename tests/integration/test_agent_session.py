@@ -66,7 +66,7 @@ EVENTS = """<!doctype html><title>Events</title>
 <a href=/file download>Get file</a>
 <a href=/other target=_blank>New tab</a>
 <button onclick="window.open('/other')">Script tab</button>
-<a href=/missing>Missing</a>
+<a href=/missing>Missing</a><a href=/login>Orders</a>
 <button onclick="setTimeout(() => window.close(), 0)">Close</button>
 <a href="http://127.0.0.2:9/">Elsewhere</a>
 <div style="height:3000px">Tall</div><p>End</p>"""
@@ -77,6 +77,7 @@ PAGES = {
     "/events": EVENTS, "/other": "<title>Other</title><p>Other page", "/found": "<title>Found</title><p>Results",
     "/post": "<title>Posted</title>",
     "/file": Page(b"data", headers={"Content-Disposition": "attachment"}, content_type="application/x-a"),
+    "/login": "<title>Log in</title><label>Password <input type=password></label><a href=/login?again>Again</a>",
     "/missing": Page("<title>Gone</title>", status=404),
 }  # fmt: skip
 
@@ -347,6 +348,16 @@ def test_history_home_tabs_and_errors(site):
     assert "ERR_" in refused.message
     assert tab.observation.url == "about:blank"
     assert len(tab.observation.tabs) == 2
+
+
+def test_a_page_that_asks_for_a_password_where_another_was_expected_is_an_event(site):
+    async def steps(session, page):
+        return [await do(session, "click [{}]", "Orders"), await do(session, "click [{}]", "Again")]
+
+    ended, again = run(site, "/events", steps)
+    assert kinds(ended) == {"navigated", "asks_password"}
+    assert "This page asks for a password." in str(ended)
+    assert "asks_password" not in kinds(again)
 
 
 def test_scrolling_moves_the_window_and_stays(site):
