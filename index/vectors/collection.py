@@ -154,10 +154,7 @@ class QdrantCollection:
 
     def drop(self, key: MapKey) -> None:
         """Delete the states of a map, for all readers."""
-        self._retries.call(
-            f"Deleting from Qdrant collection '{self.name}'",
-            lambda: self._client.delete(self.name, models.FilterSelector(filter=_map_filter([key])), wait=True),
-        )
+        drop_maps(self._client, self.name, [key], retries=self._retries)
 
     def _write(self, key: MapKey, points: list[models.PointStruct], written: int) -> int:
         done = written + len(points)
@@ -210,6 +207,39 @@ class QdrantCollection:
         for field, kind in wanted.items():
             if field not in present:
                 self._client.create_payload_index(self.name, field, kind)
+
+
+def drop_maps(
+    client: QdrantClient,
+    collection: str,
+    keys: Sequence[MapKey],
+    *,
+    retries: ServerRetries = ServerRetries(),  # noqa: B008 - frozen
+) -> None:
+    """Delete the states of maps from a collection, for all readers; a collection that does not exist stays so.
+
+    Parameters
+    ----------
+    client
+        A connected client.
+    collection
+        Name of the collection.
+    keys
+        Keys of the maps.
+    retries
+        Retry policy of the call.
+
+    Raises
+    ------
+    ServiceError
+        If the server does not answer.
+    """
+
+    def delete() -> None:
+        if keys and client.collection_exists(collection):
+            client.delete(collection, models.FilterSelector(filter=_map_filter(keys)), wait=True)
+
+    retries.call(f"Deleting from Qdrant collection '{collection}'", delete)
 
 
 def _vectors(dim: int) -> dict[str, models.VectorParams]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ class VectorIndexFactory:
     Raises
     ------
     InvalidInput
-        If the settings contradict each other.
+        If the settings contradict each other, or the URL of the server is not valid.
     """
 
     def __init__(self, settings: VectorSettings) -> None:
@@ -37,6 +38,10 @@ class VectorIndexFactory:
                 f"The engine is '{settings.engine}', the URL of a Qdrant server is '{settings.url}'.",
                 hint="Set WAYGRAPH_VECTORS__URL for the engine 'qdrant', and for no other.",
             )
+        if settings.url:
+            from waygraph.index.vectors.server import check_url  # noqa: PLC0415 - imports slowly
+
+            check_url(settings.url, api_key=settings.api_key.get_secret_value(), key_over_http=settings.key_over_http)
         self._settings = settings
         self._lock = threading.Lock()
         self._connected = False
@@ -81,6 +86,27 @@ class VectorIndexFactory:
         )
         return EdgeIndex(dim, options=options, search_threads=SEARCH_THREADS)
 
+    def drop(self, keys: Sequence[MapKey]) -> None:
+        """Delete the vectors of versions from the server. Embedded engines keep none beyond their process.
+
+        Parameters
+        ----------
+        keys
+            Keys of the versions' vectors.
+
+        Raises
+        ------
+        ServiceError
+            If the server cannot be reached.
+        """
+        if self._settings.engine != "qdrant" or not keys:
+            return
+        from waygraph.index.vectors.collection import drop_maps  # noqa: PLC0415 - imports slowly
+
+        with self._lock:
+            client = self._client
+        drop_maps(client, self._settings.collection, keys)
+
     def close(self) -> None:
         """Disconnect. Indexes on a server cannot be searched afterwards. Closing twice is allowed."""
         with self._lock:
@@ -97,6 +123,7 @@ class VectorIndexFactory:
             api_key=settings.api_key.get_secret_value(),
             grpc_port=settings.grpc_port,
             timeout_s=settings.timeout_seconds,
+            key_over_http=settings.key_over_http,
         )
         self._connected = True
         return client

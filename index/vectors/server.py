@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,43 @@ from waygraph.index.vectors.validation import top_k_from_engine, validate_k, val
 _GRPC_OPTIONS = {"grpc.max_send_message_length": 64 * 2**20, "grpc.keepalive_time_ms": 30_000}
 
 
-def connect(url: str, *, api_key: str = "", grpc_port: int = 6334, timeout_s: float = 30.0) -> QdrantClient:
+def check_url(url: str, *, api_key: str = "", key_over_http: bool = False) -> SplitResult:
+    """Return the parts of a server's URL, or raise `InvalidInput` if it is none or the key would be sent unencrypted.
+
+    Parameters
+    ----------
+    url
+        `http://host:port` or, encrypted, `https://host:port`.
+    api_key
+        Key sent with every request; empty: none.
+    key_over_http
+        Whether the key may be sent over plain HTTP to another machine.
+
+    Returns
+    -------
+    SplitResult
+        The parts.
+
+    Raises
+    ------
+    InvalidInput
+        If the URL is not valid, or the key would be sent unencrypted.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise InvalidInput(f"'{url}' is not the URL of a Qdrant server.", hint="It looks like http://localhost:6333.")
+    is_here = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    if api_key and parts.scheme == "http" and not is_here and not key_over_http:
+        raise InvalidInput(
+            f"The API key would be sent to {parts.hostname} unencrypted.",
+            hint="Use https:// in WAYGRAPH_VECTORS__URL, or allow it: WAYGRAPH_VECTORS__KEY_OVER_HTTP=true.",
+        )
+    return parts
+
+
+def connect(
+    url: str, *, api_key: str = "", grpc_port: int = 6334, timeout_s: float = 30.0, key_over_http: bool = False
+) -> QdrantClient:
     """Connect to a server: by gRPC for points, by HTTP for everything else.
 
     Parameters
@@ -32,6 +68,8 @@ def connect(url: str, *, api_key: str = "", grpc_port: int = 6334, timeout_s: fl
         Port of gRPC; 0: HTTP alone, for servers behind an HTTP proxy.
     timeout_s
         Timeout of one request, in seconds.
+    key_over_http
+        Whether the key may be sent over plain HTTP to another machine.
 
     Returns
     -------
@@ -43,13 +81,7 @@ def connect(url: str, *, api_key: str = "", grpc_port: int = 6334, timeout_s: fl
     InvalidInput
         If the URL is not valid, or the key would be sent unencrypted.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InvalidInput(f"'{url}' is not the URL of a Qdrant server.", hint="It looks like http://localhost:6333.")
-    if api_key and parts.scheme == "http" and parts.hostname not in {"localhost", "127.0.0.1", "::1"}:
-        raise InvalidInput(
-            f"The API key would be sent to {parts.hostname} unencrypted.", hint="Use https:// in WAYGRAPH_VECTORS__URL."
-        )
+    parts = check_url(url, api_key=api_key, key_over_http=key_over_http)
     return QdrantClient(
         url=url,
         port=parts.port or (443 if parts.scheme == "https" else 6333),

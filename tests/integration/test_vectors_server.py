@@ -115,6 +115,8 @@ def test_api_key_is_not_sent_unencrypted_to_another_machine():
     with pytest.raises(InvalidInput, match="unencrypted"):
         connect("http://qdrant.example:6333", api_key="secret")
     connect("https://qdrant.example:6333", api_key="secret").close()
+    with pytest.warns(UserWarning, match="insecure connection"):
+        connect("http://qdrant.example:6333", api_key="secret", key_over_http=True).close()
 
 
 @pytest.mark.parametrize("url", ["", "qdrant.example", "ftp://qdrant.example"])

@@ -271,6 +271,9 @@ class VectorSettings(_Section):
     """URL of the Qdrant server; with https all traffic is encrypted."""
     api_key: SecretStr = SecretStr("")
     """API key of the Qdrant server. A secret."""
+    key_over_http: bool = False
+    """Send the API key over plain HTTP to another machine. For networks that others cannot listen to, such as one of a
+    cluster with its own encryption."""
     collection: str = Field("waygraph", min_length=1)
     """Collection on the server. Every store and every encoder on one server needs its own."""
     grpc_port: int = Field(6334, ge=0, le=65535)

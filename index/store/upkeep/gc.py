@@ -14,7 +14,8 @@ Ages are measured by the storage's clock alone, so the clocks of other machines 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -28,8 +29,11 @@ from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.store.backends.failures import translate_errors
 from waygraph.index.store.blobs import is_digest
 from waygraph.index.store.layout import GC_CLAIM, HEAD, manifest_path
+from waygraph.index.store.manifest import Manifest
 from waygraph.index.store.missing_heads import lost_versions, missing_head_message
 from waygraph.index.store.store import Store
+
+log = logging.getLogger(__name__)
 
 #: Number of newest versions of each site that stay.
 DEFAULT_KEEP_VERSIONS = 3
@@ -101,8 +105,17 @@ class _BlobScan:
     strange: list[str] = field(default_factory=list)
 
 
+def _do_nothing(_: Sequence[Manifest]) -> None:
+    pass
+
+
 def collect_garbage(
-    store: Store, *, keep: int = DEFAULT_KEEP_VERSIONS, grace: timedelta = DEFAULT_GRACE, dry_run: bool = False
+    store: Store,
+    *,
+    keep: int = DEFAULT_KEEP_VERSIONS,
+    grace: timedelta = DEFAULT_GRACE,
+    dry_run: bool = False,
+    before_drop: Callable[[Sequence[Manifest]], None] = _do_nothing,
 ) -> GarbageReport:
     """Delete versions and blobs that nothing names any more. It may be interrupted at any moment and run again.
 
@@ -116,6 +129,9 @@ def collect_garbage(
         Grace period of replaced versions and of blobs.
     dry_run
         Whether to delete nothing, and only return what would be deleted.
+    before_drop
+        Called with the manifests of the versions of a site that are deleted next: copies elsewhere are deleted first,
+        so that none is left when this is interrupted.
 
     Returns
     -------
@@ -142,7 +158,10 @@ def collect_garbage(
         sites = store.all_sites()
         for site in sites:
             _check_head(store, site)
-        kept = {site: _collect_versions(store, site, keep, before, report, dry_run=dry_run) for site in sites}
+        kept = {
+            site: _collect_versions(store, site, keep, before, report, dry_run=dry_run, before_drop=before_drop)
+            for site in sites
+        }
         # The heads are read again: they include what was published since.
         named = _named_blobs(
             store, kept if dry_run else {site: sorted(store.read_head(site)[1].versions) for site in kept}
@@ -164,7 +183,14 @@ def _check_head(store: Store, site: str) -> None:
 
 
 def _collect_versions(
-    store: Store, site: str, keep: int, before: float, report: GarbageReport, *, dry_run: bool
+    store: Store,
+    site: str,
+    keep: int,
+    before: float,
+    report: GarbageReport,
+    *,
+    dry_run: bool,
+    before_drop: Callable[[Sequence[Manifest]], None],
 ) -> list[int]:
     """Remove old versions of a site, and what crashed writers left; return the numbers of the versions that stay."""
     head = store.read_head(site)[1]
@@ -178,11 +204,38 @@ def _collect_versions(
     if dry_run:
         leftovers = store.leftovers(site)
     else:
+        before_drop(readable_manifests(store, site, gone))
         gone, leftovers = store.drop(site, gone)
     report.leftovers += len(leftovers) + _remove_temporary_files(store, site, before, dry_run=dry_run)
     if gone:
         report.versions[site] = gone
     return [number for number in published if number not in gone]
+
+
+def readable_manifests(store: Store, site: str, versions: Iterable[int]) -> list[Manifest]:
+    """Return the manifests of versions of a site; damaged and missing ones are left out, since nobody opened them.
+
+    Parameters
+    ----------
+    store
+        The store.
+    site
+        Key of the site.
+    versions
+        Numbers of the versions.
+
+    Returns
+    -------
+    list of Manifest
+        The manifests.
+    """
+    manifests = []
+    for number in versions:
+        try:
+            manifests.append(store.manifest(site, number))
+        except (NotFound, StoreError) as error:
+            log.info("gc/manifest_unreadable %s version %d: %s", site, number, error)
+    return manifests
 
 
 def _publication_time(store: Store, site: str, number: int) -> float:

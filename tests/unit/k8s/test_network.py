@@ -45,6 +45,8 @@ ALLOWED = [
     ("stranger", "answer", 8321),
     ("answer", "qdrant", 6333),
     ("answer", "qdrant", 6334),
+    ("gc", "qdrant", 6333),
+    ("gc", "qdrant", 6334),
     ("answer", "serve head", 6379),
     ("serve head", "answer", 33333),
     ("explore", "index head", 6379),

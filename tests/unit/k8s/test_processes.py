@@ -110,6 +110,6 @@ def test_secrets_are_mounted_only_where_needed(installed):
         wanted = set()
         if pod.labels.get("waygraph/cluster") == "serve":
             wanted = {"API_KEYS", "QDRANT_API_KEY"}
-        elif pod.labels["waygraph/role"] == "qdrant":
+        elif pod.labels["waygraph/role"] in {"qdrant", "gc"}:
             wanted = {"QDRANT_API_KEY"}
         assert given_to(pod) == wanted, pod.name

@@ -53,13 +53,15 @@ def gc(
     than --grace. This is safe while a service reads and runs publish, as long as exploring one site takes
     less than --grace. An exploration that was interrupted for longer must be started again:
     waygraph index --fresh. Run reports, and feedback of agents, are deleted when nothing was added to them
-    for --keep-records; runs that this machine may still resume are kept.
+    for --keep-records; runs that this machine may still resume are kept. If the settings name a Qdrant server, the
+    vectors of deleted versions are deleted there, too.
 
     \b
     Examples:
       waygraph gc --dry-run
       waygraph gc --keep 1 --grace 1d --store s3://bucket/maps
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.index.catalog.server_copies import server_copies
     from waygraph.index.store import Store
     from waygraph.index.store.upkeep.gc import MIN_GRACE, collect_garbage
     from waygraph.index.store.upkeep.retention import MIN_RECORDS_AGE, prune_records
@@ -72,9 +74,11 @@ def gc(
     keep_records = _DEFAULT_RECORDS_AGE if keep_records is None else keep_records
     if keep_records < MIN_RECORDS_AGE:
         raise InvalidInput("--keep-records is too short.", hint="Use at least 7d: for that long runs can be resumed.")
-    location = load_settings({"store": store}).store
+    settings = load_settings({"store": store})
+    location = settings.store
     opened = Store.open(location, create=not dry_run)
-    garbage = collect_garbage(opened, keep=keep, grace=grace, dry_run=dry_run)
+    with server_copies(settings.vectors) as drop_copies:
+        garbage = collect_garbage(opened, keep=keep, grace=grace, dry_run=dry_run, before_drop=drop_copies)
     unfinished = {status.manifest.run_id for status, _ in unfinished_runs(run_database_folder(location))}
     records = prune_records(opened, older_than=keep_records, spare=unfinished, dry_run=dry_run)
     if as_json:

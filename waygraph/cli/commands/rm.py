@@ -22,6 +22,7 @@ def rm(
 ) -> None:
     """Remove a site with all versions of its map from the store. This cannot be undone.
 
+    If the settings name a Qdrant server, its copies of the vectors are deleted, too.
     Asks for confirmation; without a terminal (in scripts) --yes is required.
 
     \b
@@ -29,9 +30,12 @@ def rm(
       waygraph rm example.org
       waygraph rm example.org --yes --store maps
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.index.catalog.server_copies import server_copies
     from waygraph.index.store import Store
+    from waygraph.index.store.upkeep.gc import readable_manifests
 
-    opened = Store.open(load_settings({"store": store}).store)
+    settings = load_settings({"store": store})
+    opened = Store.open(settings.store)
     mapped = opened.sites()
     key = site_key_of(site, mapped)
     # `numbers` also finds versions whose HEAD is damaged or missing, which can be removed too.
@@ -41,7 +45,9 @@ def rm(
             raise InvalidInput(f"Removing '{key}' was not confirmed.", hint="Add --yes to remove it.")
         question = f"Remove '{key}' with {len(versions)} version{'s' if len(versions) != 1 else ''}?"
         typer.confirm(question, abort=True, err=True)
-    opened.remove(key)
+    with server_copies(settings.vectors) as drop_copies:
+        drop_copies(readable_manifests(opened, key, versions))
+        opened.remove(key)
     if as_json:
         print_json({"removed": key, "versions": versions})
     else:
