@@ -28,7 +28,7 @@ FOREIGN_OPTIONS = {
         "selector",
     },
     "kind": {"config", "name"},
-    "docker": {"target", "tag", "build-arg"},
+    "docker": {"build", "build-arg", "detach", "rm", "tag", "target"},
 }
 
 
