@@ -76,6 +76,14 @@ def test_results_and_traces_are_stored_and_not_made_twice(file, options, shop, t
     assert (first["kind"], first["action"]) == ("step", "navigate")
     assert "Northfold" in (run.output / "tasks" / "103" / "observations" / f"{first['observation']}.txt").read_text()
     assert (end["kind"], end["url"]) == ("end", stored.attempts["103"].answer.url)
+    folder = run.output / "tasks" / "103"
+    shown = [(folder / "screenshots" / f"{line['screenshot']}.jpg").read_bytes() for line in (first, end)]
+    assert all(image.startswith(b"\xff\xd8") for image in shown)
+    assert shown[0] != shown[1]
+    requested = json.loads((folder / end["network"]).read_text())["log"]["entries"]
+    assert next(entry["request"]["url"] for entry in requested) == shop.site.url
+    assert stored.attempts["103"].answer.url in [entry["request"]["url"] for entry in requested]
+    assert not any("text" in entry["response"]["content"] for entry in requested)
     assert stored.attempts["103"].answer.url.endswith("/admin/settings")
 
     (run.output / "tasks" / "101" / "answer.json").unlink()

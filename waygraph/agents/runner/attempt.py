@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,9 @@ from waygraph.agents.actions.session import AgentSession, SessionOptions
 from waygraph.agents.create import AgentName, create_agent
 from waygraph.agents.models.chat import add_usage
 from waygraph.agents.run_record import AgentRun, AttemptEnd
+from waygraph.agents.runner.network_recording import NetworkRecording
 from waygraph.agents.runner.retries import AttemptFailure
+from waygraph.agents.runner.screenshots import TraceScreenshots
 from waygraph.agents.runner.trace import TraceWriter
 from waygraph.agents.scoring.page_recorder import record_findings
 from waygraph.agents.scoring.run_folder import RunFolder, TaskAnswer
@@ -25,6 +28,7 @@ from waygraph.pipeline.browser.page.failures import PageFailure
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
+    from waygraph.agents.scoring.final_state import PageFinding, TargetKey
     from waygraph.agents.tasks.task import Task
     from waygraph.core.schemas import UsageModel
     from waygraph.core.settings import Settings
@@ -88,6 +92,15 @@ class AttemptResult:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What an attempt leaves: the answer, what page targets show, and the name of the last screenshot."""
+
+    answer: TaskAnswer
+    findings: Mapping[TargetKey, PageFinding]
+    screenshot: str
+
+
 class StartFailed(WaygraphError):
     """A page that a task starts with could not be loaded, or its session file could not be read."""
 
@@ -131,25 +144,42 @@ class TaskAttempts:
             If the result cannot be written.
         """
         folder = RunFolder(self._options.output)
-        trace = TraceWriter(folder.task_folder(task.task_id))
+        task_folder = folder.task_folder(task.task_id)
+        trace = TraceWriter(task_folder)
         site = self._mapped_site(task)
         trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, mapped_site=site)
-        try:
-            context = await self._open_context(task, browser)
+        left: _Left | None = None
+        result = AttemptResult(None)
+        with NetworkRecording() as network:
             try:
-                result = await self._attempt(task, context, site, trace)
-            finally:
-                await _close(context)
-        except StartFailed as error:
-            result = AttemptResult(None, AttemptFailure.START_FAILED, error.message)
-        except (BrowserFailure, PlaywrightError) as error:
-            problem = error.message if isinstance(error, BrowserFailure) else str(error)
-            result = AttemptResult(None, AttemptFailure.BROWSER_LOST, problem)
-        if result.failure is not None:
-            trace.write("end", failure=result.failure, problem=result.problem)
-        return result
+                context = await self._open_context(task, browser, network)
+                try:
+                    left = await self._attempt(task, context, site, trace)
+                finally:
+                    await _close(context)
+            except StartFailed as error:
+                result = AttemptResult(None, AttemptFailure.START_FAILED, error.message)
+            except (BrowserFailure, PlaywrightError) as error:
+                problem = error.message if isinstance(error, BrowserFailure) else str(error)
+                result = AttemptResult(None, AttemptFailure.BROWSER_LOST, problem)
+            stored = network.store(task_folder)
+        if left is None:
+            trace.write("end", failure=result.failure, problem=result.problem, network=stored)
+            return result
+        answer = left.answer
+        trace.write(
+            "end",
+            ended=answer.ended,
+            answer=answer.answer,
+            url=answer.url,
+            problem=answer.problem,
+            screenshot=left.screenshot,
+            network=stored,
+        )
+        folder.write_attempt(task, answer, left.findings)
+        return AttemptResult(answer)
 
-    async def _attempt(self, task: Task, context: BrowserContext, site: str, trace: TraceWriter) -> AttemptResult:
+    async def _attempt(self, task: Task, context: BrowserContext, site: str, trace: TraceWriter) -> _Left:
         began = time.monotonic()
         page = await _open_start_pages(task, context, self._options.settings.browser.navigation_timeout_ms)
         options = SessionOptions(browser=self._options.settings.browser, explore=self._options.settings.explore)
@@ -160,12 +190,15 @@ class TaskAttempts:
             agent = create_agent(
                 self._options.agent, session, encoder=self._encoder, site=site, max_steps=self._options.max_steps
             )
+            screenshots = TraceScreenshots(session, trace)
             try:
                 async with asyncio.timeout(self._options.task_seconds):
-                    run = await agent.run(task.intent, trace.write_step)
+                    await screenshots.begin()
+                    run = await agent.run(task.intent, screenshots.write_step)
             except TimeoutError:
                 problem = f"The time of {self._options.task_seconds:g} s is used up."
                 run = AgentRun(task.intent, AttemptEnd.BUDGET, "", session.tabs.current.page.url, "", (), problem)
+                await screenshots.capture()
             last = session.tabs.current.page
             findings = await record_findings(task, last)
         answer = TaskAnswer(
@@ -177,9 +210,7 @@ class TaskAttempts:
             usage=_usage_of(run),
             problem=run.problem,
         )
-        trace.write("end", ended=answer.ended, answer=answer.answer, url=answer.url, problem=answer.problem)
-        RunFolder(self._options.output).write_attempt(task, answer, findings)
-        return AttemptResult(answer)
+        return _Left(answer, findings, screenshots.latest)
 
     def _mapped_site(self, task: Task) -> str:
         """Return the key of the task's site if it has a map; empty: the agent works without one."""
@@ -188,7 +219,7 @@ class TaskAttempts:
         site = site_key(task.start_urls[0])
         return site if site in self._options.mapped else ""
 
-    async def _open_context(self, task: Task, browser: Browser) -> BrowserContext:
+    async def _open_context(self, task: Task, browser: Browser, network: NetworkRecording) -> BrowserContext:
         profile = self._options.settings.capture
         session: dict[str, Any] = {}
         if task.storage_state:
@@ -202,6 +233,7 @@ class TaskAttempts:
             timezone_id=profile.timezone,
             reduced_motion="reduce",
             **session,
+            **network.context_options,
         )
 
 
