@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from waygraph.agents.run_record import AgentStep
 
 TRACE_FILE = "trace.jsonl"
-_OBSERVATIONS, _SCREENSHOTS = "observations", "screenshots"
+OBSERVATIONS, SCREENSHOTS = "observations", "screenshots"
 _HASH_DIGITS = 16
 
 
@@ -38,8 +38,8 @@ class TraceWriter:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._observations = folder / _OBSERVATIONS
-        self._screenshots = folder / _SCREENSHOTS
+        self._observations = folder / OBSERVATIONS
+        self._screenshots = folder / SCREENSHOTS
         self._observations.mkdir(parents=True, exist_ok=True)
         self._file = folder / TRACE_FILE
         self._file.write_text("", encoding="utf-8")

@@ -91,6 +91,39 @@ def check(file: _FileArgument, *, placeholder: PlaceholderOption = None, as_json
         )
 
 
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a stored run (docs/tasks.md).")],
+    *,
+    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="webarena-verified or online-mind2web.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A new folder, with one per task.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a stored run in the format of another scorer.
+
+    webarena-verified: agent_response.json and network.har per task, for its command `eval-tasks`. online-mind2web:
+    result.json (version 2) and trajectory/*.png, for WebJudge. Tasks that lack a file that the format needs are left
+    out, with a warning.
+
+    \b
+    Examples:
+      waygraph tasks export runs/monday --format webarena-verified --output verified
+    """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.exports.write import ExportFormat, export_run
+    from waygraph.agents.scoring.run_folder import RunFolder
+
+    try:
+        name = ExportFormat(kind)
+    except ValueError:
+        raise typer.BadParameter(f"'{kind}' is none of {', '.join(ExportFormat)}.", param_hint="--format") from None
+    exported = export_run(RunFolder(run), name, output)
+    for task_id, why in exported.left_out.items():
+        warn(f"task {task_id} is left out: {why}")
+    if as_json:
+        print_json({"tasks": exported.tasks, "left_out": dict(exported.left_out)})
+    else:
+        say(f"{len(exported.tasks)} tasks written to {output}")
+
+
 def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
     from waygraph.agents.tasks.task_file import read_task_file
     from waygraph.cli.option_values import parse_site_urls
@@ -147,4 +180,5 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
     group.command("list", short_help="List the tasks of a file.")(list_tasks)
     group.command("check", short_help="Name every row of a file that is no task.")(check)
-    app.add_typer(group, name="tasks", short_help="List and check task files.")
+    group.command("export", short_help="Write a stored run in the format of another scorer.")(export)
+    app.add_typer(group, name="tasks", short_help="List, check, fetch and export tasks.")
