@@ -10,16 +10,22 @@ class AttemptFailure(StrEnum):
     """Why an attempt has no result. None of these is the agent's doing.
 
     `WORKER_LOST`: the process of the worker ended. `BROWSER_LOST`: its browser did. `START_FAILED`: the page that the
-    task starts with could not be loaded.
+    task starts with could not be loaded. `HOOK_FAILED`: a site could not be reset or logged in to before the task.
     """
 
     WORKER_LOST = "worker_lost"
     BROWSER_LOST = "browser_lost"
     START_FAILED = "start_failed"
+    HOOK_FAILED = "hook_failed"
 
 
 #: Attempts at a task that may end in each way. A task that ends a process each time must not end all of them.
-MAX_FAILURES = {AttemptFailure.WORKER_LOST: 3, AttemptFailure.BROWSER_LOST: 3, AttemptFailure.START_FAILED: 2}
+MAX_FAILURES = {
+    AttemptFailure.WORKER_LOST: 3,
+    AttemptFailure.BROWSER_LOST: 3,
+    AttemptFailure.START_FAILED: 2,
+    AttemptFailure.HOOK_FAILED: 2,
+}
 
 
 def may_try_again(failures: Counter[AttemptFailure]) -> bool:

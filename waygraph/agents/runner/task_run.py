@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import RayActorError
 
 from waygraph.agents.runner.attempt import AttemptResult
+from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
 from waygraph.agents.runner.retries import AttemptFailure, may_try_again
 from waygraph.agents.runner.worker import TaskWorker
 from waygraph.agents.scoring.dialects import DialectName
@@ -88,6 +89,7 @@ def run_tasks(
     options: AttemptOptions,
     limits: TaskLimits,
     *,
+    hooks: HookOptions | None = None,
     on_ended: Callable[[TaskEnded], None] = lambda _: None,
 ) -> dict[str, str]:
     """Do tasks in workers on the connected Ray, or a private one, and store what the agent left.
@@ -105,6 +107,8 @@ def run_tasks(
         Options of the attempts, the folder of the run included.
     limits
         How many tasks are done at the same time.
+    hooks
+        What is done before each task; None: nothing.
     on_ended
         Called when a task has ended.
 
@@ -134,7 +138,7 @@ def run_tasks(
     try:
         with exclusive_lock(options.output / _LOCK_FILE):
             _write_manifest(file, tasks, options)
-            run = _TaskRun(tasks, options, limits, on_ended)
+            run = _TaskRun(tasks, options, limits, TaskHooks(hooks or HookOptions()), on_ended)
             if not run.has_work:
                 return {}
             with ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES):
@@ -186,6 +190,8 @@ class _TaskRun:
         Options of the attempts.
     limits
         How many tasks are done at the same time.
+    hooks
+        What is done before each task.
     on_ended
         Called when a task has ended.
     """
@@ -195,6 +201,7 @@ class _TaskRun:
         tasks: Sequence[Task],
         options: AttemptOptions,
         limits: TaskLimits,
+        hooks: TaskHooks,
         on_ended: Callable[[TaskEnded], None],
     ) -> None:
         folder = RunFolder(options.output)
@@ -203,9 +210,12 @@ class _TaskRun:
         self._ended = self._tasks - len(self._waiting)
         self._options = options
         self._limits = limits
+        self._hooks = hooks
         self._on_ended = on_ended
         self._busy: Counter[str] = Counter()
         """Number of tasks that are being done, by site."""
+        self._exclusive: set[str] = set()
+        """Sites that were reset for a task that is being done."""
         self._freed = asyncio.Condition()
         self._failures: dict[str, Counter[AttemptFailure]] = {}
         self._without_result: dict[str, str] = {}
@@ -231,7 +241,10 @@ class _TaskRun:
                 if worker is None:
                     worker = start_actor(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
                 try:
+                    await self._hooks.prepare(task)
                     result: AttemptResult = await worker.attempt.remote(task)
+                except HookFailed as error:
+                    result = AttemptResult(None, AttemptFailure.HOOK_FAILED, str(error))
                 except RayActorError as error:
                     worker = None
                     result = AttemptResult(None, AttemptFailure.WORKER_LOST, "The process of its browser ended.")
@@ -246,17 +259,24 @@ class _TaskRun:
         async with self._freed:
             while self._waiting:
                 for task in self._waiting:
-                    if self._busy[_host_of(task)] < self._limits.per_site:
+                    if self._has_room(task):
                         self._waiting.remove(task)
                         self._busy[_host_of(task)] += 1
+                        self._exclusive |= self._hooks.reset_sites(task)
                         return task
                 await self._freed.wait()
             return None
+
+    def _has_room(self, task: Task) -> bool:
+        """Return whether a task may begin; none begins on a site that another one was promised the reset state of."""
+        is_free = self._exclusive.isdisjoint(self._hooks.reset_sites(task))
+        return is_free and self._busy[_host_of(task)] < self._limits.per_site
 
     async def _finish(self, task: Task, result: AttemptResult) -> None:
         """Free the site, and report the task, or add it to those that wait if it is tried again."""
         async with self._freed:
             self._busy[_host_of(task)] -= 1
+            self._exclusive -= self._hooks.reset_sites(task)
             self._freed.notify_all()
             if result.failure is not None:
                 failures = self._failures.setdefault(task.task_id, Counter())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from waygraph.cli.display.run_score import print_score, score_with_judge
-from waygraph.cli.option_values import existing_file
+from waygraph.cli.option_values import existing_file, parse_duration
 from waygraph.cli.options import (
     ApiKeyOption,
     JsonOption,
@@ -57,6 +59,30 @@ def run(
     task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
     per_site: Annotated[int, typer.Option("--per-site", min=1, help="Tasks on one host at the same time.")] = 2,
+    reset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reset",
+            metavar="SITE=COMMAND",
+            help="Before each task of the site, run a command, or POST to a URL; repeatable.",
+        ),
+    ] = None,
+    login: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--login", metavar="SITE=COMMAND", help="Run a command that writes the session file of tasks; repeatable."
+        ),
+    ] = None,
+    login_max_age: Annotated[
+        timedelta | None,
+        typer.Option(
+            "--login-max-age",
+            metavar="TIME",
+            parser=parse_duration,
+            help="Age of a session file at which --login runs again.",
+            show_default="24h",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let an agent do the tasks of a file, each in a browser session of its own, and score them.
@@ -75,6 +101,7 @@ def run(
       waygraph run --tasks tasks.json --output runs/without --no-map --site shopping
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.runner.attempt import AttemptOptions
+    from waygraph.agents.runner.hooks import HookOptions, parse_hooks
     from waygraph.agents.runner.task_run import TaskLimits, run_tasks
 
     name, file = _agent(agent), _read(tasks, placeholder)
@@ -95,8 +122,13 @@ def run(
         max_steps=max_steps,
         task_seconds=task_seconds,
     )
+    hooks = HookOptions(parse_hooks(reset, "--reset"), parse_hooks(login, "--login"), sessions=tasks.parent)
+    if login_max_age is not None:
+        hooks = replace(hooks, login_max_age_s=login_max_age.total_seconds())
     try:
-        without_result = run_tasks(file, chosen, options, TaskLimits(workers, per_site), on_ended=_print_ended)
+        without_result = run_tasks(
+            file, chosen, options, TaskLimits(workers, per_site), hooks=hooks, on_ended=_print_ended
+        )
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the same command does the tasks that are left\n")
         raise
