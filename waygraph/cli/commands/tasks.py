@@ -46,12 +46,14 @@ def list_tasks(
       waygraph tasks list test.raw.json
       waygraph tasks list test.raw.json --site shopping --json > shopping.json
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.run_report.figures import evaluators_of
+
     read = _read(file, placeholder)
     tasks = [task for task in read.tasks if not site or site in task.sites]
     if as_json:
         print_json([task.model_dump(mode="json", by_alias=True) for task in tasks])
     else:
-        rows = [(task.task_id, ", ".join(task.sites), _evaluators(task), _shown(task.intent)) for task in tasks]
+        rows = [(task.task_id, ", ".join(task.sites), evaluators_of(task), _shown(task.intent)) for task in tasks]
         print_table(("task", "sites", "evaluators", "intent"), rows)
     if read.problems:
         warn(f"{len(read.problems)} problem(s) with rows that are not listed; see: waygraph tasks check {file}")
@@ -132,6 +134,8 @@ def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
 
 
 def _counts(read: TaskFile) -> dict[str, object]:
+    from waygraph.agents.run_report.figures import evaluators_of
+
     needs: Counter[str] = Counter(_need(task) for task in read.tasks)
     return {
         "file": read.name,
@@ -139,16 +143,10 @@ def _counts(read: TaskFile) -> dict[str, object]:
         "tasks": len(read.tasks),
         "formats": dict(Counter(task.benchmark.value for task in read.tasks)),
         "sites": dict(Counter(", ".join(sorted(task.sites)) or "(none named)" for task in read.tasks).most_common()),
-        "evaluators": dict(Counter(map(_evaluators, read.tasks)).most_common()),
+        "evaluators": dict(Counter(map(evaluators_of, read.tasks)).most_common()),
         "to_score": dict(needs.most_common()),
         "placeholders": read.placeholders(),
     }
-
-
-def _evaluators(task: Task) -> str:
-    if task.evaluation is None:
-        return " + ".join(dict.fromkeys(task.other_scorers))
-    return " + ".join(kind.value for kind in task.evaluation.eval_types)
 
 
 def _need(task: Task) -> str:
