@@ -1,4 +1,4 @@
-"""`waygraph tasks`: look at the task files of benchmarks."""
+"""`waygraph tasks`: task files of benchmarks, and runs in the formats of their scorers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
 
-HELP = """List and check the task files of benchmarks, as they are published.
+HELP = """Fetch, list and check the task files of benchmarks, and export runs for their scorers.
 
 \b
 Examples:
+  waygraph tasks fetch webarena-verified
   waygraph tasks check test.raw.json
   waygraph tasks list test.raw.json --site shopping
 """
@@ -91,6 +92,48 @@ def check(file: _FileArgument, *, placeholder: PlaceholderOption = None, as_json
             f"{read.name} has {len(read.problems)} problem(s); {len(read.tasks)} tasks can be used.",
             hint="Correct or remove these rows.",
         )
+
+
+def fetch(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="webarena, webchorearena, webarena-verified or online-mind2web.")
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write it.", show_default="NAME.json, here"),
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Another address of the file.")] = None,
+    sha256: Annotated[str | None, typer.Option("--sha256", metavar="HASH", help="Hash that it must have.")] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Keep a file that is not pinned, as it comes.")] = False,
+) -> None:
+    """Download the task file of a benchmark, and check that it is the pinned one.
+
+    webarena-verified is pinned. webarena is known by its commit, and of webchorearena and online-mind2web no address
+    is known to be right: give --url. A file without a pin or --sha256 is not written; its hash is printed, and the
+    command exits with 2, unless --accept is given.
+
+    \b
+    Examples:
+      waygraph tasks fetch webarena-verified
+      waygraph tasks fetch webarena --sha256 HASH
+    """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.tasks.fetch import choose_source, fetch_tasks, write_tasks
+    from waygraph.agents.tasks.sources import SOURCES
+
+    if name not in SOURCES:
+        raise typer.BadParameter(f"'{name}' is none of {', '.join(SOURCES)}.", param_hint="NAME")
+    source = choose_source(SOURCES[name], url, sha256)
+    fetched = fetch_tasks(source)
+    say(f"{source.url}: {len(fetched.content):,} bytes, sha256 {fetched.sha256}")
+    if not fetched.is_pinned and not accept:
+        raise InvalidInput(
+            f"The file of {name} is not pinned: no hash is known that it must have. It was not written.",
+            hint=f"Compare with a source that you trust, then: --sha256 {fetched.sha256}; or --accept it as it is.",
+        )
+    path = output or Path(source.file)
+    write_tasks(fetched, path)
+    say(f"{path} ({'the expected hash' if fetched.is_pinned else 'not pinned'})")
 
 
 def export(
@@ -178,5 +221,6 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
     group.command("list", short_help="List the tasks of a file.")(list_tasks)
     group.command("check", short_help="Name every row of a file that is no task.")(check)
+    group.command("fetch", short_help="Download the task file of a benchmark.")(fetch)
     group.command("export", short_help="Write a stored run in the format of another scorer.")(export)
     app.add_typer(group, name="tasks", short_help="List, check, fetch and export tasks.")
