@@ -13,7 +13,6 @@ from waygraph.agents.run_report.figures import (
     group_figures,
     grouped,
     site_of,
-    task_results,
 )
 from waygraph.agents.run_report.style import STYLE, duration, money, numbers, verdict
 from waygraph.core.text import shortened
@@ -21,7 +20,7 @@ from waygraph.pipeline.jobs.report.html_page import render_page
 
 if TYPE_CHECKING:
     from waygraph.agents.scoring.repeats import RepeatedScore
-    from waygraph.agents.scoring.run_folder import StoredRun
+    from waygraph.agents.scoring.run_folder import TaskRunManifest
     from waygraph.agents.scoring.run_score import RunScore
 
 #: Longest part of an intent or an answer in the table of tasks, in characters.
@@ -29,17 +28,21 @@ _SHOWN = 160
 _COLUMNS = ("tasks", "succeeded", "rate", "no reward", "steps", "seconds")
 
 
-def run_page(title: str, run: StoredRun, score: RunScore, links: Mapping[str, str]) -> str:
+def run_page(
+    title: str, manifest: TaskRunManifest, score: RunScore, results: Sequence[TaskResult], links: Mapping[str, str]
+) -> str:
     """Return the page of a run.
 
     Parameters
     ----------
     title
         Plain text.
-    run
-        The run.
+    manifest
+        Manifest of the run.
     score
         Its scores.
+    results
+        Its tasks.
     links
         URLs of the pages of tasks, relative to this one, by id.
 
@@ -48,8 +51,7 @@ def run_page(title: str, run: StoredRun, score: RunScore, links: Mapping[str, st
     str
         HTML.
     """
-    results = task_results(run, score)
-    return render_page(title, "".join(_body(run, score, results, links)), style=STYLE)
+    return render_page(title, "".join(_body(manifest, score, results, links)), style=STYLE)
 
 
 def repeats_page(title: str, score: RepeatedScore, links: Sequence[str]) -> str:
@@ -94,10 +96,12 @@ def repeats_page(title: str, score: RepeatedScore, links: Sequence[str]) -> str:
     return render_page(title, body, style=STYLE)
 
 
-def _body(run: StoredRun, score: RunScore, results: Sequence[TaskResult], links: Mapping[str, str]) -> Iterator[str]:
+def _body(
+    manifest: TaskRunManifest, score: RunScore, results: Sequence[TaskResult], links: Mapping[str, str]
+) -> Iterator[str]:
     every = group_figures("all", results)
-    labels = ", ".join(f"{name} {value}" for name, value in run.manifest.labels.items())
-    yield f"<p>{escape(labels)}. Begun {escape(run.manifest.created)}.</p>" if labels else ""
+    labels = ", ".join(f"{name} {value}" for name, value in manifest.labels.items())
+    yield f"<p>{escape(labels)}. Begun {escape(manifest.created)}.</p>" if labels else ""
     items = [
         (f"{every.successes} of {every.tasks}", "tasks succeeded"),
         (every.success_rate, "rate of success"),

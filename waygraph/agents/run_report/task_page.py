@@ -26,7 +26,7 @@ section.step img, section.step .none {{ width: 100%; border: 1px solid #ccc; dis
 section.step .none {{ background: #f3f3f3; color: #595959; padding: 1rem; }}
 section.step p {{ margin: .3rem 0; }} section.step h3 {{ margin: 0 0 .3rem; font-size: 1rem; }}
 pre {{ white-space: pre-wrap; background: #f6f6f6; padding: .6rem; max-height: 24rem; overflow: auto;
-  font-size: 12px; }}
+  font-size: 12px; tab-size: 2; }}
 code {{ color: #222; }} div.scroll td:nth-last-child(-n+3) {{ min-width: 9rem; }}
 @media (max-width: 40rem) {{ section.step {{ grid-template-columns: minmax(0, 1fr); gap: .6rem; }} }}
 """
@@ -132,6 +132,7 @@ def _thumbnail(path: Path) -> bytes | None:
     """Return a smaller JPEG; None if the file is no image."""
     try:
         with Image.open(path) as image:
+            image.draft("RGB", (_THUMBNAIL_PX, 1))  # decode fewer pixels, as far as the format allows
             small = image.convert("RGB")
     except (OSError, UnidentifiedImageError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -39,16 +40,18 @@ def write_report(folder: Path, run: StoredRun, score: RunScore) -> Path:
     Path
         The page of the run.
     """
-    links = {}
+    links, results = {}, []
     files = RunFolder(folder)
     for result in task_results(run, score):
         task_folder = files.task_folder(result.task_id)
-        if not task_folder.is_dir():
-            continue
-        page = task_page(result, read_trace(task_folder), back=f"../../{REPORT_FILE}")
-        _write(task_folder / TASK_FILE, page)
-        links[result.task_id] = f"tasks/{quote(task_folder.name, safe='')}/{TASK_FILE}"
-    return _write(folder / REPORT_FILE, run_page(f"Run {folder.name}", run, score, links))
+        trace = read_trace(task_folder)
+        # The trace says why an attempt failed, the run only that there is no result.
+        shown = result if result.attempt else replace(result, problem=trace.problem or result.problem)
+        results.append(shown)
+        if task_folder.is_dir():
+            _write(task_folder / TASK_FILE, task_page(shown, trace, back=f"../../{REPORT_FILE}"))
+            links[result.task_id] = f"tasks/{quote(task_folder.name, safe='')}/{TASK_FILE}"
+    return _write(folder / REPORT_FILE, run_page(f"Run {folder.name}", run.manifest, score, results, links))
 
 
 def write_repeats_report(folder: Path, score: RepeatedScore, repeats: Sequence[Path]) -> Path:

@@ -18,6 +18,7 @@ from ray.exceptions import RayActorError
 from waygraph.agents.runner.attempt import AttemptResult
 from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
 from waygraph.agents.runner.retries import AttemptFailure, may_try_again
+from waygraph.agents.runner.trace import TraceWriter
 from waygraph.agents.runner.worker import TaskWorker
 from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
@@ -244,7 +245,7 @@ class _TaskRun:
                     await self._hooks.prepare(task)
                     result: AttemptResult = await worker.attempt.remote(task)
                 except HookFailed as error:
-                    result = AttemptResult(None, AttemptFailure.HOOK_FAILED, str(error))
+                    result = self._hook_failed(task, error)
                 except RayActorError as error:
                     worker = None
                     result = AttemptResult(None, AttemptFailure.WORKER_LOST, "The process of its browser ended.")
@@ -253,6 +254,13 @@ class _TaskRun:
         finally:
             if worker is not None:
                 ray.kill(worker)
+
+    def _hook_failed(self, task: Task, error: HookFailed) -> AttemptResult:
+        """Return the result of a task that did not begin, and leave a trace that says so."""
+        result = AttemptResult(None, AttemptFailure.HOOK_FAILED, str(error))
+        trace = TraceWriter(RunFolder(self._options.output).task_folder(task.task_id))
+        trace.write("end", failure=result.failure, problem=result.problem)
+        return result
 
     async def _next(self) -> Task | None:
         """Return the next task whose site has room, once there is one; None if no task is left."""

@@ -64,11 +64,14 @@ class TaskTrace:
         Its steps.
     last_screenshot
         Name of the screenshot at the end; empty: there is none.
+    problem
+        Why the attempt failed or ended early; empty otherwise.
     """
 
     folder: Path
     steps: tuple[TraceStep, ...] = ()
     last_screenshot: str = ""
+    problem: str = ""
 
     @property
     def network(self) -> Path | None:
@@ -107,14 +110,14 @@ def read_trace(folder: Path) -> TaskTrace:
         lines = (folder / TRACE_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return TaskTrace(folder)
-    steps, last = [], ""
+    steps, last, problem = [], "", ""
     for line in lines:
         try:
             values = json.loads(line)
             if values["kind"] == "step":
                 steps.append(TraceStep.model_validate(values))
             elif values["kind"] == "end":
-                last = str(values.get("screenshot") or "")
+                last, problem = str(values.get("screenshot") or ""), str(values.get("problem") or "")
         except (ValueError, ValidationError, KeyError, TypeError):
             continue
-    return TaskTrace(folder, tuple(steps), last)
+    return TaskTrace(folder, tuple(steps), last, problem)

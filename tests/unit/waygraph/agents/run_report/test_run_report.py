@@ -105,6 +105,13 @@ async def test_pages_show_texts_of_sites_and_agents_as_texts_and_load_nothing(st
     assert links == ["tasks/1/trace.html", "tasks/2/trace.html", "tasks/a%252Fb/trace.html", "tasks/4/trace.html"]
 
 
+def test_a_task_without_a_result_shows_why_its_attempt_failed(stored, tmp_path):
+    TraceWriter(RunFolder(tmp_path).task_folder("5")).write("end", failure="start_failed", problem="No such site.")
+    page = write_report(tmp_path, *stored)
+    assert "No such site." in page.read_text()
+    assert "No such site." in (tmp_path / "tasks" / "5" / "trace.html").read_text()
+
+
 async def test_a_repeated_run_has_a_page_that_leads_to_its_repeats(stored, tmp_path):
     _, score = stored
     better = score.model_copy(update={"successes": 4})
