@@ -93,10 +93,10 @@ def agent_response(answer: TaskAnswer, *, changed_data: bool) -> AgentResponse:
         return given
     text = answer.answer.strip()
     without_answer = TaskType.MUTATE if changed_data else TaskType.NAVIGATE
-    if answer.ended is not AttemptEnd.ANSWERED:
+    # An answer counts however the agent ended, as it does in `waygraph score`.
+    if not text and answer.ended is not AttemptEnd.ANSWERED:
         why = answer.problem or f"The agent stopped: {answer.ended}."
-        kind = TaskType.RETRIEVE if text else without_answer
-        return AgentResponse(task_type=kind, status=ResponseStatus.UNKNOWN_ERROR, error_details=why)
+        return AgentResponse(task_type=without_answer, status=ResponseStatus.UNKNOWN_ERROR, error_details=why)
     if text.upper() == UNACHIEVABLE:
         kind = TaskType.MUTATE if changed_data else TaskType.RETRIEVE
         why = "The agent answered that the task is impossible."

@@ -59,11 +59,12 @@ def test_an_answer_with_unknown_values_in_these_fields_is_a_text():
     assert fields_of(answered(text)) == ("RETRIEVE", "SUCCESS", [text])
 
 
-def test_an_agent_that_did_not_finish_leaves_an_error_with_its_reason():
+def test_an_agent_that_did_not_finish_and_left_no_answer_leaves_an_error_with_its_reason():
     response = agent_response(answered("", AttemptEnd.BUDGET, "No money."), changed_data=False)
     assert (response.task_type, response.status, response.error_details) == ("NAVIGATE", "UNKNOWN_ERROR", "No money.")
     response = agent_response(answered("", AttemptEnd.STEP_LIMIT), changed_data=False)
     assert "step_limit" in response.error_details
+    assert fields_of(answered("42", AttemptEnd.STEP_LIMIT)) == ("RETRIEVE", "SUCCESS", ["42"])
 
 
 def make_task(task_id):
