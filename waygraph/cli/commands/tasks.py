@@ -154,12 +154,15 @@ def export(
       waygraph tasks export runs/monday --format webarena-verified --output verified
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.exports.write import ExportFormat, export_run
+    from waygraph.agents.scoring.repeats import repeat_folders
     from waygraph.agents.scoring.run_folder import RunFolder
 
     try:
         name = ExportFormat(kind)
     except ValueError:
         raise typer.BadParameter(f"'{kind}' is none of {', '.join(ExportFormat)}.", param_hint="--format") from None
+    if folders := repeat_folders(run):
+        raise InvalidInput(f"'{run}' holds {len(folders)} repeats.", hint=f"Export each of them: {folders[0]}")
     exported = export_run(RunFolder(run), name, output)
     for task_id, why in exported.left_out.items():
         warn(f"task {task_id} is left out: {why}")
