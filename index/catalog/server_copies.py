@@ -22,7 +22,7 @@ def server_copies(settings: VectorSettings) -> Iterator[Callable[[Sequence[Manif
 
     Yields
     ------
-    callable
+    Callable[[Sequence[Manifest]], None]
         Deletes the vectors of versions, given their manifests; does nothing for an embedded engine.
 
     Raises

@@ -16,8 +16,9 @@ from waygraph.agents.runner.attempt import AttemptOptions
 from waygraph.agents.runner.task_run import TaskLimits, run_tasks
 from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.agents.tasks.task_file import read_task_file
+from waygraph.cli import main
 from waygraph.cluster import ray_cluster
-from waygraph.core.errors import InUse, InvalidInput
+from waygraph.core.errors import InUse, InvalidInput, RunUnfinished
 from waygraph.core.locks import exclusive_lock
 from waygraph.core.settings import AgentSettings, ChatSettings, Settings
 from waygraph.core.urls import site_key
@@ -79,6 +80,14 @@ def test_results_and_traces_are_stored_and_not_made_twice(file, options, shop, t
     assert (first["kind"], first["action"]) == ("step", "navigate")
     assert "Northfold" in (run.output / "tasks" / "103" / "observations" / f"{first['observation']}.txt").read_text()
     assert (end["kind"], end["url"]) == ("end", stored.attempts["103"].answer.url)
+    folder = run.output / "tasks" / "103"
+    shown = [(folder / "screenshots" / f"{line['screenshot']}.jpg").read_bytes() for line in (first, end)]
+    assert all(image.startswith(b"\xff\xd8") for image in shown)
+    assert shown[0] != shown[1]
+    requested = json.loads((folder / end["network"]).read_text())["log"]["entries"]
+    assert next(entry["request"]["url"] for entry in requested) == shop.site.url
+    assert stored.attempts["103"].answer.url in [entry["request"]["url"] for entry in requested]
+    assert not any("text" in entry["response"]["content"] for entry in requested)
     assert stored.attempts["103"].answer.url.endswith("/admin/settings")
 
     (run.output / "tasks" / "101" / "answer.json").unlink()
@@ -239,3 +248,33 @@ def test_a_run_ends_when_its_budget_is_spent_and_goes_on_with_a_larger_one(file,
     assert run_tasks(file, chosen, run(150), TaskLimits(workers=1)) == problems, "what was spent before counts"
     assert run_tasks(file, chosen, run(1_000), TaskLimits(workers=1)) == {}
     assert len(server.requests) == 3
+
+
+def test_the_command_repeats_tasks_runs_hooks_and_writes_reports(shop, tmp_path, capsys):
+    placeholder = f"__DEMO_SHOP__={shop.site.url.rstrip('/')}"
+    command = ["run", "--tasks", str(TASKS), "--placeholder", placeholder, "--no-map", "--output", str(tmp_path)]
+    # Task 102 has no result: the reset of its site fails, and nothing else does.
+    once = [*command, "--task", "101", "--task", "102", "--reset", "demo_shop=test {task} != 102", "--repeat", "2"]
+    assert main(once) == RunUnfinished.exit_code
+    printed = capsys.readouterr()
+    assert "repeat 2 of 2" in printed.err
+    assert "The reset of 'demo_shop' ended with exit code 1." in printed.err
+    assert "2 repeats: mean success" in printed.out
+    for number in ("1", "2"):
+        stored = RunFolder(tmp_path / "repeats" / number).read()
+        assert set(stored.attempts) == {"101"}
+        assert set(stored.problems) == {"102"}
+        failed = tmp_path / "repeats" / number
+        assert [line["failure"] for line in trace_of(failed, "102")] == ["hook_failed"]
+        assert "ended with exit code 1" in (failed / "report.html").read_text()
+        assert "data:image/jpeg" in (tmp_path / "repeats" / number / "tasks" / "101" / "trace.html").read_text()
+    assert "repeats/2/report.html" in (tmp_path / "report.html").read_text()
+
+    (tmp_path / "report.html").unlink()
+    assert main(["score", str(tmp_path), "--report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tasks"] == [
+        {"task_id": "101", "successes": 2, "scored": 2},
+        {"task_id": "102", "successes": 0, "scored": 0},
+    ]
+    assert (tmp_path / "report.html").is_file()
+    assert main([*command, "--task", "101"]) == InvalidInput.exit_code  # it holds repeats

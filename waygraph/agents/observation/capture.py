@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from playwright.async_api import Error as PlaywrightError
 
@@ -69,13 +70,15 @@ async def observe(view: PageView, *, tabs: Sequence[OpenTab] = ()) -> PageObserv
     return PageObservation.of(await view.observe(digest=False), tabs)
 
 
-async def take_screenshot(view: PageView) -> bytes:
-    """Take a PNG of the window.
+async def take_screenshot(view: PageView, *, jpeg_quality: int | None = None) -> bytes:
+    """Take a screenshot of the window.
 
     Parameters
     ----------
     view
         The view.
+    jpeg_quality
+        Quality of a JPEG, from 0 to 100; None: the image is a PNG.
 
     Returns
     -------
@@ -89,6 +92,7 @@ async def take_screenshot(view: PageView) -> bytes:
     """
     try:
         await view.wait_until_drawn()
-        return await view.with_timeout(view.page.screenshot(type="png"))
+        kind: Literal["png", "jpeg"] = "png" if jpeg_quality is None else "jpeg"
+        return await view.with_timeout(view.page.screenshot(type=kind, quality=jpeg_quality))
     except PlaywrightError as error:
         raise PageFailure.of(error, f"{view.page.url} could not be captured") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,9 @@ from waygraph.agents.models.budget import BudgetedModel, ModelBudget
 from waygraph.agents.models.cassette import CassetteModel
 from waygraph.agents.models.create import task_budget
 from waygraph.agents.run_record import AgentRun, AttemptEnd
+from waygraph.agents.runner.network_recording import NetworkRecording
 from waygraph.agents.runner.retries import AttemptFailure
+from waygraph.agents.runner.screenshots import TraceScreenshots
 from waygraph.agents.runner.trace import TraceWriter
 from waygraph.agents.scoring.page_recorder import record_findings
 from waygraph.agents.scoring.run_folder import RunFolder, TaskAnswer
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
     from waygraph.agents.models.chat import ChatModel
+    from waygraph.agents.scoring.final_state import PageFinding, TargetKey
     from waygraph.agents.tasks.task import Task
     from waygraph.core.schemas import UsageModel
     from waygraph.core.settings import Settings
@@ -101,6 +105,15 @@ class AttemptResult:
     usage: UsageModel | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What an attempt leaves: the answer, what page targets show, and the name of the last screenshot."""
+
+    answer: TaskAnswer
+    findings: Mapping[TargetKey, PageFinding]
+    screenshot: str
+
+
 class StartFailed(WaygraphError):
     """A page that a task starts with could not be loaded, or its session file could not be read."""
 
@@ -151,29 +164,46 @@ class TaskAttempts:
             If the result cannot be written.
         """
         folder = RunFolder(self._options.output)
-        trace = TraceWriter(folder.task_folder(task.task_id))
+        task_folder = folder.task_folder(task.task_id)
+        trace = TraceWriter(task_folder)
         sites = self._mapped_sites(task)
         mapped: list[JsonValue] = [*sites]
         trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, mapped_sites=mapped)
         own_budget = task_budget(self._options.settings.agents, task.task_id, budget)
-        try:
-            context = await self._open_context(task, browser)
+        left: _Left | AttemptResult
+        with NetworkRecording() as network:
             try:
-                result = await self._attempt(task, context, sites, trace, own_budget)
-            finally:
-                await _close(context)
-        except StartFailed as error:
-            result = AttemptResult(None, AttemptFailure.START_FAILED, error.message)
-        except (BrowserFailure, PlaywrightError) as error:
-            problem = error.message if isinstance(error, BrowserFailure) else str(error)
-            result = AttemptResult(None, AttemptFailure.BROWSER_LOST, problem)
-        if result.failure is not None:
-            trace.write("end", failure=result.failure, problem=result.problem)
-        return replace(result, usage=_calls(own_budget))
+                context = await self._open_context(task, browser, network)
+                try:
+                    left = await self._attempt(task, context, sites, trace, own_budget)
+                finally:
+                    await _close(context)
+            except StartFailed as error:
+                left = AttemptResult(None, AttemptFailure.START_FAILED, error.message)
+            except (BrowserFailure, PlaywrightError) as error:
+                problem = error.message if isinstance(error, BrowserFailure) else str(error)
+                left = AttemptResult(None, AttemptFailure.BROWSER_LOST, problem)
+            stored = network.store(task_folder)
+        if isinstance(left, AttemptResult):
+            trace.write("end", failure=left.failure, problem=left.problem, network=stored)
+            return replace(left, usage=_calls(own_budget))
+        answer = left.answer
+        trace.write(
+            "end",
+            ended=answer.ended,
+            answer=answer.answer,
+            url=answer.url,
+            problem=answer.problem,
+            screenshot=left.screenshot,
+            network=stored,
+        )
+        folder.write_attempt(task, answer, left.findings)
+        return AttemptResult(answer, usage=answer.usage)
 
     async def _attempt(
         self, task: Task, context: BrowserContext, sites: list[str], trace: TraceWriter, budget: ModelBudget
-    ) -> AttemptResult:
+    ) -> _Left | AttemptResult:
+        """Let the agent work; return what it leaves, or why there is no result."""
         began = time.monotonic()
         page = await _open_start_pages(task, context, self._options.settings.browser.navigation_timeout_ms)
         options = SessionOptions(browser=self._options.settings.browser, explore=self._options.settings.explore)
@@ -185,12 +215,15 @@ class TaskAttempts:
             session.tabs.focus(0)
             has_home = len(task.sites) > 1
             agent = parts.agent(session, sites=sites, has_home=has_home, max_steps=self._options.max_steps)
+            screenshots = TraceScreenshots(session, trace)
             try:
                 async with asyncio.timeout(self._options.task_seconds):
-                    run = await agent.run(task.intent, trace.write_step)
+                    await screenshots.begin()
+                    run = await agent.run(task.intent, screenshots.write_step)
             except TimeoutError:
                 problem = f"The time of {self._options.task_seconds:g} s is used up."
                 run = AgentRun(task.intent, AttemptEnd.BUDGET, "", session.tabs.current.page.url, "", (), problem)
+                await screenshots.capture()
             if run.end is AttemptEnd.UNAVAILABLE:
                 return AttemptResult(None, AttemptFailure.MODEL_UNAVAILABLE, run.problem)
             if run.end is AttemptEnd.BUDGET and budget.parent_is_spent:
@@ -206,9 +239,7 @@ class TaskAttempts:
             usage=_calls(budget),
             problem=run.problem,
         )
-        trace.write("end", ended=answer.ended, answer=answer.answer, url=answer.url, problem=answer.problem)
-        RunFolder(self._options.output).write_attempt(task, answer, findings)
-        return AttemptResult(answer)
+        return _Left(answer, findings, screenshots.latest)
 
     def _mapped_sites(self, task: Task) -> list[str]:
         """Return the keys of the task's sites that have maps, in the order of its start URLs."""
@@ -225,7 +256,7 @@ class TaskAttempts:
         meter = UsageMeter(BudgetedModel(model, budget)) if model is not None else None
         return AgentParts(self._options.agent, settings, self._encoder, meter)
 
-    async def _open_context(self, task: Task, browser: Browser) -> BrowserContext:
+    async def _open_context(self, task: Task, browser: Browser, network: NetworkRecording) -> BrowserContext:
         profile = self._options.settings.capture
         session: dict[str, Any] = {}
         if task.storage_state:
@@ -239,6 +270,7 @@ class TaskAttempts:
             timezone_id=profile.timezone,
             reduced_motion="reduce",
             **session,
+            **network.context_options,
         )
 
 

@@ -10,13 +10,15 @@ class AttemptFailure(StrEnum):
     """Why an attempt has no result. None of these is the agent's doing.
 
     `WORKER_LOST`: the process of the worker ended. `BROWSER_LOST`: its browser did. `START_FAILED`: the page that the
-    task starts with could not be loaded. `MODEL_UNAVAILABLE`: the model gave no answer, after the retries of its
-    client. `RUN_BUDGET_SPENT`: the tokens or the money of the run are spent.
+    task starts with could not be loaded. `HOOK_FAILED`: a site could not be reset or logged in to before the task.
+    `MODEL_UNAVAILABLE`: the model gave no answer, after the retries of its client. `RUN_BUDGET_SPENT`: the tokens or
+    the money of the run are spent.
     """
 
     WORKER_LOST = "worker_lost"
     BROWSER_LOST = "browser_lost"
     START_FAILED = "start_failed"
+    HOOK_FAILED = "hook_failed"
     MODEL_UNAVAILABLE = "model_unavailable"
     RUN_BUDGET_SPENT = "run_budget_spent"
 
@@ -26,6 +28,7 @@ MAX_FAILURES = {
     AttemptFailure.WORKER_LOST: 3,
     AttemptFailure.BROWSER_LOST: 3,
     AttemptFailure.START_FAILED: 2,
+    AttemptFailure.HOOK_FAILED: 2,
     AttemptFailure.MODEL_UNAVAILABLE: 2,
     AttemptFailure.RUN_BUDGET_SPENT: 1,
 }

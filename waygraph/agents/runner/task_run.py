@@ -17,7 +17,9 @@ from ray.exceptions import RayActorError
 
 from waygraph.agents.models.create import run_budget
 from waygraph.agents.runner.attempt import AttemptResult
+from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
 from waygraph.agents.runner.retries import AttemptFailure, may_try_again
+from waygraph.agents.runner.trace import TraceWriter
 from waygraph.agents.runner.worker import TaskWorker
 from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
@@ -90,6 +92,7 @@ def run_tasks(
     options: AttemptOptions,
     limits: TaskLimits,
     *,
+    hooks: HookOptions | None = None,
     on_ended: Callable[[TaskEnded], None] = lambda _: None,
 ) -> dict[str, str]:
     """Do tasks in workers on the connected Ray, or a private one, and store what the agent left.
@@ -107,6 +110,8 @@ def run_tasks(
         Options of the attempts, the folder of the run included.
     limits
         How many tasks are done at the same time.
+    hooks
+        What is done before each task; None: nothing.
     on_ended
         Called when a task has ended.
 
@@ -136,7 +141,7 @@ def run_tasks(
     try:
         with exclusive_lock(options.output / _LOCK_FILE):
             _write_manifest(file, tasks, options)
-            run = _TaskRun(tasks, options, limits, on_ended)
+            run = _TaskRun(tasks, options, limits, TaskHooks(hooks or HookOptions()), on_ended)
             if not run.has_work:
                 return {}
             with ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES):
@@ -201,6 +206,8 @@ class _TaskRun:
         Options of the attempts.
     limits
         How many tasks are done at the same time.
+    hooks
+        What is done before each task.
     on_ended
         Called when a task has ended.
     """
@@ -210,6 +217,7 @@ class _TaskRun:
         tasks: Sequence[Task],
         options: AttemptOptions,
         limits: TaskLimits,
+        hooks: TaskHooks,
         on_ended: Callable[[TaskEnded], None],
     ) -> None:
         folder = RunFolder(options.output)
@@ -221,9 +229,12 @@ class _TaskRun:
         self._ended = self._tasks - len(self._waiting)
         self._options = options
         self._limits = limits
+        self._hooks = hooks
         self._on_ended = on_ended
         self._busy: Counter[str] = Counter()
         """Number of tasks that are being done, by site."""
+        self._exclusive: set[str] = set()
+        """Sites that were reset for a task that is being done."""
         self._freed = asyncio.Condition()
         self._failures: dict[str, Counter[AttemptFailure]] = {}
         self._without_result: dict[str, str] = {}
@@ -249,7 +260,10 @@ class _TaskRun:
                 if worker is None:
                     worker = start_actor(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
                 try:
+                    await self._hooks.prepare(task)
                     result: AttemptResult = await worker.attempt.remote(task, self._budget.left())
+                except HookFailed as error:
+                    result = self._hook_failed(task, error)
                 except RayActorError as error:
                     worker = None
                     result = AttemptResult(None, AttemptFailure.WORKER_LOST, "The process of its browser ended.")
@@ -259,6 +273,13 @@ class _TaskRun:
             if worker is not None:
                 ray.kill(worker)
 
+    def _hook_failed(self, task: Task, error: HookFailed) -> AttemptResult:
+        """Return the result of a task that did not begin, and leave a trace that says so."""
+        result = AttemptResult(None, AttemptFailure.HOOK_FAILED, str(error))
+        trace = TraceWriter(RunFolder(self._options.output).task_folder(task.task_id))
+        trace.write("end", failure=result.failure, problem=result.problem)
+        return result
+
     async def _next(self) -> Task | None:
         """Return the next task whose site has room, once there is one; None if no task or no budget is left."""
         async with self._freed:
@@ -267,9 +288,10 @@ class _TaskRun:
                     self._give_up_waiting()
                     return None
                 for task in self._waiting:
-                    if self._busy[_host_of(task)] < self._limits.per_site:
+                    if self._has_room(task):
                         self._waiting.remove(task)
                         self._busy[_host_of(task)] += 1
+                        self._exclusive |= self._hooks.reset_sites(task)
                         return task
                 await self._freed.wait()
             return None
@@ -287,10 +309,16 @@ class _TaskRun:
         if usage is not None:
             self._budget.charge(usage)
 
+    def _has_room(self, task: Task) -> bool:
+        """Return whether a task may begin; none begins on a site that another one was promised the reset state of."""
+        is_free = self._exclusive.isdisjoint(self._hooks.reset_sites(task))
+        return is_free and self._busy[_host_of(task)] < self._limits.per_site
+
     async def _finish(self, task: Task, result: AttemptResult) -> None:
         """Free the site, and report the task, or add it to those that wait if it is tried again."""
         async with self._freed:
             self._busy[_host_of(task)] -= 1
+            self._exclusive -= self._hooks.reset_sites(task)
             self._charge(result.usage)
             self._freed.notify_all()
             if result.failure is not None:

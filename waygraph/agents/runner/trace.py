@@ -2,6 +2,7 @@
 
     TASK/trace.jsonl              one JSON object per line: `start`, a `step` per action, `end`
     TASK/observations/HASH.txt    texts that the agent saw; equal texts are one file
+    TASK/screenshots/HASH.jpg     windows that it saw; equal images are one file
 
 A trace is written line by line, so it also shows how far an attempt came that was killed.
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from waygraph.agents.run_record import AgentStep
 
 TRACE_FILE = "trace.jsonl"
-_OBSERVATIONS = "observations"
+OBSERVATIONS, SCREENSHOTS = "observations", "screenshots"
 _HASH_DIGITS = 16
 
 
@@ -37,7 +38,8 @@ class TraceWriter:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._observations = folder / _OBSERVATIONS
+        self._observations = folder / OBSERVATIONS
+        self._screenshots = folder / SCREENSHOTS
         self._observations.mkdir(parents=True, exist_ok=True)
         self._file = folder / TRACE_FILE
         self._file.write_text("", encoding="utf-8")
@@ -58,8 +60,38 @@ class TraceWriter:
         with self._file.open("a", encoding="utf-8") as file:
             file.write(replace_surrogates(line) + "\n")
 
-    async def write_step(self, step: AgentStep, observation: PageObservation) -> None:
-        """Add an action, and the text of the page that it was decided on; a `StepListener`."""
+    def store_screenshot(self, jpeg: bytes) -> str:
+        """Store an image, once if it is the same as an earlier one.
+
+        Parameters
+        ----------
+        jpeg
+            The image.
+
+        Returns
+        -------
+        str
+            Its name: the file without its ending.
+        """
+        name = hashlib.sha256(jpeg).hexdigest()[:_HASH_DIGITS]
+        self._screenshots.mkdir(exist_ok=True)
+        path = self._screenshots / f"{name}.jpg"
+        if not path.exists():
+            path.write_bytes(jpeg)
+        return name
+
+    async def write_step(self, step: AgentStep, observation: PageObservation, screenshot: str = "") -> None:
+        """Add an action, and what it was decided on; a `StepListener`.
+
+        Parameters
+        ----------
+        step
+            The action.
+        observation
+            The page, whose text is stored.
+        screenshot
+            Name of its screenshot; empty: there is none.
+        """
         text = replace_surrogates(observation.text)
         name = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
         seen = self._observations / f"{name}.txt"
@@ -67,5 +99,5 @@ class TraceWriter:
             seen.write_text(text, encoding="utf-8")
         usage = step.usage.model_dump() if step.usage is not None else None
         values = {**asdict(step), "details": dict(step.details), "usage": usage}
-        self.write("step", observation=name, **values)
+        self.write("step", observation=name, screenshot=screenshot, **values)
         self.steps += step.status != "unparsed"

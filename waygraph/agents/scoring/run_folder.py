@@ -3,6 +3,7 @@
     RUN/run.json                      which tasks, of which file, for which dialect
     RUN/tasks/ID/task.json            the task, with URLs in place of placeholders
     RUN/tasks/ID/trace.jsonl          what the agent saw and did; absent in runs of others
+    RUN/tasks/ID/network.har          its requests, without contents and credentials; absent in runs of others
     RUN/tasks/ID/findings.json        values of the page targets
     RUN/tasks/ID/page-N-M.html        HTML of a page target whose locator is empty
     RUN/tasks/ID/answer.json          the agent's answer and its final URL; written last, so a task with it is complete

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from waygraph.cli.agent_options import agent_name, agent_overrides, check_model
-from waygraph.cli.display.run_score import print_score, score_with_judge
+from waygraph.cli.display.stored_run import print_stored, score_stored
+from waygraph.cli.hook_options import LoginMaxAgeOption, LoginOption, ResetOption, hook_options
 from waygraph.cli.option_values import existing_file
 from waygraph.cli.options import (
     AgentOption,
@@ -33,10 +34,8 @@ from waygraph.core.errors import InvalidInput, RunUnfinished
 
 if TYPE_CHECKING:
     from waygraph.agents.runner.task_run import TaskEnded
-    from waygraph.agents.scoring.run_score import RunScore
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
-    from waygraph.core.settings import ChatSettings
 
 
 def run(
@@ -76,13 +75,22 @@ def run(
     task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
     per_site: Annotated[int, typer.Option("--per-site", min=1, help="Tasks on one host at the same time.")] = 2,
+    repeat: Annotated[int, typer.Option("--repeat", min=1, help="How often each task is done.")] = 1,
+    reset: ResetOption = None,
+    login: LoginOption = None,
+    login_max_age: LoginMaxAgeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let an agent do the tasks of a file, each in a browser session of its own, and score them.
 
     Every task's trace (what the agent saw and did) and its result are kept in RUN. The same command resumes a run that
     was interrupted: tasks with a result are not done again. `waygraph score RUN` scores it again, without the sites.
-    Actions that would change data are refused. The key of the model is WAYGRAPH_AGENTS__MODEL__API_KEY.
+    RUN/report.html shows both. Actions that would change data are refused. The key of
+    the model is WAYGRAPH_AGENTS__MODEL__API_KEY.
+
+    With --repeat, each repeat is a run of its own in RUN/repeats, and mean and spread are printed. The site of --reset
+    and --login is a name of the task file, or the host of a start URL; in commands, {task} is the id of the task and
+    {session} the path of its session file.
 
     \b
     Exit codes: 0 every task has a result, whatever its score, 11 some have none (a site that cannot be
@@ -93,9 +101,11 @@ def run(
       waygraph run --tasks tasks.json --output runs/monday --store maps
       waygraph run --tasks tasks.json --output runs/without --no-map --site shopping
       waygraph run --tasks tasks.json --output runs/model --agent webnavigator --model qwen --base-url http://127.0.0.1:8000/v1
+      waygraph run --tasks tasks.json --output runs/three --repeat 3 --reset "shopping=docker restart shop"
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.runner.attempt import AttemptOptions
     from waygraph.agents.runner.task_run import TaskLimits, run_tasks
+    from waygraph.agents.scoring.repeats import plan_repeats
 
     name, file = agent_name(agent), _read(tasks, placeholder)
     chosen = _chosen(file, site, task)
@@ -122,18 +132,32 @@ def run(
         task_seconds=task_seconds,
         cassettes=cassettes.absolute() if cassettes is not None else None,
     )
+    hooks = hook_options(reset, login, login_max_age, tasks.parent)
+    without_result: dict[str, str] = {}
+    folders = plan_repeats(options.output, repeat)
     try:
-        without_result = run_tasks(file, chosen, options, TaskLimits(workers, per_site), on_ended=_print_ended)
+        for number, folder in enumerate(folders, start=1):
+            if len(folders) > 1:
+                sys.stderr.write(f"repeat {number} of {len(folders)}\n")
+            missing = run_tasks(
+                file,
+                chosen,
+                replace(options, output=folder),
+                TaskLimits(workers, per_site),
+                hooks=hooks,
+                on_ended=_print_ended,
+            )
+            without_result.update(missing)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the same command does the tasks that are left\n")
         raise
-    result = _score(output, settings.agents.judge)
+    result = score_stored(options.output, settings.agents.judge, report=True)
     if as_json:
         print_json(result)
     else:
         say()
-        print_score(result, checks=False)
-        say(f"Traces and results: {output}")
+        print_stored(result, checks=False)
+        say(f"Traces and results: {output / 'report.html'}")
     if without_result:
         first = next(iter(without_result))
         raise RunUnfinished(
@@ -157,13 +181,6 @@ def _chosen(file: TaskFile, site: str, ids: list[str] | None) -> list[Task]:
     if unknown := [id_ for id_ in ids or () if id_ not in known]:
         raise InvalidInput(f"{file.name} has no task {unknown[0]}.", hint="waygraph tasks list shows all ids.")
     return [each for each in file.tasks if (not site or site in each.sites) and (not ids or each.task_id in ids)]
-
-
-def _score(output: Path, judge: ChatSettings) -> RunScore:
-    from waygraph.agents.scoring.run_folder import RunFolder
-
-    stored = RunFolder(output).read()
-    return asyncio.run(score_with_judge(stored, stored.manifest.dialect, judge))
 
 
 def _print_ended(ended: TaskEnded) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waygraph.cli.display.run_score import print_score, score_with_judge
+from waygraph.cli.display.stored_run import print_stored, score_stored
 from waygraph.cli.options import JsonOption, load_settings
 from waygraph.cli.output import print_json
 
@@ -33,12 +32,14 @@ def score(
         typer.Option("--cassette", metavar="FILE", help="Recording of the judge: replayed, and added to."),
     ] = None,
     checks: Annotated[bool, typer.Option("--checks", help="Also print every check with its evidence.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Also write RUN/report.html and a page per task.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score a stored run: reward and success of each task, and what the others lack.
 
     Nothing is loaded from a site. Checks that need a model are made by WAYGRAPH_AGENTS__JUDGE__MODEL; without one,
-    and for pages whose values were not recorded, the task has no reward rather than 0.
+    and for pages whose values were not recorded, the task has no reward rather than 0. Of a run with repeats, all are
+    scored.
 
     \b
     Examples:
@@ -46,15 +47,13 @@ def score(
       waygraph score runs/monday --dialect agentoccam --checks
       waygraph score runs/monday --json > scores.json
     """  # noqa: D301 - \b keeps the lines of an example together
-    from waygraph.agents.scoring.run_folder import RunFolder
-
-    stored = RunFolder(run).read()
-    name = _dialect(dialect) if dialect else stored.manifest.dialect
-    result = asyncio.run(score_with_judge(stored, name, load_settings({}).agents.judge, cassette))
+    name = _dialect(dialect) if dialect else None
+    judge = load_settings({}).agents.judge
+    result = score_stored(run, judge, dialect=name, cassette=cassette, report=report)
     if as_json:
         print_json(result)
     else:
-        print_score(result, checks=checks)
+        print_stored(result, checks=checks)
 
 
 def _dialect(text: str) -> DialectName:

@@ -1,4 +1,4 @@
-"""`waygraph tasks`: look at the task files of benchmarks."""
+"""`waygraph tasks`: task files of benchmarks, and runs in the formats of their scorers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
 
-HELP = """List and check the task files of benchmarks, as they are published.
+HELP = """Fetch, list and check the task files of benchmarks, and export runs for their scorers.
 
 \b
 Examples:
+  waygraph tasks fetch webarena-verified
   waygraph tasks check test.raw.json
   waygraph tasks list test.raw.json --site shopping
 """
@@ -46,12 +47,14 @@ def list_tasks(
       waygraph tasks list test.raw.json
       waygraph tasks list test.raw.json --site shopping --json > shopping.json
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.run_report.figures import evaluators_of
+
     read = _read(file, placeholder)
     tasks = [task for task in read.tasks if not site or site in task.sites]
     if as_json:
         print_json([task.model_dump(mode="json", by_alias=True) for task in tasks])
     else:
-        rows = [(task.task_id, ", ".join(task.sites), _evaluators(task), _shown(task.intent)) for task in tasks]
+        rows = [(task.task_id, ", ".join(task.sites), evaluators_of(task), _shown(task.intent)) for task in tasks]
         print_table(("task", "sites", "evaluators", "intent"), rows)
     if read.problems:
         warn(f"{len(read.problems)} problem(s) with rows that are not listed; see: waygraph tasks check {file}")
@@ -91,6 +94,84 @@ def check(file: _FileArgument, *, placeholder: PlaceholderOption = None, as_json
         )
 
 
+def fetch(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="webarena, webchorearena, webarena-verified or online-mind2web.")
+    ],
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write it.", show_default="NAME.json, here"),
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", metavar="URL", help="Another address of the file.")] = None,
+    sha256: Annotated[str | None, typer.Option("--sha256", metavar="HASH", help="Hash that it must have.")] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Keep a file that is not pinned, as it comes.")] = False,
+) -> None:
+    """Download the task file of a benchmark, and check that it is the pinned one.
+
+    webarena-verified is pinned. webarena is known by its commit, and of webchorearena and online-mind2web no address
+    is known to be right: give --url. A file without a pin or --sha256 is not written; its hash is printed, and the
+    command exits with 2, unless --accept is given.
+
+    \b
+    Examples:
+      waygraph tasks fetch webarena-verified
+      waygraph tasks fetch webarena --sha256 HASH
+    """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.tasks.fetch import choose_source, fetch_tasks, write_tasks
+    from waygraph.agents.tasks.sources import SOURCES
+
+    if name not in SOURCES:
+        raise typer.BadParameter(f"'{name}' is none of {', '.join(SOURCES)}.", param_hint="NAME")
+    source = choose_source(SOURCES[name], url, sha256)
+    fetched = fetch_tasks(source)
+    say(f"{source.url}: {len(fetched.content):,} bytes, sha256 {fetched.sha256}")
+    if not fetched.is_pinned and not accept:
+        raise InvalidInput(
+            f"The file of {name} is not pinned: no hash is known that it must have. It was not written.",
+            hint=f"Compare with a source that you trust, then: --sha256 {fetched.sha256}; or --accept it as it is.",
+        )
+    path = output or Path(source.file)
+    write_tasks(fetched, path)
+    say(f"{path} ({'the expected hash' if fetched.is_pinned else 'not pinned'})")
+
+
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a stored run (docs/tasks.md).")],
+    *,
+    kind: Annotated[str, typer.Option("--format", metavar="NAME", help="webarena-verified or online-mind2web.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A new folder, with one per task.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a stored run in the format of another scorer.
+
+    webarena-verified: agent_response.json and network.har per task, for its command `eval-tasks`. online-mind2web:
+    result.json (version 2) and trajectory/*.png, for WebJudge. Tasks that lack a file that the format needs are left
+    out, with a warning.
+
+    \b
+    Examples:
+      waygraph tasks export runs/monday --format webarena-verified --output verified
+    """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.exports.write import ExportFormat, export_run
+    from waygraph.agents.scoring.repeats import repeat_folders
+    from waygraph.agents.scoring.run_folder import RunFolder
+
+    try:
+        name = ExportFormat(kind)
+    except ValueError:
+        raise typer.BadParameter(f"'{kind}' is none of {', '.join(ExportFormat)}.", param_hint="--format") from None
+    if folders := repeat_folders(run):
+        raise InvalidInput(f"'{run}' holds {len(folders)} repeats.", hint=f"Export each of them: {folders[0]}")
+    exported = export_run(RunFolder(run), name, output)
+    for task_id, why in exported.left_out.items():
+        warn(f"task {task_id} is left out: {why}")
+    if as_json:
+        print_json({"tasks": exported.tasks, "left_out": dict(exported.left_out)})
+    else:
+        say(f"{len(exported.tasks)} tasks written to {output}")
+
+
 def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
     from waygraph.agents.tasks.task_file import read_task_file
     from waygraph.cli.option_values import parse_site_urls
@@ -99,6 +180,8 @@ def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
 
 
 def _counts(read: TaskFile) -> dict[str, object]:
+    from waygraph.agents.run_report.figures import evaluators_of
+
     needs: Counter[str] = Counter(_need(task) for task in read.tasks)
     return {
         "file": read.name,
@@ -106,16 +189,10 @@ def _counts(read: TaskFile) -> dict[str, object]:
         "tasks": len(read.tasks),
         "formats": dict(Counter(task.benchmark.value for task in read.tasks)),
         "sites": dict(Counter(", ".join(sorted(task.sites)) or "(none named)" for task in read.tasks).most_common()),
-        "evaluators": dict(Counter(map(_evaluators, read.tasks)).most_common()),
+        "evaluators": dict(Counter(map(evaluators_of, read.tasks)).most_common()),
         "to_score": dict(needs.most_common()),
         "placeholders": read.placeholders(),
     }
-
-
-def _evaluators(task: Task) -> str:
-    if task.evaluation is None:
-        return " + ".join(dict.fromkeys(task.other_scorers))
-    return " + ".join(kind.value for kind in task.evaluation.eval_types)
 
 
 def _need(task: Task) -> str:
@@ -147,4 +224,6 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
     group.command("list", short_help="List the tasks of a file.")(list_tasks)
     group.command("check", short_help="Name every row of a file that is no task.")(check)
-    app.add_typer(group, name="tasks", short_help="List and check task files.")
+    group.command("fetch", short_help="Download the task file of a benchmark.")(fetch)
+    group.command("export", short_help="Write a stored run in the format of another scorer.")(export)
+    app.add_typer(group, name="tasks", short_help="List, check, fetch and export tasks.")

@@ -30,3 +30,14 @@ def test_another_attempt_begins_a_new_trace(tmp_path):
     TraceWriter(tmp_path).write("start", task="7")
     TraceWriter(tmp_path)
     assert (tmp_path / "trace.jsonl").read_text() == ""
+
+
+async def test_equal_screenshots_are_one_file_that_steps_name(tmp_path):
+    trace = TraceWriter(tmp_path)
+    names = [trace.store_screenshot(image) for image in (b"first", b"second", b"first")]
+    assert names[0] == names[2] != names[1]
+    await trace.write_step(step("click [1]"), SimpleNamespace(text="one"), names[1])
+    (line,) = (tmp_path / "trace.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(line)["screenshot"] == names[1]
+    files = {path.name: path.read_bytes() for path in (tmp_path / "screenshots").iterdir()}
+    assert files == {f"{names[0]}.jpg": b"first", f"{names[1]}.jpg": b"second"}
