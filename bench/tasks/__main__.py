@@ -2,19 +2,24 @@
 
     python -m bench.tasks --check [--site demo_shop] [--save]
     python -m bench.tasks --oracle [--site demo_shop] [--save]
+    python -m bench.tasks --serve --site demo_shop --scratch FOLDER
 
-`--oracle` does the shortest clicks of the find-a-page tasks, which other agents are compared with. The sites are the
-demo shop and, from package registries, those of `bench/real_sites.py`. Without either option, tasks are listed.
+`--oracle` does the shortest clicks of the find-a-page tasks, which other agents are compared with. `--serve` serves a
+site for `waygraph run`. The sites are the demo shop and, from package registries, those of `bench/real_sites.py`.
+Without these options, tasks are listed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
+import signal
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +30,7 @@ from bench import real_sites
 from bench.result_files import RESULTS, run_info, write_result
 from bench.tasks.oracle import OracleRun, follow_way
 from bench.tasks.replay import TaskCheck
-from bench.tasks.site_tasks import SPLITS, SiteTasks, read_site
+from bench.tasks.site_tasks import FOLDER, SPLITS, SiteTasks, read_site
 from waygraph.agents.actions.session import SessionOptions
 from waygraph.core.settings import BrowserSettings, CaptureProfile
 from waygraph.demo_site import DemoSite
@@ -141,17 +146,32 @@ def measure(name: str, scratch: Path, run: Callable[[str, TaskSite], dict[str, A
         return {"tasks": None, "as_expected": 0, "not_available": str(error)}
 
 
+def serve_site(name: str, scratch: Path) -> None:
+    """Serve a site until SIGINT or SIGTERM, and print how its tasks are done."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # The session of a task is looked for beside the task file.
+    file = Path(shutil.copy(FOLDER / f"{name}.json", scratch))
+    with serving_site(name, scratch) as site:
+        url = f"--placeholder __{name.upper()}__={site.base_url}"
+        print(f"waygraph run --tasks {file} {url} --output RUN\nCtrl+C ends the server.", flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.tasks", description=__doc__.partition("\n")[0])
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--check", action="store_true", help="serve the sites and replay the tasks")
     what.add_argument("--oracle", action="store_true", help="serve the sites and do the shortest clicks to the pages")
+    what.add_argument("--serve", action="store_true", help="serve the one site for agents, until Ctrl+C")
     parser.add_argument("--site", choices=SITES, action="append", help="only this site; repeatable")
     parser.add_argument("--scratch", type=Path, help="folder for the sites, to keep them")
     parser.add_argument("--save", action="store_true", help="write tasks.json or tasks_oracle.json in bench/results/")
     options = parser.parse_args()
     chosen = [(split, site) for split, sites in SPLITS.items() for site in options.site or SITES if site in sites]
-    if not options.check and not options.oracle:
+    if options.serve and (len(chosen) != 1 or options.scratch is None):
+        parser.error("--serve takes one --site, and --scratch")
+    if not options.check and not options.oracle and not options.serve:
         for split, site in chosen:
             for task in read_site(site, "http://127.0.0.1/").file.tasks:
                 print(f"{split:5} {site:12} {task.task_id}  {task.intent}")
@@ -160,6 +180,9 @@ def main() -> int:
     with TemporaryDirectory() as temporary:
         scratch = (options.scratch or Path(temporary)).absolute()
         scratch.mkdir(parents=True, exist_ok=True)
+        if options.serve:
+            serve_site(chosen[0][1], scratch)
+            return 0
         for split, site in chosen:
             run = oracle_site if options.oracle else check_site
             results[site] = {"split": split, **measure(site, scratch, run)}
