@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from playwright.async_api import Error as PlaywrightError
@@ -12,7 +12,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeout
 from bench.tasks.site_tasks import ReplayedEnd, ReplayedStep, TaskReplay
 from waygraph.agents.scoring.dialects import DIALECTS, DialectName
 from waygraph.agents.scoring.final_state import FinalState
-from waygraph.agents.scoring.page_recorder import record_findings
+from waygraph.agents.scoring.page_recorder import QUIET_CAP_MS, record_findings
 from waygraph.agents.scoring.score import score_task
 from waygraph.agents.tasks.task import EvaluatorKind, Task
 
@@ -90,7 +90,8 @@ class TaskCheck:
                 problems.append(f"/{each.path} lacks '{each.text}'")
         for each in self._replay.absent:
             await page.goto(f"{self._base}/{each.path}")
-            await page.wait_for_load_state("networkidle")
+            with suppress(PlaywrightTimeout):  # a page that is never quiet is looked at after the cap
+                await page.wait_for_load_state("networkidle", timeout=QUIET_CAP_MS)
             if each.text in await page.evaluate(_TEXT):
                 problems.append(f"/{each.path} shows '{each.text}'")
         await page.close()
