@@ -1,127 +1,157 @@
-"""The tasks of this benchmark, and the replay that shows that each can be done and can be failed.
-
-A row has WebArena's fields, a `kind`, and a `replay`: the end of a run that does the task, that of a plausible run that
-does not, and texts that pages of the site show, or do not, so that the reference stays true.
-"""
+"""The replay that shows that a task of this benchmark can be done and can be failed."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Literal
 
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
-from pydantic import BaseModel, ConfigDict
 
+from bench.tasks.site_tasks import ReplayedEnd, ReplayedStep, TaskReplay
 from waygraph.agents.scoring.dialects import DIALECTS, DialectName
 from waygraph.agents.scoring.final_state import FinalState
-from waygraph.agents.scoring.page_recorder import record_findings
+from waygraph.agents.scoring.page_recorder import QUIET_CAP_MS, record_findings
 from waygraph.agents.scoring.score import score_task
-from waygraph.agents.tasks.task import Task
-from waygraph.agents.tasks.task_file import TaskFile, read_task_file
+from waygraph.agents.tasks.task import EvaluatorKind, Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext
+    from playwright.async_api import BrowserContext, Page
 
-FOLDER = Path(__file__).parent
-KINDS = ("find-a-page", "read-a-value", "compare-across-pages", "impossible")
-#: Sites by split. What is chosen or tuned on tasks is chosen on `dev`.
-SPLITS = {"dev": ("demo_shop", "fossil"), "test": ("python_docs", "gentelella")}
-#: Longest wait for a text that a page shows, in milliseconds.
-SHOWN_CAP_MS = 10_000
+#: The end of a run that does nothing.
+IDLE = ReplayedEnd()
+EndName = Literal["right", "wrong", "idle"]
+#: Longest wait for a text or an element of a page, in milliseconds.
+SHOWN_CAP_MS = 20_000
 #: All text of a page, of hidden parts too, with single spaces.
 _TEXT = "() => document.documentElement.textContent.replace(/\\s+/g, ' ')"
 
 
-class _Replayed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class TaskCheck:
+    """The replay of one task in a browser.
 
+    Each end is reached in a tab of its own, since applications keep what was begun in a tab.
 
-class ReplayedEnd(_Replayed):
-    """The end of a run: an answer, or a page and clicks in it (Playwright selectors)."""
-
-    answer: str = ""
-    path: str = ""
-    clicks: tuple[str, ...] = ()
-
-
-class PageText(_Replayed):
-    """A text on a page of the site."""
-
-    path: str
-    text: str
-
-
-class TaskReplay(_Replayed):
-    """The field `replay` of a row."""
-
-    right: ReplayedEnd
-    wrong: ReplayedEnd
-    shown: tuple[PageText, ...] = ()
-    absent: tuple[PageText, ...] = ()
-
-
-@dataclass(frozen=True)
-class SiteTasks:
-    """The tasks of a site, with URLs in place of the placeholder.
-
-    Attributes
+    Parameters
     ----------
-    file : the task file.
-    kinds : kinds by task.
-    replays : replays by task.
+    context
+        The browser context, with the session of the account if the site has one.
+    base_url
+        URL of the site.
+    task
+        The task.
+    replay
+        Its replay.
+    forget
+        Called before each end, see `bench.real_sites.Served`.
     """
 
-    file: TaskFile
-    kinds: dict[str, str]
-    replays: dict[str, TaskReplay]
+    def __init__(
+        self,
+        context: BrowserContext,
+        base_url: str,
+        task: Task,
+        replay: TaskReplay,
+        forget: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._context = context
+        self._base = base_url.rstrip("/")
+        self._task = task
+        self._replay = replay
+        self._forget = forget
 
+    async def problems(self) -> list[str]:
+        """Replay the task and return what is wrong with it; an empty list: nothing.
 
-def read_site(site: str, base_url: str) -> SiteTasks:
-    """Read the tasks of a site that is served at `base_url`."""
-    path = FOLDER / f"{site}.json"
-    file = read_task_file(path, {f"__{site.upper()}__": base_url})
-    assert not file.problems, file.problems
-    rows = {str(row["task_id"]): row for row in json.loads(path.read_text(encoding="utf-8"))}
-    return SiteTasks(
-        file,
-        {key: row["kind"] for key, row in rows.items()},
-        {key: TaskReplay.model_validate(row["replay"]) for key, row in rows.items()},
-    )
+        The right end is the last one, since data that cannot be changed back stays as it is after it. Other changes
+        are undone before and after each end.
+        """
+        try:
+            problems = await self._text_problems()
+            await self._undo()
+            ends: dict[EndName, ReplayedEnd] = {"idle": IDLE, "wrong": self._replay.wrong, "right": self._replay.right}
+            for name, end in ends.items():
+                problems += await end_problems(self._task, name, await self._reach(end))
+                if name != "idle":
+                    await self._undo()
+        except PlaywrightError as error:
+            return [f"the replay fails: {error}"]
+        return problems
 
-
-async def check_task(context: BrowserContext, base_url: str, task: Task, replay: TaskReplay) -> list[str]:
-    """Replay a task in a browser and return what is wrong with it; an empty list: nothing."""
-    base = base_url.rstrip("/")
-    problems = []
-    page = await context.new_page()
-    try:
-        for each in replay.shown:
-            await page.goto(f"{base}/{each.path}")
+    async def _text_problems(self) -> list[str]:
+        problems = []
+        page = await self._context.new_page()
+        for each in self._replay.shown:
+            await page.goto(f"{self._base}/{each.path}")
             try:
                 await page.wait_for_function(f"text => ({_TEXT})().includes(text)", arg=each.text, timeout=SHOWN_CAP_MS)
             except PlaywrightTimeout:
                 problems.append(f"/{each.path} lacks '{each.text}'")
-        for each in replay.absent:
-            await page.goto(f"{base}/{each.path}")
-            await page.wait_for_load_state("networkidle")
+        for each in self._replay.absent:
+            await page.goto(f"{self._base}/{each.path}")
+            with suppress(PlaywrightTimeout):  # a page that is never quiet is looked at after the cap
+                await page.wait_for_load_state("networkidle", timeout=QUIET_CAP_MS)
             if each.text in await page.evaluate(_TEXT):
                 problems.append(f"/{each.path} shows '{each.text}'")
-        for name, end in (("right", replay.right), ("wrong", replay.wrong)):
-            if end.path:
-                await page.goto(f"{base}/{end.path}")
-            for selector in end.clicks:
-                await page.click(selector)
-            state = FinalState(end.answer, page.url, await record_findings(task, page))
-            problems += await end_problems(task, name, state)
-    finally:
         await page.close()
-    return problems
+        return problems
+
+    async def _undo(self) -> None:
+        for end in self._replay.undo:
+            async with self._page_after(f"{self._base}/{end.path}", end.steps):
+                pass
+
+    async def _reach(self, end: ReplayedEnd) -> FinalState:
+        """Return the state in which a run with this end leaves the task."""
+        if not self._looks_at_pages:
+            return FinalState(end.answer, "")
+        url = f"{self._base}/{end.path}" if end != IDLE else self._task.start_urls[0]
+        async with self._page_after(url, end.steps) as page:
+            return FinalState(end.answer, page.url, await record_findings(self._task, page))
+
+    @asynccontextmanager
+    async def _page_after(self, url: str, steps: Sequence[ReplayedStep]) -> AsyncIterator[Page]:
+        """Load a URL in a tab, and do steps there; the tab is closed at the end of the block."""
+        self._forget()
+        page = await self._context.new_page()
+        try:
+            await page.goto(url)
+            for step in steps:
+                await do_step(page, step)
+            yield page
+        finally:
+            await page.close()
+
+    @property
+    def _looks_at_pages(self) -> bool:
+        evaluation = self._task.evaluation
+        return evaluation is not None and set(evaluation.eval_types) != {EvaluatorKind.STRING_MATCH}
 
 
-async def end_problems(task: Task, name: str, state: FinalState) -> list[str]:
-    """Return where the end of a run gets another score than its name says: 1, and 0 or less than 1."""
+async def do_step(page: Page, step: ReplayedStep) -> None:
+    """Do one step, which waits until its element is ready."""
+    target = page.locator(step.on).first
+    match step.do:
+        case "click":
+            await target.click(timeout=SHOWN_CAP_MS)
+        case "double-click":
+            await target.dblclick(timeout=SHOWN_CAP_MS)
+        case "send":
+            async with page.expect_response(lambda answer: answer.request.method != "GET", timeout=SHOWN_CAP_MS):
+                await target.click(timeout=SHOWN_CAP_MS)
+        case "fill":
+            await target.fill(step.value, timeout=SHOWN_CAP_MS)
+        case "press":
+            await target.press(step.value, timeout=SHOWN_CAP_MS)
+        case "select":
+            await target.select_option(step.value, timeout=SHOWN_CAP_MS)
+        case "see":
+            await target.wait_for(timeout=SHOWN_CAP_MS)
+
+
+async def end_problems(task: Task, name: EndName, state: FinalState) -> list[str]:
+    """Return where the end of a run gets another score than its name says: 1 if it is right, else 0 or less than 1."""
     problems = []
     for dialect in DIALECTS.values():
         score = await score_task(task, state, dialect)

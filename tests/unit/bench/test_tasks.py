@@ -6,15 +6,17 @@ from collections import Counter
 
 import pytest
 
-from bench.tasks.replay import KINDS, SPLITS, end_problems, read_site
+from bench.tasks.replay import end_problems
+from bench.tasks.site_tasks import CHANGE_SOMETHING, FIND_A_PAGE, KINDS, SPLITS, read_site
 from waygraph.agents.scoring.final_state import FinalState
-from waygraph.agents.tasks.task import EvaluatorKind
+from waygraph.agents.tasks.task import LAST_PAGE, EvaluatorKind
 
 SITES = {site: read_site(site, "http://127.0.0.1:7000/") for sites in SPLITS.values() for site in sites}
 
 
 def test_there_are_tasks_of_every_kind_in_both_splits():
-    assert sum(len(site.file.tasks) for site in SITES.values()) >= 24
+    assert len(SITES) == 8
+    assert sum(len(site.file.tasks) for site in SITES.values()) >= 66
     for sites in SPLITS.values():
         assert set(Counter(kind for name in sites for kind in SITES[name].kinds.values())) == set(KINDS)
 
@@ -51,5 +53,27 @@ def test_every_read_value_is_looked_for_on_the_site():
             replay = site.replays[task_id]
             if kind == "impossible":
                 assert replay.absent
-            elif kind != "find-a-page":
+            elif kind in {"read-a-value", "compare-across-pages"}:
                 assert replay.shown
+
+
+def test_shortest_clicks_are_known_for_find_a_page_tasks_and_no_others():
+    for site in SITES.values():
+        assert set(site.ways) == {task_id for task_id, kind in site.kinds.items() if kind == FIND_A_PAGE}
+        assert all(site.ways.values())
+
+
+def test_changes_are_looked_for_in_the_data_of_the_server_and_not_on_the_page_that_the_agent_left():
+    changes = [
+        (task, site.replays[task.task_id])
+        for site in SITES.values()
+        for task in site.file.tasks
+        if site.kinds[task.task_id] == CHANGE_SOMETHING
+    ]
+    assert len(changes) >= 6
+    assert len({task.sites for task, _ in changes}) >= 2
+    for task, replay in changes:
+        assert task.evaluation.eval_types == (EvaluatorKind.PROGRAM_HTML,)
+        assert LAST_PAGE not in {target.url for target in task.evaluation.program_html}
+        assert replay.right.steps
+        assert replay.wrong.steps
