@@ -66,6 +66,8 @@ class AttemptOptions:
         Limit of an attempt's actions.
     task_seconds
         Limit of an attempt's time, in seconds.
+    allows_changes
+        Whether agents may do what changes data at the sites; otherwise such actions are refused.
     cassettes
         Folder with a recording of model calls for each task, which are replayed, and added to if there is a model;
         None: calls are not recorded.
@@ -80,6 +82,7 @@ class AttemptOptions:
     sessions: Path
     max_steps: int
     task_seconds: float
+    allows_changes: bool = False
     cassettes: Path | None = None
 
 
@@ -206,7 +209,11 @@ class TaskAttempts:
         """Let the agent work; return what it leaves, or why there is no result."""
         began = time.monotonic()
         page = await _open_start_pages(task, context, self._options.settings.browser.navigation_timeout_ms)
-        options = SessionOptions(browser=self._options.settings.browser, explore=self._options.settings.explore)
+        options = SessionOptions(
+            browser=self._options.settings.browser,
+            explore=self._options.settings.explore,
+            destructive="allow" if self._options.allows_changes else "refuse",
+        )
         parts = self._agent_parts(task, budget)
         maps = self._maps if sites else None
         async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:

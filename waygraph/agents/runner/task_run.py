@@ -167,6 +167,7 @@ def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptio
             "map": "yes" if options.maps else "no",
             "max_steps": str(options.max_steps),
             "task_seconds": f"{options.task_seconds:g}",
+            "allows_changes": "yes" if options.allows_changes else "no",
             **_model_labels(options),
         },
     )

@@ -71,6 +71,9 @@ def run(
     site: Annotated[str, typer.Option("--site", metavar="NAME", help="Only tasks that involve this site.")] = "",
     task: Annotated[list[str] | None, typer.Option("--task", metavar="ID", help="Only this task; repeatable.")] = None,
     placeholder: PlaceholderOption = None,
+    allow_changes: Annotated[
+        bool, typer.Option("--allow-changes", help="Let agents do what changes data at the sites.")
+    ] = False,
     max_steps: MaxStepsOption = 20,
     task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
@@ -85,7 +88,7 @@ def run(
 
     Every task's trace (what the agent saw and did) and its result are kept in RUN. The same command resumes a run that
     was interrupted: tasks with a result are not done again. `waygraph score RUN` scores it again, without the sites.
-    RUN/report.html shows both. Actions that would change data are refused. The key of
+    RUN/report.html shows both. Actions that would change data are refused without --allow-changes. The key of
     the model is WAYGRAPH_AGENTS__MODEL__API_KEY.
 
     With --repeat, each repeat is a run of its own in RUN/repeats, and mean and spread are printed. The site of --reset
@@ -130,6 +133,7 @@ def run(
         sessions=tasks.parent,
         max_steps=max_steps,
         task_seconds=task_seconds,
+        allows_changes=allow_changes,
         cassettes=cassettes.absolute() if cassettes is not None else None,
     )
     hooks = hook_options(reset, login, login_max_age, tasks.parent)
