@@ -95,7 +95,7 @@ class TeleportRecorder:
             "teleport",
             title=target.title or target.url or self._target,
             site=self._site,
-            facts={"target": self._target, "target URL": target.url, "further plans": str(result.replans or "")},
+            facts={"to": target.url},
             outcome=ReplayOutcome(status=result.outcome, good=result.arrived, message=result.problem, url=result.url),
             steps=self._steps,
         )

@@ -114,7 +114,7 @@ export function PageFigure({ caption, page, differs }: { caption: string; page: 
 function Measures({ step }: { step: ReplayStep }) {
   const { usage } = step;
   const parts = [
-    step.ms === null ? "" : `settled after ${duration(step.ms / 1000)}`,
+    !step.ms ? "" : `settled after ${duration(step.ms / 1000)}`,
     usage ? line(usage.model, 80) : "",
     usage ? `${number(usage.inputTokens)} tokens in, ${number(usage.outputTokens)} out` : "",
     usage && usage.calls > 1 ? count(usage.calls, "call") : "",
