@@ -216,6 +216,7 @@ def main() -> None:
                 for colours in ("light", "dark")
             )
         wanted = tuple(each for each in wanted if options.only in {None, each[1]})
+        expect.set_options(timeout=60_000)  # the first search loads the encoder
         with service(maps.store) as url, sync_playwright() as driver:
             browser = driver.chromium.launch(executable_path=str(find_browser().path))
             for name, view, size, colours in wanted:
