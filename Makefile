@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check coverage site lint docs ui clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
+.PHONY: help demo test test-fast check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
@@ -31,6 +31,8 @@ help:
 	@echo "make docs    write docs/cli.md from the command line's own help"
 	@echo "make site    build the documentation site into site/"
 	@echo "make ui      build the page of the service into serve/ui/built (needs Node 20)"
+	@echo "make ui-check  build the page, open every view in a browser, check accessibility with axe-core"
+	@echo "make screenshots  make the pictures of the page in docs/images again"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
 	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
@@ -80,6 +82,13 @@ docs: $(INSTALLED)
 ui:
 	@command -v npm >/dev/null || { echo "error: npm is not installed; it comes with Node 20 or newer" >&2; exit 6; }
 	cd serve/ui && npm ci --no-audit --no-fund && npm run build
+
+# The flows of the page in a browser, with axe-core, which comes from the npm registry.
+ui-check: $(INSTALLED) browser ui
+	WAYGRAPH_AXE=1 $(BIN)/pytest -n 0 tests/unit/serve/ui tests/integration/test_page.py
+
+screenshots: $(INSTALLED) browser
+	$(BIN)/python -m bench.ui_pictures $(ARGS)
 
 soak-crash: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_kill9.py

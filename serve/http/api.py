@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse
 
 from waygraph.core.settings import Settings
 from waygraph.serve.http import problems
+from waygraph.serve.http.change_routes import change_routes
 from waygraph.serve.http.keys import ApiKeys
 from waygraph.serve.http.middleware import RequestMiddleware
 from waygraph.serve.http.routes import health_routes, path_routes, search_routes, site_routes
@@ -98,6 +99,7 @@ def create_api(
         app.include_router(router)
         internal.include_router(router)
     app.include_router(view_routes(maps, parts.threads))
+    app.include_router(change_routes(maps, parts.threads))
     app.include_router(page_routes())
     mcp = McpEndpoint(internal, with_keys=bool(keys))
     app.router.routes.append(mcp.route)

@@ -1,4 +1,4 @@
-"""Routes that show whole maps: sites as cards, graphs in columns, elements of states, small images."""
+"""Routes that show whole maps: cards of sites, graphs in columns, elements of states, small images."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
 from waygraph.serve.views.map_views import MapViews
 
-_IfNoneMatch = Annotated[str | None, Header()]
-_NOT_MODIFIED = {"description": "The caller has this answer already."}
+IfNoneMatch = Annotated[str | None, Header()]
+NOT_MODIFIED = {"description": "The caller has this answer already."}
 
 
 def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
@@ -29,15 +29,10 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
         """List the mapped sites that the caller may access, with size, start page and outcome of the last run."""
         return await threads.run(views.cards, caller.sites)
 
-    @router.get("/sites/{site}/graph", response_model=GraphAnswer, responses={304: _NOT_MODIFIED})
-    async def graph(site: Site, if_none_match: _IfNoneMatch = None) -> Response:
+    @router.get("/sites/{site}/graph", response_model=GraphAnswer, responses={304: NOT_MODIFIED})
+    async def graph(site: Site, if_none_match: IfNoneMatch = None) -> Response:
         """Return all states and edges of a map, in columns."""
-        content = await threads.run(views.graph, site)
-        etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-        headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-        if if_none_match is not None and etag in if_none_match:
-            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-        return Response(content, media_type="application/json", headers=headers)
+        return json_unless_known(await threads.run(views.graph, site), if_none_match)
 
     @router.get("/sites/{site}/nodes/{node_id}/elements")
     async def elements(site: Site, node_id: NodeId) -> ElementsAnswer:
@@ -47,13 +42,13 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     @router.get(
         "/sites/{site}/nodes/{node_id}/thumbnail",
         response_class=Response,
-        responses={200: {"content": {"image/jpeg": {}}}, 304: _NOT_MODIFIED},
+        responses={200: {"content": {"image/jpeg": {}}}, 304: NOT_MODIFIED},
     )
     async def thumbnail(
         site: Site,
         node_id: NodeId,
         v: Annotated[str, Query(description="Content hash of the screenshot.", max_length=64)] = "",
-        if_none_match: _IfNoneMatch = None,
+        if_none_match: IfNoneMatch = None,
     ) -> Response:
         """Return the top of a state's screenshot as a small JPEG image."""
         content_hash = await threads.run(maps.screenshot_hash, site, node_id)
@@ -63,9 +58,9 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     @router.get(
         "/sites/{site}/thumbnail",
         response_class=Response,
-        responses={200: {"content": {"image/jpeg": {}}}, 304: _NOT_MODIFIED},
+        responses={200: {"content": {"image/jpeg": {}}}, 304: NOT_MODIFIED},
     )
-    async def site_thumbnail(site: Site, if_none_match: _IfNoneMatch = None) -> Response:
+    async def site_thumbnail(site: Site, if_none_match: IfNoneMatch = None) -> Response:
         """Return a small image of the start page, without opening the map."""
         content_hash = await threads.run(views.start_screenshot, site)
         return await _small_image(content_hash, if_none_match, is_immutable=False)
@@ -79,3 +74,12 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
         return Response(content, media_type="image/jpeg", headers=headers)
 
     return router
+
+
+def json_unless_known(content: bytes, if_none_match: str | None) -> Response:
+    """Return a JSON text, or 304 if the caller has it already."""
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+    if if_none_match is not None and etag in if_none_match:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(content, media_type="application/json", headers=headers)

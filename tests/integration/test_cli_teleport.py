@@ -9,6 +9,7 @@ import pytest
 from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.cli import main
+from waygraph.core.replay_file import ReplayFile
 from waygraph.core.settings import EncodeSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
@@ -59,12 +60,26 @@ def test_teleport_arrives_and_saves_a_screenshot(teleport, mapped, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_without_goto_teleport_clicks_from_the_start_page(teleport, mapped):
-    code, out, _ = teleport(mapped[2], "--no-goto", "--json")
+def replay(file):
+    return ReplayFile.model_validate_json(file.read_text())
+
+
+def test_without_goto_teleport_clicks_from_the_start_page(teleport, mapped, tmp_path):
+    trace = tmp_path / "walk.json"
+    code, out, _ = teleport(mapped[2], "--no-goto", "--json", "--trace", str(trace))
     answer = json.loads(out)
     assert code == 0
     assert (answer["outcome"], answer["node_id"], answer["screenshot"]) == ("arrived", mapped[2], None)
     assert [step["action"] for step in answer["steps"]] == ['click link "Prices"', 'click button "Discounts"']
+    recorded = replay(trace)
+    first, second = recorded.steps
+    assert (recorded.kind, recorded.outcome.status, recorded.outcome.good) == ("teleport", "arrived", True)
+    assert [step.action for step in recorded.steps] == [step["action"] for step in answer["steps"]]
+    assert (first.before.title, first.after.title, first.expected.title) == ("Home", "Prices", "Prices")
+    assert (second.before, second.after.node_id, second.expected.node_id) == (first.after, mapped[2], mapped[2])
+    shown = {page.screenshot for step in recorded.steps for page in (step.before, step.after, step.expected)}
+    assert shown == set(recorded.images)
+    assert len(shown) >= 3
 
 
 @pytest.mark.parametrize("start", ["/prices", "STATE"])
@@ -74,12 +89,16 @@ def test_teleport_starts_at_the_given_state_or_url(teleport, mapped, site, start
     assert json.loads(out)["url"] == site.url
 
 
-def test_a_changed_page_is_exit_code_10(teleport, mapped, site):
+def test_a_changed_page_is_exit_code_10(teleport, mapped, site, tmp_path):
+    trace = tmp_path / "walk.json"
     site.pages["/prices"] = PRICES.replace("Discounts", "Vouchers").replace("Ten percent off", "Nothing here")
     try:
-        code, out, err = teleport(mapped[2], "--no-goto")
+        code, out, err = teleport(mapped[2], "--no-goto", "--trace", str(trace))
         assert code == 10
         assert "Arrived" not in out
+        last = replay(trace).steps[-1]
+        assert (last.agrees, last.status, last.after.title) == (False, "failed", "Prices")
+        assert last.message
         assert "waygraph index" in err
         code, out, _ = teleport(mapped[2], "--no-goto", "--json")
         assert code == 10

@@ -5,31 +5,28 @@ Screenshots of the views are left in the temporary folder of the tests.
 
 from __future__ import annotations
 
-import io
-import socket
-import threading
+import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
-import uvicorn
-from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
-from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests.page_service import KEY, PREFIX, RestartableService, screenshot_of
 from tests.small_map import SmallMap
+from waygraph.core.replay_file import ReplayContents, ReplayFile, ReplayOutcome, ReplayPage, ReplayStep
+from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import Settings
-from waygraph.index.graph import InteractionGraph, Lead, lead_id
+from waygraph.index.graph import InteractionGraph, Lead, Segment, lead_id
 from waygraph.index.store import Store
 from waygraph.index.store.element_outcomes import write_element_outcomes
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.serve.http.api import create_api
-from waygraph.serve.query.maps import Maps
 
-KEY = "a long secret"
-PREFIX = "/maps"
 TEA, ODD = SmallMap("tea.example"), SmallMap("odd.example:8080")
 HOME, CARDS, ACCOUNT, RETURNS = (TEA.id(name) for name in ("home", "cards", "account", "returns"))
 NEWS = "http://tea.example/news"
@@ -44,20 +41,20 @@ AXE = Path(__file__).parents[2] / "serve" / "ui" / "node_modules" / "axe-core" /
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
-def screenshot_of(name: str) -> bytes:
-    image = Image.new("RGB", (1280, 800), "white")
-    draw = ImageDraw.Draw(image)
-    draw.rectangle((0, 0, 1280, 36), fill="darkslategray")
-    draw.text((20, 8), name, fill="white", font_size=20)
-    written = io.BytesIO()
-    image.save(written, "JPEG")
-    return written.getvalue()
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two sites: one with an earlier version, and one whose texts are hostile."""
     opened = Store.open(str(tmp_path_factory.mktemp("page") / "maps"), create=True)
     encoder = create_encoder(Settings().encode)
+    earlier = TEA.draft(encoder, opened.blobs, without=("returns",))
+    account = earlier.observations[ACCOUNT]
+    old_text = Segment("Old delivery address", "textbox", account.segments[1].box)
+    old = replace(
+        account,
+        segments=(account.segments[0], old_text, *account.segments[2:]),
+        screenshot=opened.blobs.put(screenshot_of("Your old account")),
+    )
+    opened.publish(replace(earlier, observations={**earlier.observations, ACCOUNT: old}))
     draft = TEA.draft(encoder, opened.blobs)
     skipped = {"state": HOME, "element": 'click link "Sign out"', "status": "skipped", "reason": "hazard"}
     rows = [{**skipped, "detail": "Sign out", "rule": "the lexicon of names"}]
@@ -71,54 +68,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     odd = ODD.draft(encoder, opened.blobs)
     titles = {ODD.id(name): title for name, title in HOSTILE.items()}
     nodes = [replace(node, title=titles[node.id]) for node in odd.graph.nodes.values()]
-    edges = [replace(e, action=replace_name(e.action, titles[e.target])) for e in odd.graph.edges]
+    edges = [
+        replace(edge, action=msgspec.structs.replace(edge.action, name=titles[edge.target])) for edge in odd.graph.edges
+    ]
     seen = {node_id: replace(each, title=titles[node_id]) for node_id, each in odd.observations.items()}
     opened.publish(replace(odd, graph=InteractionGraph(nodes, edges), observations=seen))
     return opened.location
-
-
-def replace_name(action, name: str):
-    return type(action).from_json({**action.to_json(), "name": name})
-
-
-class RestartableService:
-    """The service behind a proxy that removes a path prefix; it can be stopped, and started at the same address."""
-
-    def __init__(self, store: str) -> None:
-        self._settings = Settings(store=store, serve={"api_keys": [KEY]})
-        self._port = 0
-        self.start()
-
-    def start(self) -> None:
-        self._maps = Maps(self._settings)
-        self._maps.open()
-        self._listening = socket.create_server(("127.0.0.1", self._port))
-        self._port = self._listening.getsockname()[1]
-        config = uvicorn.Config(without_prefix(create_api(self._settings, self._maps)), log_level="error")
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._listening.close()
-        self._maps.close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}{PREFIX}/"
-
-
-def without_prefix(app: ASGIApp) -> ASGIApp:
-    async def proxy(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            assert scope["path"].startswith(f"{PREFIX}/"), scope["path"]
-            path = scope["path"].removeprefix(PREFIX)
-            scope = {**scope, "path": path, "raw_path": scope["raw_path"].removeprefix(PREFIX.encode())}
-        await app(scope, receive, send)
-
-    return proxy
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +130,53 @@ def page(context: BrowserContext, service: RestartableService, problems: list[st
 
 def open_view(page: Page, service: RestartableService, view: str) -> None:
     page.goto(f"{service.url}#{view}")
+
+
+def drop(page: Page, content: str) -> None:
+    """Drop a file onto the page, as the browser reports it."""
+    held = page.evaluate_handle(
+        """(content) => {
+            const held = new DataTransfer();
+            held.items.add(new File([content], "trace.json", { type: "application/json" }));
+            return held;
+        }""",
+        content,
+    )
+    for event in ("dragenter", "dragover", "drop"):
+        page.dispatch_event("body", event, {"dataTransfer": held})
+
+
+def walk() -> ReplayFile:
+    """A teleport of two steps, of which the second leads elsewhere."""
+    contents = ReplayContents()
+
+    def shown(title: str, node_id: str = "", *, with_image: bool = True) -> ReplayPage:
+        key = contents.add_image(screenshot_of(title)) if with_image else ""
+        return ReplayPage(node_id=node_id, url="http://tea.example/account", title=title, screenshot=key)
+
+    home, account, cards = shown("Tea & Coffee", HOME), shown("Your account", ACCOUNT), shown("Payment cards", CARDS)
+    login = shown("Sign in", with_image=False)
+    steps: list[dict[str, Any]] = [
+        {"action": "click link “Account”", "agrees": True, "before": home, "expected": account, "after": account},
+        {"action": "click tab “Cards”", "agrees": False, "before": account, "expected": cards, "after": login},
+    ]
+    steps[1] |= {"status": "drifted", "message": "It led to a login.", "ms": 312.5}
+    outcome = ReplayOutcome(status="arrived_elsewhere", good=False, message="The page is another one.")
+    recorded = [ReplayStep(**step) for step in steps]
+    return contents.file("teleport", title="Payment cards", site="tea.example", steps=recorded, outcome=outcome)
+
+
+def attempt() -> ReplayFile:
+    """A run of an agent with one step."""
+    contents = ReplayContents()
+    text = contents.add_text("Tea & Coffee\n[1] link Returns <svg onload=alert(1)>")
+    before = ReplayPage(url="http://tea.example/", text=text, screenshot=contents.add_image(screenshot_of("Tea")))
+    usage = UsageModel(model="model", calls=1, input_tokens=900, output_tokens=30, seconds=1.5, cost=0.002)
+    step = ReplayStep(
+        action="click [1]", status="done", before=before, thinking="<b>Returns</b> fits.\nSo click it.", usage=usage
+    )
+    outcome = ReplayOutcome(status="answered", answer="30 days")
+    return contents.file("agent", title="How long can I return?", steps=[step], outcome=outcome)
 
 
 def test_a_key_is_asked_for_once_and_a_wrong_one_again(context, service, problems):
@@ -301,6 +303,119 @@ def test_a_search_shows_hits_and_the_path_step_by_step(page, service, pictures):
     expect(path.get_by_role("link").first).to_contain_text("load http://tea.example/account")
 
 
+def test_changes_show_states_before_and_after(page, service, pictures):
+    open_view(page, service, "/sites/tea.example")
+    page.get_by_role("link", name="Changes", exact=True).click()
+    changes = page.get_by_role("region", name="Changes", exact=True)
+    expect(changes).to_contain_text("1 changed · 1 new · 2 states unchanged")
+    expect(changes.get_by_role("list", name="New states")).to_contain_text("Returns and refunds")
+    state = page.get_by_role("region", name="State", exact=True)
+    expect(state.get_by_role("list", name="Texts that are gone")).to_contain_text("Old delivery address")
+    expect(state.get_by_role("list", name="New texts")).to_contain_text("Delivery address")
+    for alternative in ("Before: Version 1", "After: Version 2"):
+        expect(state.get_by_alt_text(alternative)).to_be_visible()
+    sources = {image.get_attribute("src") for image in state.locator("img").all()}
+    assert len(sources) == 2
+    take_pictures(page, pictures, "changes")
+    page.keyboard.press("ArrowDown")
+    expect(state.get_by_role("heading").first).to_have_text("Returns and refunds")
+    expect(state).to_contain_text("Not in this version")
+    page.reload()
+    expect(state.get_by_role("heading").first).to_have_text("Returns and refunds")
+    changes.get_by_role("link", name="changed action").click()
+    expect(page.get_by_role("region", name="Changed actions")).to_contain_text("click link “Returns”")
+    page.go_back()
+    state.get_by_role("link", name="Show it on the map").click()
+    expect(page.get_by_role("region", name="State", exact=True)).to_contain_text(RETURNS)
+
+
+def test_versions_are_chosen_and_those_that_are_not_there_are_explained(page, service):
+    open_view(page, service, "/sites/tea.example/changes?from=2&to=1")
+    changes = page.get_by_role("region", name="Changes", exact=True)
+    expect(changes.get_by_role("list", name="States that are gone")).to_contain_text("Returns and refunds")
+    changes.get_by_label("To version").select_option("1")
+    open_view(page, service, "/sites/tea.example/changes?from=7")
+    expect(page.get_by_role("alert")).to_contain_text("has no version 7")
+    page.get_by_role("link", name="The last two versions").click()
+    expect(changes).to_contain_text("1 new")
+    open_view(page, service, "/sites/odd.example:8080/changes")
+    expect(page.get_by_text("There is one version of this map")).to_be_visible()
+
+
+def test_the_map_shows_only_states_that_changed_since_a_version(page, service):
+    open_view(page, service, "/sites/tea.example")
+    listed = page.get_by_role("list", name="States")
+    expect(listed.get_by_role("link")).to_have_count(4)
+    page.get_by_label("Changed since version").select_option("1")
+    expect(listed.get_by_role("link")).to_have_count(2)
+    expect(listed).to_contain_text("Returns and refunds")
+    page.reload()
+    expect(listed.get_by_role("link")).to_have_count(2)
+    page.get_by_label("Changed since version").select_option("")
+    expect(listed.get_by_role("link")).to_have_count(4)
+
+
+def test_a_dropped_teleport_is_replayed_with_expected_beside_actual(page, service, pictures):
+    expect(page.get_by_role("heading", name="Sites")).to_be_visible()
+    drop(page, walk().model_dump_json())
+    steps = page.get_by_role("region", name="Steps", exact=True)
+    expect(steps.get_by_role("heading")).to_have_text("Payment cards")
+    expect(steps).to_contain_text("arrived elsewhere: The page is another one.")
+    step = page.get_by_role("region", name="Step", exact=True)
+    expect(step.get_by_alt_text("Expected: Your account")).to_be_visible()
+    expect(step.get_by_alt_text("Actual: Your account")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    assert page.url.endswith("#/replay?step=2")
+    expect(step).to_contain_text("Here it drifted. It led to a login.")
+    expect(step.get_by_alt_text("Expected: Payment cards")).to_be_visible()
+    expect(step.locator("figure").last).to_contain_text("No screenshot")
+    take_pictures(page, pictures, "replay")
+    expect(step.get_by_role("button", name="Next step")).to_be_disabled()
+    steps.get_by_role("button", name="Close").click()
+    expect(page.get_by_text("Drop a trace here")).to_be_visible()
+
+
+def test_a_chosen_run_of_an_agent_shows_its_words_tokens_and_what_it_read(page, service):
+    open_view(page, service, "/replay")
+    file = {"name": "task.json", "mimeType": "application/json", "buffer": attempt().model_dump_json().encode()}
+    page.get_by_label("Trace file").set_input_files(file)  # type: ignore[arg-type]
+    expect(page.get_by_role("region", name="Steps", exact=True)).to_contain_text("930 tokens")
+    step = page.get_by_role("region", name="Step", exact=True)
+    expect(step.get_by_label("In the model's words")).to_contain_text("<b>Returns</b> fits.")
+    expect(step).to_contain_text("900 tokens in, 30 out")
+    expect(step.get_by_alt_text("Before: ")).to_be_visible()
+    step.get_by_text("What the agent read").click()
+    expect(step.get_by_label("What the agent read")).to_contain_text("[1] link Returns")
+    assert page.locator("main b, main svg").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("not json", "no JSON document"),
+        ("[]", "no replay of waygraph"),
+        ('{"format": "waygraph-replay", "version": 9, "steps": []}', "this page reads version 1"),
+        ('{"format": "waygraph-replay", "version": 1}', "no list of steps"),
+    ],
+)
+def test_a_dropped_file_that_is_no_replay_is_explained(page, content, shown):
+    drop(page, content)
+    expect(page.get_by_role("alert")).to_contain_text(shown)
+    drop(page, walk().model_dump_json())
+    expect(page.get_by_role("region", name="Step", exact=True)).to_be_visible()
+
+
+def test_images_of_a_replay_that_may_hold_scripts_are_not_shown(page):
+    document = walk().model_dump()
+    document["images"] = dict.fromkeys(document["images"], "data:image/svg+xml;base64,PHN2Zy8+")
+    document["steps"][0] |= {"details": {"__proto__": 1}, "thinking": HOSTILE["home"], "ms": "soon", "usage": 7}
+    drop(page, json.dumps(document))
+    step = page.get_by_role("region", name="Step", exact=True)
+    expect(step).to_contain_text("<script>document.title")
+    expect(step.locator("figure").first).to_contain_text("No screenshot")
+    assert step.locator("img").count() == 0
+
+
 def test_a_path_that_does_not_exist_is_explained(page, service):
     open_view(page, service, f"/sites/tea.example/search?q=welcome&from=ffffffff&to={HOME}")
     expect(page.get_by_role("alert")).to_contain_text("no state 'ffffffff'")
@@ -352,20 +467,25 @@ def test_a_service_that_goes_away_is_noticed_and_its_return_too(page, service):
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_axe_finds_nothing_serious(page, service, colours):
-    if not AXE.is_file():
-        pytest.skip("axe-core is not installed: npm ci in serve/ui")
+    if "WAYGRAPH_AXE" not in os.environ:
+        pytest.skip("needs axe-core from the npm registry: make ui-check")
     page.emulate_media(color_scheme=colours)
     views = (
         "/",
         "/sites/tea.example",
         f"/sites/tea.example/states/{HOME}",
         f"/sites/tea.example/search?q=credit+card&to={CARDS}",
+        "/sites/tea.example/changes",
+        "/replay",
         "/sites/nowhere.example",
     )
     for size in (WIDE, NARROW):
         page.set_viewport_size(size)
         for view in views:
             open_view(page, service, view)
+            if view == "/replay":
+                drop(page, walk().model_dump_json())
+                expect(page.get_by_role("region", name="Step", exact=True)).to_be_visible()
             expect(page.locator(".loading")).to_have_count(0)
             page.evaluate(AXE.read_text(encoding="utf-8"))
             found = page.evaluate("axe.run(document)")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from tests.small_map import SmallMap
+from tests.small_map import IMAGE, SmallMap
 from waygraph.core.settings import Settings
 from waygraph.core.view_schemas import INHERITED, MAX_OUTCOMES, STATE_CHANGING
 from waygraph.index.graph import BlockedRequest, InteractionGraph, Lead, lead_id
@@ -37,6 +37,7 @@ def encoder() -> Encoder:
 def store(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Path:
     """A store with two sites: one as runs publish it, and one with screenshots that are none and a plain report."""
     opened = Store.open(str(tmp_path_factory.mktemp("views") / "maps"), create=True)
+    opened.publish(PLAIN.draft(encoder, opened.blobs, without=("returns",)))
     opened.publish(PLAIN.draft(encoder, opened.blobs))
     draft = TEA.draft(encoder, opened.blobs)
     written = io.BytesIO()
@@ -136,6 +137,48 @@ async def test_a_map_without_a_table_of_outcomes_shows_those_of_its_report(http:
     found = await answer(http, f"/v1/sites/plain.example/nodes/{PLAIN.id('home')}/elements")
     assert (found["outcomes"], found["outcomes_total"]) == ([], 0)
     assert (await answer(http, "/v1/sites/plain.example/graph"))["states"]["skipped"] == [0, 0, 0, 0]
+
+
+async def test_changes_name_states_with_screenshots_before_and_after(http: httpx.AsyncClient) -> None:
+    response = await http.get("/v1/sites/plain.example/changes")
+    changes = response.json()
+    assert (changes["from_version"], changes["to_version"], changes["versions"]) == (1, 2, [1, 2])
+    assert changes["counts"]["states"] == {"added": 1, "match": 3}
+    (state,) = changes["states"]
+    returns = PLAIN.id("returns")
+    assert (state["verdict"], state["before"], state["after"]) == ("added", "", returns)
+    assert changes["changed_ids"] == [returns]
+    assert state["screenshot_before"] is None
+    image = await http.get(state["screenshot_after"])
+    assert (image.content, image.headers["cache-control"]) == (IMAGE, "private, no-cache")
+    assert (await http.get(state["screenshot_after"], headers={"if-none-match": image.headers["etag"]})).content == b""
+    (action,) = changes["actions"]
+    assert (action["verdict"], action["action"]["name"], changes["actions_total"]) == ("added", "Returns", 1)
+    unchanged = await http.get("/v1/sites/plain.example/changes", headers={"if-none-match": response.headers["etag"]})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+    back = await answer(http, "/v1/sites/plain.example/changes?from=2&to=1")
+    assert (back["counts"]["states"], back["changed_ids"]) == ({"gone": 1, "match": 3}, [])
+    assert [broken["node_id"] for broken in back["broken"]] == [returns]
+    assert (await http.get(back["states"][0]["screenshot_before"])).content == IMAGE
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "shown"),
+    [
+        ("/v1/sites/plain.example/changes?from=2&to=2", 422, "Both versions are 2"),
+        ("/v1/sites/plain.example/changes?from=9", 404, "has no version 9"),
+        ("/v1/sites/tea.example/changes", 404, "has no version before 1"),
+        ("/v1/sites/nowhere.example/changes", 404, "nowhere.example"),
+        (f"/v1/sites/plain.example/versions/1/nodes/{PLAIN.id('returns')}/screenshot", 404, "has no screenshot"),
+        (f"/v1/sites/plain.example/versions/9/nodes/{PLAIN.id('home')}/screenshot", 404, "has no version 9"),
+    ],
+)
+async def test_versions_that_cannot_be_compared_are_problems(
+    http: httpx.AsyncClient, query: str, status: int, shown: str
+) -> None:
+    response = await http.get(query)
+    assert (response.status_code, shown in response.json()["detail"]) == (status, True), response.text
 
 
 async def test_thumbnails_are_small_images_that_are_cached_by_content(http: httpx.AsyncClient) -> None:

@@ -17,6 +17,11 @@ MAX_OUTCOMES = 500
 #: Largest number of leads in one answer.
 MAX_LEADS = 500
 
+#: Largest number of changed states with their texts, and of changed actions, in one answer.
+MAX_CHANGES = 1_000
+#: Largest number of texts of a changed state of each kind.
+MAX_CHANGED_TEXTS = 40
+
 #: Flags of an edge in `GraphEdges.flags`.
 INHERITED, OPENS_TAB, STATE_CHANGING = 1, 2, 4
 
@@ -150,3 +155,72 @@ class ElementsAnswer(_View):
     leads: list[LeadSummary]
     """Leads that were found in this state, at most 500."""
     leads_total: int
+
+
+class StateChangeModel(_View):
+    """A state that differs between two versions."""
+
+    verdict: Literal["moved", "changed", "gone", "added"]
+    """`moved`: the same content under another id. `gone`, `added`: in one of the versions only."""
+    before: str = ""
+    """Id in the older version; empty if it was added."""
+    after: str = ""
+    """Id in the newer version; empty if it is gone."""
+    url: PageText
+    title: PageText
+    previous_url: PageText = ""
+    """URL in the older version, if it differs."""
+    depth: int
+    added: list[PageText] = []
+    """Texts that only the newer version shows, at most 40."""
+    removed: list[PageText] = []
+    """Texts that only the older version shows, at most 40."""
+    screenshot_before: str | None = None
+    """Path of the older version's screenshot on this service; null if there is none."""
+    screenshot_after: str | None = None
+
+
+class ActionChangeModel(_View):
+    """An action that differs between two versions."""
+
+    verdict: Literal["changed", "gone", "added", "session_dependent", "non_deterministic"]
+    action: ActionModel
+    source: str
+    """Id of the state in which it is done, in the newest of the versions that has the action."""
+    source_url: PageText
+    previous_target_url: PageText = ""
+    target_url: PageText = ""
+
+
+class BrokenPathModel(_View):
+    """A state of the older version whose path from the start page is broken."""
+
+    node_id: str
+    url: PageText
+    title: PageText
+    action: ActionModel
+    """The first action of the path that is gone or leads elsewhere."""
+
+
+class ChangesAnswer(_View):
+    """Differences between two versions of a map, without differences in noise."""
+
+    site: str
+    from_version: int
+    to_version: int
+    from_created: str
+    to_created: str
+    versions: list[int]
+    """All published versions."""
+    counts: dict[str, dict[str, int]]
+    """Numbers of `states` and `edges` by verdict, unchanged ones (`match`) included."""
+    states: list[StateChangeModel]
+    """Changed states first, then new ones, those that are gone, and those with another id; at most 1,000."""
+    changed_ids: list[str]
+    """Ids, in the newer version, of all states that are new or changed."""
+    actions: list[ActionChangeModel]
+    """At most 1,000."""
+    actions_total: int
+    broken: list[BrokenPathModel]
+    """At most 1,000."""
+    broken_total: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: Called after every step that was tried, with the page that followed.
+StepListener = Callable[[TeleportStep, "Page"], Awaitable[None]]
+
+
+async def ignore_step(step: TeleportStep, page: Page) -> None:
+    """Do nothing with a step."""
+
 
 async def teleport(
     page: Page,
@@ -39,6 +46,7 @@ async def teleport(
     max_replans: int = 3,
     settings: BrowserSettings | None = None,
     report: bool = True,
+    on_step: StepListener = ignore_step,
 ) -> TeleportResult:
     """Walk `page` to the state or lead `target` and verify the arrival.
 
@@ -65,6 +73,8 @@ async def teleport(
     report
         Whether to report to `source` how each step worked, so that later paths avoid broken steps. A page with another
         size than the map's capture profile shows another layout of the site, and is not reported.
+    on_step
+        Called after every step that was tried, for example `TeleportRecorder.on_step`.
 
     Returns
     -------
@@ -79,7 +89,14 @@ async def teleport(
     settings = settings or BrowserSettings()
     maps = source if isinstance(source, AsyncMapApi) else ThreadedMapSource(source)
     detail = await maps.site(site)
-    walk = _Teleport(maps, detail.site, target, allow_goto=allow_goto, report=report and _has_mapped_size(page, detail))
+    walk = _Teleport(
+        maps,
+        detail.site,
+        target,
+        allow_goto=allow_goto,
+        report=report and _has_mapped_size(page, detail),
+        on_step=on_step,
+    )
     view = PageView(page, _snapshot_options_of_map(detail, settings), settings, owned=False)
     walk.views.append(view)
     try:
@@ -147,6 +164,8 @@ class _Teleport:
         Whether URLs may be loaded.
     report
         Whether to report how each step worked.
+    on_step
+        Called after every step that was tried.
 
     Attributes
     ----------
@@ -154,11 +173,21 @@ class _Teleport:
         Views that listen to pages of the caller; the caller of `run` detaches them.
     """
 
-    def __init__(self, source: AsyncMapApi, site: str, target: str, *, allow_goto: bool, report: bool) -> None:
+    def __init__(
+        self,
+        source: AsyncMapApi,
+        site: str,
+        target: str,
+        *,
+        allow_goto: bool,
+        report: bool,
+        on_step: StepListener,
+    ) -> None:
         self._source = source
         self._site = site
         self._allow_goto = allow_goto
         self._report_steps = report
+        self._on_step = on_step
         self._recognizer = StateRecognizer(source, site)
         self._planner = PathPlanner(source, site, target, allow_goto=allow_goto)
         self._steps: list[TeleportStep] = []
@@ -207,13 +236,17 @@ class _Teleport:
     ) -> ReplayResult:
         """Replay a path, and avoid the step that failed in later plans."""
         self._recognizer.begin_walk(position, steps)
-        replayed = await replay(view, steps, agrees=self._recognizer.agrees)
+        replayed = await replay(view, steps, agrees=self._recognizer.agrees, on_step=self._note_step)
         if replayed.view not in self.views:
             self.views.append(replayed.view)
-        self._steps += [TeleportStep.of(walked) for walked in replayed.steps]
         if not replayed.complete:
             self._planner.note_failure(start, steps, replayed)
         return replayed
+
+    async def _note_step(self, walked: ReplayedStep, view: PageView) -> None:
+        step = TeleportStep.of(walked)
+        self._steps.append(step)
+        await self._on_step(step, view.page)
 
     async def _verify(self, view: PageView, replans: int, problem: str) -> TeleportResult:
         """Return the result for the page on which the last walk ended."""

@@ -5,7 +5,7 @@ The explorer uses it to reach states again, and the SDK to teleport.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from waygraph.core.errors import BrowserFailure
@@ -54,6 +54,14 @@ class ReplayedStep:
     problem: str = ""
     gone: bool = False
     failure: FailureCause | None = None
+
+
+#: Called after every step that was tried, with the view of the page that followed.
+StepListener = Callable[[ReplayedStep, PageView], Awaitable[None]]
+
+
+async def ignore_step(step: ReplayedStep, view: PageView) -> None:
+    """Do nothing with a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,13 @@ def same_change(before: Snapshot, after: Snapshot, step: PathStep) -> bool:
     )
 
 
-async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement = same_state) -> ReplayResult:
+async def replay(
+    view: PageView,
+    steps: Sequence[PathStep],
+    *,
+    agrees: Agreement = same_state,
+    on_step: StepListener = ignore_step,
+) -> ReplayResult:
     """Perform `steps` in order and stop at the first one that does not lead to the expected state.
 
     An element is activated only if the ladder finds the recorded one.
@@ -142,6 +156,8 @@ async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement
         The steps.
     agrees
         Whether a snapshot shows the expected state.
+    on_step
+        Called after every step that was tried.
 
     Returns
     -------
@@ -166,6 +182,7 @@ async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement
                 gone=isinstance(error, NotActionable),
                 failure=failure,
             )
+            await on_step(failed, view)
             return ReplayResult(complete=False, snapshot=snapshot, view=view, steps=(*tried, failed))
         snapshot = result.snapshot
         if result.popup is not None:
@@ -175,6 +192,7 @@ async def replay(view: PageView, steps: Sequence[PathStep], *, agrees: Agreement
         tried.append(
             ReplayedStep(step, snapshot.id, snapshot.url, result.rung, result.ms, agrees=agreed, problem=problem)
         )
+        await on_step(tried[-1], view)
         if not agreed:
             return ReplayResult(complete=False, snapshot=snapshot, view=view, steps=tuple(tried))
     return ReplayResult(complete=True, snapshot=snapshot, view=view, steps=tuple(tried))

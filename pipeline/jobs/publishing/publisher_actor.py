@@ -19,6 +19,7 @@ from waygraph.core.settings import Settings
 from waygraph.core.text import replace_surrogates
 from waygraph.index.graph import InteractionGraph, Lead, Observation
 from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
+from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors import ActorHandle, exit_with_raylet, start_actor
@@ -27,7 +28,7 @@ from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, EncoderResources
 from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, SiteVectors, is_encoded_by, spool_vectors
 from waygraph.pipeline.jobs.metrics import EncodingMetrics
-from waygraph.pipeline.jobs.publishing.changes import compare_versions, refresh_summary, refreshed_draft, with_lineage
+from waygraph.pipeline.jobs.publishing.changes import refresh_summary, refreshed_draft, with_lineage
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, draft_from_version
 from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
 from waygraph.pipeline.jobs.report.outcomes import TURN_ENDED, EncodingReport, Publication, StateWithoutVectors

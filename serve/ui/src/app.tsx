@@ -2,11 +2,14 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+import { ChangesView } from "./changes_view";
 import { retryAll, setFailureHandler } from "./loading";
 import { MapView } from "./map_view";
 import { Empty } from "./parts/feedback";
 import { KeyDialog } from "./parts/key_dialog";
-import { mapHref, searchHref, useRoute } from "./route";
+import { useFileDrop } from "./replay/open_file";
+import { ReplayView } from "./replay/replay_view";
+import { changesHref, mapHref, replayHref, searchHref, useRoute } from "./route";
 import { apiKey, serviceUrl, setApiKey } from "./service";
 import { Sites } from "./sites";
 import { line } from "./words";
@@ -15,6 +18,7 @@ const CHECK_MS = 2_000;
 
 export function App() {
   const route = useRoute();
+  const isFileOver = useFileDrop();
   const [needsKey, setNeedsKey] = useState("");
   const [isGone, setIsGone] = useState(false);
   useEffect(() => {
@@ -39,8 +43,9 @@ export function App() {
   }, [isGone]);
   const { site } = route;
   useEffect(() => {
-    document.title = site ? `${line(site, 80)} · waygraph` : "waygraph";
-  }, [site]);
+    const name = site ? line(site, 80) : route.view === "replay" ? "Replay" : "";
+    document.title = name ? `${name} · waygraph` : "waygraph";
+  }, [site, route.view]);
   return (
     <>
       <a class="skip" href="#main" onClick={skipToMain}>
@@ -67,8 +72,14 @@ export function App() {
             <a href={searchHref(site)} aria-current={route.view === "search" ? "page" : undefined}>
               Search
             </a>
+            <a href={changesHref(site)} aria-current={route.view === "changes" ? "page" : undefined}>
+              Changes
+            </a>
           </nav>
         )}
+        <a class="bar-link" href={replayHref()} aria-current={route.view === "replay" ? "page" : undefined}>
+          Replay
+        </a>
         {apiKey() && (
           <button
             type="button"
@@ -89,6 +100,8 @@ export function App() {
       )}
       {route.view === "sites" && <Sites />}
       {(route.view === "map" || route.view === "search") && <MapView key={site} route={route} />}
+      {route.view === "changes" && <ChangesView key={site} route={route} />}
+      {route.view === "replay" && <ReplayView route={route} />}
       {route.view === "unknown" && (
         <Empty title="There is no such page">
           <p>
@@ -96,6 +109,7 @@ export function App() {
           </p>
         </Empty>
       )}
+      {isFileOver && <div class="drop-cover">Drop it to replay it</div>}
       {needsKey && (
         <KeyDialog
           message={needsKey}

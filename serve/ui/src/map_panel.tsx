@@ -2,8 +2,10 @@
 
 import { useMemo, useRef } from "preact/hooks";
 
+import type { Loaded } from "./loading";
 import { KIND_GROUPS } from "./map/edges";
 import { type MapModel, titleOf } from "./map/model";
+import { Failure, Loading } from "./parts/feedback";
 import { Limited } from "./parts/limited";
 import { count, line, number, shortUrl } from "./words";
 
@@ -15,11 +17,16 @@ export interface MapFilters {
   allEdges: boolean;
   inherited: boolean;
   onlySkipped: boolean;
+  /** Number of a version: only states that changed since then; empty: all. */
+  since: string;
 }
 
 interface Props {
   model: MapModel;
   filters: MapFilters;
+  versions: readonly number[];
+  /** What changed since `filters.since`, if that is chosen. */
+  changes: Loaded<unknown>;
   /** Matching states if something is searched, else all states that are drawn. */
   listed: readonly number[];
   selected: number;
@@ -28,13 +35,15 @@ interface Props {
   onPoint: (state: number) => void;
 }
 
-export function MapPanel({ model, filters, listed, selected, onChange, stateHref, onPoint }: Props) {
+export function MapPanel({ model, filters, versions, changes, listed, selected, onChange, stateHref, onPoint }: Props) {
   const { answer } = model;
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLDivElement>(null);
   const kinds = useMemo(() => kindCounts(model), [model]);
   const inherited = useMemo(() => model.flags.reduce((sum, flags) => sum + (flags & 1), 0), [model]);
   const skipped = useMemo(() => answer.states.skipped.filter((each) => each > 0).length, [model]);
+
+  const earlier = versions.filter((version) => version < answer.version).reverse();
 
   const moveFocus = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
@@ -123,7 +132,22 @@ export function MapPanel({ model, filters, listed, selected, onChange, stateHref
             />
           )}
         </fieldset>
+        {earlier.length > 0 && (
+          <label class="field">
+            <span>Changed since version</span>
+            <select value={filters.since} onChange={(event) => onChange({ since: event.currentTarget.value })}>
+              <option value="">any: show all states</option>
+              {earlier.map((version) => (
+                <option key={version} value={String(version)}>
+                  {version}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
       </details>
+      {filters.since && changes.status === "loading" && <Loading what="what changed" />}
+      {filters.since && changes.status === "failed" && <Failure failure={changes.failure} />}
       <p class="muted list-head" role="status">
         {filters.find.trim() ? `${count(listed.length, "state")} found` : count(listed.length, "state")}
       </p>

@@ -14,11 +14,7 @@ import { go, mapHref, replace, type Route, searchHref } from "./route";
 import { SearchPanel, type SearchQuery } from "./search_panel";
 import { getJson, sitePath } from "./service";
 import { StatePanel } from "./state_panel";
-import type { GraphAnswer, Hit, PathAnswer } from "./types";
-
-interface SiteFacts {
-  capture: { scale?: number };
-}
+import type { ChangesAnswer, GraphAnswer, Hit, PathAnswer, SiteFacts } from "./types";
 
 /** Up to this number of walked edges all are drawn at first; of more, only how each state was found. */
 const FEW_EDGES = 400;
@@ -30,7 +26,7 @@ export function MapView({ route }: { route: Route }) {
       getJson<GraphAnswer>(`${sitePath(site)}/graph`, signal),
       getJson<SiteFacts>(sitePath(site), signal),
     ]);
-    return { model: buildModel(answer), scale: facts.capture.scale || 1 };
+    return { model: buildModel(answer), scale: facts.capture.scale || 1, versions: facts.versions };
   });
   if (loaded.status === "loading") return <Loading what="the map" />;
   if (loaded.status === "failed") {
@@ -41,12 +37,20 @@ export function MapView({ route }: { route: Route }) {
     );
   }
   if (!loaded.value.model.states) return <Empty title="The map has no states" />;
-  return <OpenSite route={route} model={loaded.value.model} scale={loaded.value.scale} />;
+  return <OpenSite route={route} {...loaded.value} />;
 }
 
 const NONE: readonly number[] = [];
 
-function OpenSite({ route, model, scale }: { route: Route; model: MapModel; scale: number }) {
+interface OpenSiteProps {
+  route: Route;
+  model: MapModel;
+  /** Pixels of screenshots per CSS pixel. */
+  scale: number;
+  versions: readonly number[];
+}
+
+function OpenSite({ route, model, scale, versions }: OpenSiteProps) {
   const { site, query } = route;
   const isSearch = route.view === "search";
   const filters = useMemo(() => filtersOf(query, model), [query.toString(), model]);
@@ -61,6 +65,14 @@ function OpenSite({ route, model, scale }: { route: Route; model: MapModel; scal
     () => (filters.find.trim() ? matchingStates(model, filters.find) : null),
     [model, filters.find],
   );
+  const { since } = filters;
+  const changes = useLoaded(since && `since ${site} ${since} ${model.answer.version}`, (signal) =>
+    getJson<ChangesAnswer>(`${sitePath(site)}/changes?from=${since}&to=${model.answer.version}`, signal),
+  );
+  const changed = useMemo(
+    () => (since && changes.status === "loaded" ? new Set(changes.value.changed_ids) : null),
+    [since, changes],
+  );
   // Groups that hold what is selected or on the path are opened, so that it can be seen where that is.
   const needed = useMemo(() => {
     const states = [selected, ...(path ? statesOf(model, path) : [])];
@@ -71,10 +83,12 @@ function OpenSite({ route, model, scale }: { route: Route; model: MapModel; scal
     () =>
       layOut(model, {
         keep: (state) =>
-          model.depth[state]! <= filters.maxDepth && (!filters.onlySkipped || model.answer.states.skipped[state]! > 0),
+          model.depth[state]! <= filters.maxDepth &&
+          (!filters.onlySkipped || model.answer.states.skipped[state]! > 0) &&
+          (!changed || changed.has(model.answer.states.id[state]!)),
         collapsed: (group) => filters.collapse && !expanded.has(group) && !needed.has(group),
       }),
-    [model, filters.maxDepth, filters.onlySkipped, filters.collapse, expanded, neededKey],
+    [model, filters.maxDepth, filters.onlySkipped, changed, filters.collapse, expanded, neededKey],
   );
   const hiddenKinds = [...filters.hiddenKinds].sort().join();
   const edges = useMemo(
@@ -141,6 +155,8 @@ function OpenSite({ route, model, scale }: { route: Route; model: MapModel; scal
         <MapPanel
           model={model}
           filters={filters}
+          versions={versions}
+          changes={changes}
           listed={listed}
           selected={selected}
           stateHref={stateHref}
@@ -195,6 +211,7 @@ function filtersOf(query: URLSearchParams, model: MapModel): MapFilters {
     allEdges: (query.get("edges") ?? defaultEdges(model)) === "all",
     inherited: query.get("inherited") === "yes",
     onlySkipped: query.get("skipped") === "only",
+    since: /^[1-9]\d{0,8}$/.exec(query.get("since") ?? "")?.[0] ?? "",
   };
 }
 
@@ -208,6 +225,7 @@ function queryOf(filters: MapFilters, model: MapModel): URLSearchParams {
     edges: edges === defaultEdges(model) ? "" : edges,
     inherited: filters.inherited ? "yes" : "",
     skipped: filters.onlySkipped ? "only" : "",
+    since: filters.since,
   };
   return new URLSearchParams(Object.entries(values).filter(([, value]) => value));
 }

@@ -1,9 +1,12 @@
-/** Addresses within the page: `#/`, `#/sites/SITE`, `#/sites/SITE/states/ID`, `#/sites/SITE/search?q=...`. */
+/**
+ * Addresses within the page: `#/`, `#/sites/SITE`, `#/sites/SITE/states/ID`, `#/sites/SITE/search?q=...`,
+ * `#/sites/SITE/changes?from=N&to=M`, `#/replay?step=N`.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 
 export interface Route {
-  view: "sites" | "map" | "search" | "unknown";
+  view: "sites" | "map" | "search" | "changes" | "replay" | "unknown";
   site: string;
   /** The selected state: a full id or a unique prefix; empty: none. */
   state: string;
@@ -22,6 +25,8 @@ export function parseRoute(hash: string): Route {
   if (first === "sites" && third === "search" && parts.length === 3) {
     return { ...base, view: "search", state: query.get("state") ?? "" };
   }
+  if (first === "sites" && third === "changes" && parts.length === 3) return { ...base, view: "changes" };
+  if (first === "replay" && parts.length === 1) return { ...base, view: "replay" };
   return { ...base, view: "unknown" };
 }
 
@@ -42,6 +47,15 @@ export function searchHref(site: string, query: Record<string, string> = {}): st
   const kept = Object.entries(query).filter(([, value]) => value);
   const search = new URLSearchParams(kept).toString();
   return `#/sites/${encodeURIComponent(site)}/search${search ? `?${search}` : ""}`;
+}
+
+export function changesHref(site: string, query: Record<string, string> = {}): string {
+  const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value)).toString();
+  return `#/sites/${encodeURIComponent(site)}/changes${search ? `?${search}` : ""}`;
+}
+
+export function replayHref(step = 1): string {
+  return step > 1 ? `#/replay?step=${step}` : "#/replay";
 }
 
 export function go(href: string): void {

@@ -46,6 +46,13 @@ export interface GraphAnswer {
   edges: { source: number[]; target: number[]; kind: number[]; flags: number[] };
 }
 
+/** What `GET /v1/sites/{site}` answers, as far as it is shown. */
+export interface SiteFacts {
+  version: number;
+  versions: number[];
+  capture: { scale?: number };
+}
+
 export interface Action {
   kind: string;
   url: string;
@@ -147,4 +154,43 @@ export interface PathAnswer {
   target: string;
   cost_ms: number;
   steps: Step[];
+}
+
+export interface StateChange {
+  verdict: "changed" | "added" | "gone" | "moved";
+  before: string;
+  after: string;
+  url: string;
+  title: string;
+  previous_url: string;
+  depth: number;
+  added: string[];
+  removed: string[];
+  screenshot_before: string | null;
+  screenshot_after: string | null;
+}
+
+export interface ActionChange {
+  verdict: "changed" | "gone" | "added" | "session_dependent" | "non_deterministic";
+  action: Action;
+  source: string;
+  source_url: string;
+  previous_target_url: string;
+  target_url: string;
+}
+
+export interface ChangesAnswer {
+  site: string;
+  from_version: number;
+  to_version: number;
+  from_created: string;
+  to_created: string;
+  versions: number[];
+  counts: { states: Partial<Record<StateChange["verdict"] | "match", number>> };
+  states: StateChange[];
+  changed_ids: string[];
+  actions: ActionChange[];
+  actions_total: number;
+  broken: { node_id: string; url: string; title: string; action: Action }[];
+  broken_total: number;
 }

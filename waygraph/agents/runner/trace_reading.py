@@ -1,13 +1,13 @@
-"""Reading of traces, for reports and exports."""
+"""Reading of traces, for reports, exports and replays."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from waygraph.agents.runner.network_recording import NETWORK_FILE
 from waygraph.agents.runner.trace import OBSERVATIONS, SCREENSHOTS, TRACE_FILE
@@ -17,13 +17,41 @@ from waygraph.core.schemas import UsageModel
 _NAME = re.compile(r"[0-9a-f]{8,64}")
 
 
-class TraceStep(BaseModel):
-    """A step of a trace; further fields of its line are not read.
+class _TraceLine(BaseModel):
+    # Fields that later versions add do not matter here.
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TraceStart(_TraceLine):
+    """The line that begins a trace.
 
     Attributes
     ----------
+    task
+        Id of the task.
+    intent
+        The task in plain words.
+    agent
+        The agent.
+    mapped_sites
+        Sites whose maps it may ask.
+    """
+
+    task: str = ""
+    intent: str = ""
+    agent: str = ""
+    mapped_sites: tuple[str, ...] = ()
+
+
+class TraceStep(_TraceLine):
+    """A step of a trace.
+
+    Attributes
+    ----------
+    state
+        Node id of the page that it was decided on.
     url
-        URL of the page that it was decided on.
+        URL of that page.
     action
         The action as text.
     status
@@ -34,21 +62,50 @@ class TraceStep(BaseModel):
         Why, in the model's words.
     usage
         What its model calls took.
+    details
+        What else the agent records.
     observation
         Name of the text of the page.
     screenshot
         Name of its screenshot; empty: there is none.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
+    state: str = ""
     url: str = ""
     action: str = ""
     status: str = ""
     message: str = ""
     thinking: str = ""
     usage: UsageModel | None = None
+    details: dict[str, JsonValue] = {}
     observation: str = ""
+    screenshot: str = ""
+
+
+class TraceEnd(_TraceLine):
+    """The line that ends a trace.
+
+    Attributes
+    ----------
+    ended
+        How the agent ended (`AttemptEnd`); empty: the attempt failed.
+    failure
+        Why the attempt failed (`AttemptFailure`); empty: it did not.
+    answer
+        The answer.
+    url
+        Where the agent ended.
+    problem
+        Why the attempt failed or ended early; empty otherwise.
+    screenshot
+        Name of the screenshot at the end; empty: there is none.
+    """
+
+    ended: str = ""
+    failure: str = ""
+    answer: str = ""
+    url: str = ""
+    problem: str = ""
     screenshot: str = ""
 
 
@@ -60,18 +117,28 @@ class TaskTrace:
     ----------
     folder
         Folder of the task.
+    start
+        Its beginning.
     steps
         Its steps.
-    last_screenshot
-        Name of the screenshot at the end; empty: there is none.
-    problem
-        Why the attempt failed or ended early; empty otherwise.
+    end
+        Its end; None: the attempt was killed, or goes on.
     """
 
     folder: Path
+    start: TraceStart = field(default_factory=TraceStart)
     steps: tuple[TraceStep, ...] = ()
-    last_screenshot: str = ""
-    problem: str = ""
+    end: TraceEnd | None = None
+
+    @property
+    def last_screenshot(self) -> str:
+        """Name of the screenshot at the end; empty: there is none."""
+        return self.end.screenshot if self.end is not None else ""
+
+    @property
+    def problem(self) -> str:
+        """Why the attempt failed or ended early; empty otherwise."""
+        return self.end.problem if self.end is not None else ""
 
     @property
     def network(self) -> Path | None:
@@ -92,6 +159,11 @@ class TaskTrace:
         return path if _NAME.fullmatch(name) and path.is_file() else None
 
 
+def has_trace(folder: Path) -> bool:
+    """Return whether the folder of a task has a trace."""
+    return (folder / TRACE_FILE).is_file()
+
+
 def read_trace(folder: Path) -> TaskTrace:
     """Read the trace of a task.
 
@@ -110,14 +182,17 @@ def read_trace(folder: Path) -> TaskTrace:
         lines = (folder / TRACE_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return TaskTrace(folder)
-    steps, last, problem = [], "", ""
+    start, steps, end = TraceStart(), [], None
     for line in lines:
         try:
             values = json.loads(line)
-            if values["kind"] == "step":
-                steps.append(TraceStep.model_validate(values))
-            elif values["kind"] == "end":
-                last, problem = str(values.get("screenshot") or ""), str(values.get("problem") or "")
+            match values["kind"]:
+                case "start":
+                    start = TraceStart.model_validate(values)
+                case "step":
+                    steps.append(TraceStep.model_validate(values))
+                case "end":
+                    end = TraceEnd.model_validate(values)
         except (ValueError, ValidationError, KeyError, TypeError):
             continue
-    return TaskTrace(folder, tuple(steps), last, problem)
+    return TaskTrace(folder, start, tuple(steps), end)

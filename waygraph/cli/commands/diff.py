@@ -46,7 +46,7 @@ def diff(
       waygraph diff example.org 3 7 --json
       waygraph diff example.org --html changes.html
     """  # noqa: D301 - \b keeps the lines of an example together
-    from waygraph.pipeline.jobs.publishing.changes import compare_versions
+    from waygraph.pipeline.comparison import compare_versions
 
     opened, key = open_mapped_site(store, site)
     first, second = _versions_to_compare(opened, key, a, b)

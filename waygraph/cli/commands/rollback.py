@@ -26,7 +26,8 @@ def rollback(
       waygraph history example.org
       waygraph rollback example.org 3
     """  # noqa: D301 - \b keeps the lines of an example together
-    from waygraph.pipeline.jobs.publishing.changes import compare_versions, rollback_draft
+    from waygraph.pipeline.comparison import compare_versions
+    from waygraph.pipeline.jobs.publishing.changes import rollback_draft
 
     opened, key = open_mapped_site(store, site)
     current = opened.head(key)

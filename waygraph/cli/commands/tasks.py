@@ -1,4 +1,4 @@
-"""`waygraph tasks`: task files of benchmarks, and runs in the formats of their scorers."""
+"""`waygraph tasks`: task files of benchmarks, and runs in the formats of their scorers and of the page."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waygraph.cli.options import JsonOption, PlaceholderOption
-from waygraph.cli.output import print_json, print_table, say, warn
+from waygraph.cli.output import print_json, print_table, say, warn, write_file
 from waygraph.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
 
-HELP = """Fetch, list and check the task files of benchmarks, and export runs for their scorers.
+HELP = """Fetch, list and check the task files of benchmarks; export runs for their scorers, and save traces.
 
 \b
 Examples:
   waygraph tasks fetch webarena-verified
   waygraph tasks check test.raw.json
   waygraph tasks list test.raw.json --site shopping
+  waygraph tasks trace RUN 103 -o replay.json
 """
 
 _FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A task file: a JSON list, or JSON lines.")]
@@ -172,6 +173,30 @@ def export(
         say(f"{len(exported.tasks)} tasks written to {output}")
 
 
+def trace(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run of `waygraph run`.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Id of a task.")],
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")],
+) -> None:
+    """Save what an agent saw and did in a task as one file that the page of the service replays.
+
+    Drop the file onto the page of `waygraph serve`. Screenshots are part of the file, if the run has any.
+
+    \b
+    Examples:
+      waygraph tasks trace runs/greedy 103 -o replay.json
+    """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.runner.task_replay import replay_of_task
+    from waygraph.agents.scoring.run_folder import RunFolder
+
+    replay = replay_of_task(RunFolder(run).task_folder(task))
+    write_file(output, replay.model_dump_json(), option="--output")
+    say(f"{len(replay.steps)} steps, {len(replay.images)} screenshots: {output}")
+    if replay.images_left_out:
+        warn(f"{replay.images_left_out} screenshots were left out: they are too large, or no images.")
+
+
 def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
     from waygraph.agents.tasks.task_file import read_task_file
     from waygraph.cli.option_values import parse_site_urls
@@ -226,4 +251,5 @@ def register(app: typer.Typer) -> None:
     group.command("check", short_help="Name every row of a file that is no task.")(check)
     group.command("fetch", short_help="Download the task file of a benchmark.")(fetch)
     group.command("export", short_help="Write a stored run in the format of another scorer.")(export)
-    app.add_typer(group, name="tasks", short_help="List, check, fetch and export tasks.")
+    group.command("trace", short_help="Save what an agent did in a task, to replay it.")(trace)
+    app.add_typer(group, name="tasks", short_help="Task files, exports and traces of runs.")

@@ -19,6 +19,7 @@ from waygraph.core.settings import Settings
 
 if TYPE_CHECKING:
     from waygraph.client.map_source import MapSource
+    from waygraph.core.replay_file import ReplayFile
     from waygraph.sdk.teleport_result import TeleportResult
 
 _NOTES = {
@@ -42,6 +43,10 @@ def teleport(
     screenshot: Annotated[
         Path | None, typer.Option("--screenshot", metavar="FILE", help="Save a screenshot of the last page (PNG).")
     ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option("--trace", metavar="FILE", help="Save every step with screenshots, for the page of the service."),
+    ] = None,
     headed: Annotated[bool, typer.Option("--headed", help="Show the window of the browser.")] = False,
     store: StoreOption = None,
     url: UrlOption = None,
@@ -60,17 +65,21 @@ def teleport(
       waygraph teleport example.org 3f2a9c81 --screenshot there.png
       waygraph teleport example.org /account/addresses --from https://example.org/help --no-goto
       waygraph teleport example.org 3f2a9c81 --url http://127.0.0.1:8321 --json
+      waygraph teleport example.org 3f2a9c81 --trace walk.json
     """  # noqa: D301 - \b keeps the lines of an example together
     settings = load_settings({"store": store})
     with open_source(store, url, api_key, settings=settings) as source:
         key = resolve_site(source, site)
         walk = _Walk(source, key, resolve_state(source, key, target), origin, allow_goto=not no_goto)
-        result, image = asyncio.run(walk.run(settings, headed=headed, with_screenshot=screenshot is not None))
+        wanted = _Wanted(screenshot=screenshot is not None, trace=trace is not None)
+        result, image, recorded = asyncio.run(walk.run(settings, wanted, headed=headed))
     if screenshot is not None:
         write_file(screenshot, image, option="--screenshot")
+    if trace is not None and recorded is not None:
+        write_file(trace, recorded.model_dump_json(), option="--trace")
     if as_json:
         document = {"site": key, "target": walk.target, **result.to_json()}
-        print_json({**document, "screenshot": screenshot and str(screenshot)})
+        print_json({**document, "screenshot": screenshot and str(screenshot), "trace": trace and str(trace)})
         if not result.arrived:
             raise typer.Exit(TeleportFailed.exit_code)
         return
@@ -80,9 +89,19 @@ def teleport(
         say(f"Arrived at [{walk.target[:8]}].{_NOTES.get(result.outcome, '')}")
     if screenshot is not None:
         say(f"Screenshot: {screenshot}")
+    if trace is not None:
+        say(f"Trace: {trace} (drop it onto the page of 'waygraph serve')")
     if not result.arrived:
         where = f"[{result.node_id[:8]}], {result.url}" if result.node_id else f"{result.url}, which is not in the map"
         raise TeleportFailed(f"The walk to [{walk.target[:8]}] ended at {where}: {result.problem}", hint=_HINT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be made beside the result: a PNG of the last page, a record of all steps."""
+
+    screenshot: bool
+    trace: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +114,14 @@ class _Walk:
     origin: str | None
     allow_goto: bool
 
-    async def run(self, settings: Settings, *, headed: bool, with_screenshot: bool) -> tuple[TeleportResult, bytes]:
-        """Walk in a new browser; return the result, and a PNG of the last page if requested."""
+    async def run(
+        self, settings: Settings, wanted: _Wanted, *, headed: bool
+    ) -> tuple[TeleportResult, bytes, ReplayFile | None]:
+        """Walk in a new browser; return the result, and what else is wanted."""
         from waygraph.pipeline.browser.process.launch import launch
+        from waygraph.sdk.teleport import ignore_step
         from waygraph.sdk.teleport import teleport as walk
+        from waygraph.sdk.teleport_recorder import TeleportRecorder
 
         detail = self.source.site(self.site)
         async with launch(settings.browser, headed=headed) as browser:
@@ -111,11 +134,21 @@ class _Walk:
                 page = first.page
             else:
                 await load_url(page, urljoin(detail.start_url, self.origin or ""))
+            recorder = TeleportRecorder(self.source, self.site, self.target) if wanted.trace else None
+            if recorder is not None:
+                await recorder.begin(page)
             result = await walk(
-                page, self.source, self.site, self.target, allow_goto=self.allow_goto, settings=settings.browser
+                page,
+                self.source,
+                self.site,
+                self.target,
+                allow_goto=self.allow_goto,
+                settings=settings.browser,
+                on_step=recorder.on_step if recorder is not None else ignore_step,
             )
-            image = await result.page.screenshot(type="png") if with_screenshot else b""
-        return result, image
+            image = await result.page.screenshot(type="png") if wanted.screenshot else b""
+            recorded = await recorder.finish(result) if recorder is not None else None
+        return result, image, recorded
 
 
 def register(app: typer.Typer) -> None:

@@ -7,10 +7,12 @@ import { imageUrl } from "../service";
 interface Props {
   path: string | null;
   alt: string;
+  /** What is shown in place of an image that there is not. */
+  missing?: string;
   onLoad?: (image: HTMLImageElement) => void;
 }
 
-export function ServiceImage({ path, alt, onLoad }: Props) {
+export function ServiceImage({ path, alt, missing: words = "No screenshot", onLoad }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [near, setNear] = useState(false);
   const [shown, setShown] = useState<{ path: string; url: string | null } | null>(null);
@@ -38,7 +40,7 @@ export function ServiceImage({ path, alt, onLoad }: Props) {
   return (
     <div class={`image ${missing ? "image-missing" : current ? "" : "image-loading"}`} ref={box}>
       {missing ? (
-        <span>No screenshot</span>
+        <span>{words}</span>
       ) : (
         current && (
           <img

@@ -11,7 +11,7 @@ from waygraph.agents.exports.webarena_verified import agent_response
 from waygraph.agents.exports.write import ExportFormat, export_run
 from waygraph.agents.run_record import AgentStep, AttemptEnd
 from waygraph.agents.runner.trace import TraceWriter
-from waygraph.agents.runner.trace_reading import TaskTrace, TraceStep, read_trace
+from waygraph.agents.runner.trace_reading import TaskTrace, TraceEnd, TraceStep, read_trace
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.tasks.task import Task, TaskBenchmark
 from waygraph.core.errors import InvalidInput
@@ -76,7 +76,7 @@ def test_a_trajectory_ends_with_the_answer_and_the_last_window(tmp_path):
         TraceStep(action="click [1]", status="done", thinking="It is near.", screenshot="a" * 16),
         TraceStep(action="click [2]", status="refused", message="Left alone."),
     )
-    trace = TaskTrace(tmp_path, steps, "b" * 16)
+    trace = TaskTrace(tmp_path, steps=steps, end=TraceEnd(screenshot="b" * 16))
     document = result_document(make_task("7"), answered("42"), trajectory(answered("42"), trace))
     assert document == {
         "task_id": "7",
@@ -89,7 +89,7 @@ def test_a_trajectory_ends_with_the_answer_and_the_last_window(tmp_path):
         ],
         "agent_final_answer": "42",
     }
-    stopped = TaskTrace(tmp_path, (TraceStep(action="stop [42]", status="kept"),))
+    stopped = TaskTrace(tmp_path, steps=(TraceStep(action="stop [42]", status="kept"),))
     assert [step.action for step in trajectory(answered("42"), stopped)] == ["stop [42]"]
 
 
