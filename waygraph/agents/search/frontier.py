@@ -104,7 +104,8 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
         The candidates. An action that changed data before, or is known to and was begun, is added as dropped.
     """
     added = []
-    deeds = {deed(tree, each) for each in tree.candidates if each.changed or (each.is_destructive and was_tried(each))}
+    changes = [each for each in tree.candidates if each.changed or (each.is_destructive and was_tried(each))]
+    deeds = {(url, each.key) for each in changes for url in _urls_around(tree, each)}
     for merged, value in scored:
         best = merged.best
         candidate = TreeCandidate(
@@ -120,16 +121,17 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
             is_destructive=best.is_destructive,
             outcome=best.outcome,
         )
-        if deed(tree, candidate) in deeds:
+        if (tree.nodes[node].state.url, candidate.key) in deeds:
             drop(candidate, "it changed data before")
         tree.candidates.append(candidate)
         added.append(candidate)
     return added
 
 
-def deed(tree: SearchTree, candidate: TreeCandidate) -> tuple[str, str]:
-    """Return what makes two changes of data the same: the page, and the action on it."""
-    return tree.nodes[candidate.node].state.url, candidate.key
+def _urls_around(tree: SearchTree, candidate: TreeCandidate) -> set[str]:
+    """Return the URLs before and after an action: a form that was sent is often shown again at another URL."""
+    nodes = [candidate.node] if candidate.result is None else [candidate.node, candidate.result]
+    return {tree.nodes[node].state.url for node in nodes}
 
 
 def was_tried(candidate: TreeCandidate) -> bool:
