@@ -1,4 +1,4 @@
-"""Without a model: candidates are the elements nearest to the task, and states are judged by title and heading."""
+"""Without a model: candidates are the elements nearest to the task, and states are judged by title and texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ class TaskNearness:
 
 
 class NearnessReward:
-    """Judges states by their title or first heading, whichever is nearer to the task, and actions by their text.
+    """Judges states by their title or first heading and by the text on them that is nearest to the task, half and half.
+
+    Actions are judged by their own text.
 
     Parameters
     ----------
@@ -54,8 +56,11 @@ class NearnessReward:
 
     async def judge_states(self, task: str, states: Sequence[StateText]) -> Judgement:
         """Return how near states are to the end of a task; see `Reward`."""
-        scores = await self._nearness.scores(task, [text for each in states for text in (each.title, each.heading)])
-        return Judgement(tuple(max(pair) for pair in zip(scores[::2], scores[1::2], strict=True)))
+        values = []
+        for each in states:
+            title, heading, *texts = await self._nearness.scores(task, [each.title, each.heading, *each.texts])
+            values.append((max(title, heading) + max(title, *texts, 0.0)) / 2)
+        return Judgement(tuple(values))
 
     async def judge_actions(self, task: str, state: StateText, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
         """Return how much actions promise; see `Reward`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from waygraph.agents.observation.page_observation import PageObservation
@@ -24,28 +24,32 @@ class StateText:
         Title of the document.
     heading
         The first heading; empty: there is none.
+    texts
+        Its visible texts.
     text
-        The state as text.
+        The state as one text, for models.
     """
 
     url: str
     title: str
     heading: str
+    texts: tuple[str, ...]
     text: str
 
     @classmethod
     def of_page(cls, observation: PageObservation) -> StateText:
         """Return the texts of an observed page."""
-        segments = ((each.role, each.text) for each in observation.snapshot.segments)
-        return cls(observation.url, observation.title, _first_heading(segments), observation.text[:_MAX_CHARS])
+        segments = [(each.role, each.text) for each in observation.snapshot.segments]
+        return cls._of(observation.url, observation.title, segments, observation.text)
 
     @classmethod
     def of_map(cls, node: NodeAnswer) -> StateText:
         """Return the texts of a state as a map has it."""
         segments = [(each.role, each.text) for each in node.segments]
         text = "\n".join(f"{role} '{text}'" for role, text in segments)
-        return cls(node.url, node.title, _first_heading(segments), text[:_MAX_CHARS])
+        return cls._of(node.url, node.title, segments, text)
 
-
-def _first_heading(segments: Iterable[tuple[str, str]]) -> str:
-    return next((text for role, text in segments if role == "heading"), "")
+    @classmethod
+    def _of(cls, url: str, title: str, segments: Sequence[tuple[str, str]], text: str) -> StateText:
+        heading = next((text for role, text in segments if role == "heading"), "")
+        return cls(url, title, heading, tuple(text for _, text in segments), text[:_MAX_CHARS])

@@ -12,7 +12,7 @@ from waygraph.agents.search import ChecklistReward
 from waygraph.agents.search.checklist import verdict_values
 from waygraph.agents.search.state_text import StateText
 
-STATE = StateText("http://a.example/", "Start", "Welcome", "heading 'Welcome'")
+STATE = StateText("http://a.example/", "Start", "Welcome", ("Welcome",), "heading 'Welcome'")
 MILESTONES = json.dumps({"milestones": ["The cart is open.", "The order is sent."]})
 
 
