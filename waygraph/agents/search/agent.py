@@ -28,7 +28,7 @@ from waygraph.agents.search.selection import SearchLimits, Selection, select
 from waygraph.agents.search.tree import CandidateStatus, SearchTree, StepRecord, TreeCandidate, TreeNode
 from waygraph.agents.search.tree_file import TreeFile
 from waygraph.agents.search.validation import ActionValidator
-from waygraph.core.errors import InvalidInput, ModelBudgetSpent, ModelFailure, WaygraphError
+from waygraph.core.errors import BrowserFailure, InvalidInput, ModelBudgetSpent, ModelFailure, WaygraphError
 from waygraph.core.schemas import UsageModel
 from waygraph.core.urls import site_key
 from waygraph.index.graph import Action
@@ -142,7 +142,9 @@ class TreeSearchAgent:
                 await search.work()
             except ModelBudgetSpent as error:
                 search.fail(AttemptEnd.BUDGET, error)
-            except ModelFailure as error:
+            except BrowserFailure:
+                raise
+            except WaygraphError as error:  # of a model, or of the maps
                 search.fail(AttemptEnd.FAILED, error)
         return _run_of(tree, await search.shown())
 
@@ -207,7 +209,7 @@ class _Search:
             self._file.write(self._tree)
 
     def fail(self, end: AttemptEnd, error: WaygraphError) -> None:
-        """Note that a model failed. The file keeps the search unfinished, so that it can go on."""
+        """Note that a model or the maps failed. The file keeps the search unfinished, so that it can go on."""
         self._file.write(self._tree)
         self._tree.end, self._tree.problem = end, str(error)
 
@@ -282,10 +284,29 @@ class _Search:
             thinking=candidate.thinking,
         )  # fmt: skip
         tree.log.append(step)
-        added = await self._expand(arrived) if arrived is not None else Expansion()
+        added = Expansion()
+        try:
+            if arrived is not None:
+                added = await self._expand(arrived)
+        except ModelFailure:
+            await self._report(step, candidate, selected, added, before, backtracks)
+            raise
+        await self._report(step, candidate, selected, added, before, backtracks)
+
+    async def _report(  # noqa: PLR0917 - the parts of one step
+        self,
+        step: StepRecord,
+        candidate: TreeCandidate,
+        selected: Selection,
+        added: Expansion,
+        before: PageObservation,
+        backtracks: int,
+    ) -> None:
+        """Complete the record of a step, keep it, and report it."""
+        tree = self._tree
         step.usage, self._usage = self._usage, None
         step.details = {
-            "node": node.id, "candidate": candidate.id, "score": candidate.score, "rule": selected.why.value,
+            "node": candidate.node, "candidate": candidate.id, "score": candidate.score, "rule": selected.why.value,
             "expected": candidate.outcome, "result": candidate.result, "changed": list(candidate.changed),
             "backtracks": [each.model_dump() for each in tree.backtracks[backtracks:]],
             "added": [

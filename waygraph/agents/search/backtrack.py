@@ -98,11 +98,14 @@ class Backtracker:
 
     async def _follow(self, tree: SearchTree, way: WayBack) -> str:
         checkpoint = way.checkpoint
+        expected = step_to(tree, checkpoint, Action(kind="goto", url=checkpoint.state.address))
         if way.kind == "map":
             problem = await self._teleport(checkpoint.map_state)
+            # One state of the map may stand for pages with other texts.
+            if not problem and not shows_state(await self._tabs.current.observe(digest=False), expected):
+                problem = "The page of the map's state shows something else than was recorded."
         else:
-            load = Action(kind="goto", url=checkpoint.state.address)
-            problem = await self._replay(step_to(tree, checkpoint, load))
+            problem = await self._replay(expected)
             if problem:
                 checkpoint.loads = "no"
         for node in way.replayed:
