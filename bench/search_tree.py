@@ -58,7 +58,7 @@ from waygraph.agents.search import (
 from waygraph.agents.search.backtrack import Backtracker
 from waygraph.agents.search.lookahead import MapLookahead
 from waygraph.agents.search.recorded_states import shows_state, step_to
-from waygraph.agents.search.state_text import StateText
+from waygraph.agents.search.state_description import StateDescription
 from waygraph.core.settings import Settings
 from waygraph.core.urls import site_key
 from waygraph.index.graph import Action
@@ -219,11 +219,11 @@ class RandomClicks:
 class RandomReward:
     """Values states and actions by hashes of their texts."""
 
-    async def judge_states(self, task: str, states: Sequence[StateText]) -> Judgement:  # noqa: ARG002
+    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:  # noqa: ARG002
         """Return values; see `Reward`."""
         return Judgement(tuple(_hashed(each.text) for each in states))
 
-    async def judge_actions(self, task: str, state: StateText, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
+    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
         """Return values; see `Reward`."""
         return Judgement(tuple(_hashed(state.text + each) for each in actions))
 

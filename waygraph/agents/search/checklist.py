@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from waygraph.agents.models.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, TokenLogprob, add_usage
 from waygraph.agents.models.structured import complete_as
 from waygraph.agents.search.reward import Judgement
-from waygraph.agents.search.state_text import StateText
+from waygraph.agents.search.state_description import StateDescription
 from waygraph.core.schemas import UsageModel
 
 Verdict = Literal["yes", "in_progress", "no"]
@@ -62,11 +62,11 @@ class ChecklistReward:
         self._logprobs = logprobs
         self._checklists: dict[str, list[str]] = {}
 
-    async def judge_states(self, task: str, states: Sequence[StateText]) -> Judgement:
+    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:
         """Return how near states are to the end of a task; see `Reward`. One call for each state."""
         return await self._judge(task, [_shown(each) for each in states])
 
-    async def judge_actions(self, task: str, state: StateText, actions: Sequence[str]) -> Judgement:
+    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:
         """Return how much actions promise; see `Reward`. One call for each action."""
         return await self._judge(task, [f"{_shown(state)}\n\nAction on this page: {each}" for each in actions])
 
@@ -94,7 +94,7 @@ class ChecklistReward:
         return self._checklists[task], reply.usage
 
 
-def _shown(state: StateText) -> str:
+def _shown(state: StateDescription) -> str:
     return f"Page '{state.title}' at {state.url}:\n{state.text}"
 
 

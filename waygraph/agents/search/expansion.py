@@ -15,7 +15,7 @@ from waygraph.agents.search.generator import CandidateGenerator, PastAction, Pro
 from waygraph.agents.search.lookahead import KnownEdge, MapLookahead
 from waygraph.agents.search.reward import Judgement, Reward
 from waygraph.agents.search.search_actions import VisitAction, describe
-from waygraph.agents.search.state_text import StateText
+from waygraph.agents.search.state_description import StateDescription
 from waygraph.agents.search.tree import KnownState, SearchTree, TreeCandidate, TreeNode
 from waygraph.agents.search.validation import ActionValidator
 from waygraph.core.schemas import NodeAnswer, UsageModel
@@ -112,7 +112,7 @@ class Expander:
             If the map's service does not answer.
         """
         done = Expansion()
-        state = StateText.of_page(observation)
+        state = StateDescription.of_page(observation)
         judged = await self._reward.judge_states(tree.task, [state])
         done.charge(judged.usage)
         node.value = judged.values[0]
@@ -210,7 +210,7 @@ class Expander:
         ]
 
     async def _scored(
-        self, tree: SearchTree, node: TreeNode, state: StateText, merged: list[MergedProposal], done: Expansion
+        self, tree: SearchTree, node: TreeNode, state: StateDescription, merged: list[MergedProposal], done: Expansion
     ) -> list[tuple[MergedProposal, float]]:
         """Return each proposal with its value: of its known outcome, of the state for an answer, else as judged."""
         values: dict[str, float] = {}
@@ -237,7 +237,7 @@ class Expander:
         """Return the values of states of the map, and record those that are judged for the first time."""
         new = [each for each in states if each.node_id not in tree.known]
         if new:
-            judged = await self._reward.judge_states(tree.task, [StateText.of_map(each) for each in new])
+            judged = await self._reward.judge_states(tree.task, [StateDescription.of_map(each) for each in new])
             done.charge(judged.usage)
             for each, value in zip(new, judged.values, strict=True):
                 known = KnownState(node_id=each.node_id, url=each.url, title=each.title, value=value, seen_from=node.id)

@@ -10,7 +10,7 @@ from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.search.generator import ProposalRequest, Proposals, ProposedAction
 from waygraph.agents.search.reward import Judgement
-from waygraph.agents.search.state_text import StateText
+from waygraph.agents.search.state_description import StateDescription
 from waygraph.pipeline.encode.protocol import Encoder
 
 #: Roles that take input: without a model there is nothing to say in them.
@@ -54,7 +54,7 @@ class NearnessReward:
     def __init__(self, nearness: TaskNearness) -> None:
         self._nearness = nearness
 
-    async def judge_states(self, task: str, states: Sequence[StateText]) -> Judgement:
+    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:
         """Return how near states are to the end of a task; see `Reward`."""
         values = []
         for each in states:
@@ -62,7 +62,7 @@ class NearnessReward:
             values.append((max(title, heading) + max(title, *texts, 0.0)) / 2)
         return Judgement(tuple(values))
 
-    async def judge_actions(self, task: str, state: StateText, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
+    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
         """Return how much actions promise; see `Reward`."""
         return Judgement(tuple(await self._nearness.scores(task, actions)))
 

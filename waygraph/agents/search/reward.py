@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from waygraph.agents.search.state_text import StateText
+from waygraph.agents.search.state_description import StateDescription
 from waygraph.core.schemas import UsageModel
 
 
@@ -29,7 +29,7 @@ class Judgement:
 class Reward(Protocol):
     """Judges states and actions."""
 
-    async def judge_states(self, task: str, states: Sequence[StateText]) -> Judgement:
+    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:
         """Return how near states are to the end of a task.
 
         Parameters
@@ -51,7 +51,7 @@ class Reward(Protocol):
         """
         ...
 
-    async def judge_actions(self, task: str, state: StateText, actions: Sequence[str]) -> Judgement:
+    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:
         """Return how near a state would be to the end of a task after each of several actions of unknown outcome.
 
         Parameters

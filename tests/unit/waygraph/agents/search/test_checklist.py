@@ -10,9 +10,9 @@ from waygraph.agents.models.chat import ChatReply, TokenLogprob, no_usage
 from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.agents.search import ChecklistReward
 from waygraph.agents.search.checklist import verdict_values
-from waygraph.agents.search.state_text import StateText
+from waygraph.agents.search.state_description import StateDescription
 
-STATE = StateText("http://a.example/", "Start", "Welcome", ("Welcome",), "heading 'Welcome'")
+STATE = StateDescription("http://a.example/", "Start", "Welcome", ("Welcome",), "heading 'Welcome'")
 MILESTONES = json.dumps({"milestones": ["The cart is open.", "The order is sent."]})
 
 

@@ -13,7 +13,7 @@ _MAX_CHARS = 12_000
 
 
 @dataclass(frozen=True, slots=True)
-class StateText:
+class StateDescription:
     """What a state shows.
 
     Attributes
@@ -37,19 +37,19 @@ class StateText:
     text: str
 
     @classmethod
-    def of_page(cls, observation: PageObservation) -> StateText:
+    def of_page(cls, observation: PageObservation) -> StateDescription:
         """Return the texts of an observed page."""
         segments = [(each.role, each.text) for each in observation.snapshot.segments]
         return cls._of(observation.url, observation.title, segments, observation.text)
 
     @classmethod
-    def of_map(cls, node: NodeAnswer) -> StateText:
+    def of_map(cls, node: NodeAnswer) -> StateDescription:
         """Return the texts of a state as a map has it."""
         segments = [(each.role, each.text) for each in node.segments]
         text = "\n".join(f"{role} '{text}'" for role, text in segments)
         return cls._of(node.url, node.title, segments, text)
 
     @classmethod
-    def _of(cls, url: str, title: str, segments: Sequence[tuple[str, str]], text: str) -> StateText:
+    def _of(cls, url: str, title: str, segments: Sequence[tuple[str, str]], text: str) -> StateDescription:
         heading = next((text for role, text in segments if role == "heading"), "")
         return cls(url, title, heading, tuple(text for _, text in segments), text[:_MAX_CHARS])
