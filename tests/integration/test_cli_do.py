@@ -60,3 +60,10 @@ def test_wrong_options_are_refused_before_a_browser_starts(site, capsys):
     assert main(["do", site.url, "x", "--agent", "nobody"]) == 2
     assert main(["do", site.url, "x", "--agent", "occam"]) == 2
     assert "--model NAME" in capsys.readouterr().err
+
+
+def test_the_tree_search_needs_no_model_and_uses_the_map(shop, shop_store, capsys):
+    arguments = ["do", shop.site.url, "how returns work", "--agent", "search", "--store", str(shop_store), "--json"]
+    assert main([*arguments, "--max-steps", "4"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["end"], document["url"]) == ("answered", shop.site.url + "help/returns")

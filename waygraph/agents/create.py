@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waygraph.agents.loop.usage_meter import UsageMeter
@@ -16,22 +17,35 @@ if TYPE_CHECKING:
     from waygraph.agents.actions.session import AgentSession
     from waygraph.agents.run_record import Agent
     from waygraph.pipeline.encode.protocol import Encoder
+    from waygraph.sdk.facade import AsyncWaygraph
+
+
+#: States of the map that a model judges around each visited state: each costs a call.
+_JUDGED_BY_MODEL = 5
+#: Answers that a search without a model wants before it accepts one: nearness to the task is a weak sign of the end.
+_SOLUTIONS = 5
 
 
 class AgentName(StrEnum):
     """Names of agents.
 
     `GREEDY`: the baseline without a model, `waygraph.agents.greedy`. `WEBNAVIGATOR`: `waygraph.agents.webnavigator`.
-    `OCCAM`: `waygraph.agents.occam`.
+    `OCCAM`: `waygraph.agents.occam`. `SEARCH`: the tree search, `waygraph.agents.search`, with a model if there is one.
     """
 
     GREEDY = "greedy"
     WEBNAVIGATOR = "webnavigator"
     OCCAM = "occam"
+    SEARCH = "search"
 
     @property
-    def asks_model(self) -> bool:
-        """Whether the agent needs a chat model."""
+    def needs_model(self) -> bool:
+        """Whether the agent cannot work without a chat model."""
+        return self in {AgentName.WEBNAVIGATOR, AgentName.OCCAM}
+
+    @property
+    def takes_model(self) -> bool:
+        """Whether the agent asks a chat model if there is one."""
         return self is not AgentName.GREEDY
 
 
@@ -58,14 +72,21 @@ class AgentParts:
 
     def page_selector(self) -> PageSelector | None:
         """Return what chooses among the pages that a map finds; None: the session's default."""
-        if self.meter is None or not self.name.asks_model or self.settings.select == "first":
+        if self.meter is None or not self.name.takes_model or self.settings.select == "first":
             return None
         from waygraph.agents.webnavigator import ModelPageSelector  # noqa: PLC0415 - agents differ in imports
 
         return ModelPageSelector(self.meter, images=self.settings.images)
 
     def agent(
-        self, session: AgentSession, *, sites: Sequence[str] = (), has_home: bool = False, max_steps: int = 20
+        self,
+        session: AgentSession,
+        *,
+        sites: Sequence[str] = (),
+        maps: AsyncWaygraph | None = None,
+        has_home: bool = False,
+        max_steps: int = 20,
+        tree_file: Path | None = None,
     ) -> Agent:
         """Create the agent for one task.
 
@@ -75,10 +96,14 @@ class AgentParts:
             The browser session that it acts in.
         sites
             Keys of the sites whose maps it may ask, that of the start page first; empty: no maps.
+        maps
+            The maps of these sites; None: there are none.
         has_home
             Whether the task is on several sites, so that returning to the first page is an action.
         max_steps
             Limit of actions.
+        tree_file
+            File that keeps the tree of a search, from which an interrupted one goes on; None: none.
 
         Returns
         -------
@@ -95,6 +120,8 @@ class AgentParts:
 
             site = sites[0] if sites else ""
             return GreedyAgent(session, self.encoder, GreedyOptions(max_steps=max_steps, site=site))
+        if self.name is AgentName.SEARCH:
+            return self._tree_search(session, sites[0] if sites else "", maps, max_steps, tree_file)
         if self.meter is None:
             raise InvalidInput(f"The agent {self.name} asks a model, and none is configured.", hint="--model NAME")
         from waygraph.agents.loop.agent import ModelAgent  # noqa: PLC0415
@@ -106,3 +133,41 @@ class AgentParts:
         else:
             decider = OccamDecider(self.meter, sites, has_home=has_home, candidates=self.settings.candidates)
         return ModelAgent(session, decider, self.meter, max_steps=max_steps, images=self.settings.images)
+
+    def _tree_search(
+        self,
+        session: AgentSession,
+        site: str,
+        maps: AsyncWaygraph | None,
+        max_steps: int,
+        tree_file: Path | None,
+    ) -> Agent:
+        """Return the tree search: its contexts and its judge ask the model, or compare texts if there is none."""
+        from waygraph.agents.search import (  # noqa: PLC0415
+            CandidateGenerator,
+            ChecklistReward,
+            MapHits,
+            NearestElements,
+            NearnessReward,
+            Reward,
+            SearchLimits,
+            SearchOptions,
+            TaskNearness,
+            TreeSearchAgent,
+            chat_contexts,
+        )
+
+        generators: list[CandidateGenerator]
+        reward: Reward
+        if self.meter is not None:
+            generators, reward = [*chat_contexts(self.meter)], ChecklistReward(self.meter)
+            limits = SearchLimits(max_steps=max_steps)
+            options = SearchOptions(limits, site=site, lookahead_states=_JUDGED_BY_MODEL, tree_file=tree_file)
+        else:
+            nearness = TaskNearness(self.encoder)
+            generators, reward = [NearestElements(nearness)], NearnessReward(nearness)
+            limits = SearchLimits(max_steps=max_steps, solutions=_SOLUTIONS)
+            options = SearchOptions(limits, budget=20, branching=5, site=site, tree_file=tree_file)
+        if maps is not None and site:
+            generators.append(MapHits(maps, site))
+        return TreeSearchAgent(session, generators, reward, options, maps=maps)

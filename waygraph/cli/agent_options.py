@@ -60,5 +60,5 @@ def agent_overrides(
 
 def check_model(name: AgentName, settings: Settings, *, is_replayed: bool = False) -> None:
     """Raise `InvalidInput` if the agent needs a model, none is configured, and its calls are not replayed."""
-    if name.asks_model and not settings.agents.model.model and not is_replayed:
+    if name.needs_model and not settings.agents.model.model and not is_replayed:
         raise InvalidInput(f"The agent {name} asks a chat model. None is given.", hint="--model NAME --base-url URL")

@@ -58,7 +58,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 # ---- agents ----------------------------------------------------------------------------------------------------------
 
 AgentOption = Annotated[
-    str, typer.Option("--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator or occam.")
+    str,
+    typer.Option("--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator, occam or search."),
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Chat model of the agent.")]
 BaseUrlOption = Annotated[

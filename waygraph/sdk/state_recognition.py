@@ -72,7 +72,7 @@ class StateRecognizer:
         #: A page that was recognised only by what the last step changed, and the state that it shows.
         self._recognized_by_change: tuple[Snapshot, str] | None = None
 
-    async def locate(self, snapshot: Snapshot, target: str, *, with_features: bool) -> Position:
+    async def locate(self, snapshot: Snapshot, target: str | None, *, with_features: bool) -> Position:
         """Return the state that a page shows.
 
         Parameters
@@ -80,7 +80,7 @@ class StateRecognizer:
         snapshot
             The page.
         target
-            The state that is compared first, whatever the map's answer is.
+            The state that is compared first, whatever the map's answer is; None: no state is expected.
         with_features
             Whether to send the page's features if no state is certain without them.
 
@@ -100,7 +100,18 @@ class StateRecognizer:
         shown = features(snapshot) if with_features else None
         return await self._source.locate(self._site, snapshot.raw_url, list(snapshot.structure), shown)
 
-    async def _recognize(self, snapshot: Snapshot, located: LocateAnswer, target: str) -> RecognizedState | None:
+    async def _recognize(self, snapshot: Snapshot, located: LocateAnswer, target: str | None) -> RecognizedState | None:
+        if target is not None and (reached := await self._recognize_target(snapshot, located, target)) is not None:
+            return reached
+        if self._recognized_by_change is not None and snapshot.id == self._recognized_by_change[0].id:
+            return RecognizedState(self._recognized_by_change[1], "arrived_equivalent")
+        if located.node_id is None or located.node_id == target:
+            return None
+        if same_or_equivalent(snapshot, await self._expected_at(located.node_id)):
+            return RecognizedState(located.node_id, "arrived" if located.rule == "exact" else "arrived_equivalent")
+        return None
+
+    async def _recognize_target(self, snapshot: Snapshot, located: LocateAnswer, target: str) -> RecognizedState | None:
         expected = await self._expected_at(target)
         if expected.lead is not None:
             if located.rule != "exact" and not arrival_problem(snapshot, expected.lead):
@@ -108,12 +119,6 @@ class StateRecognizer:
         elif same_or_equivalent(snapshot, expected):
             is_exact = located.rule == "exact" and located.node_id == target
             return RecognizedState(target, "arrived" if is_exact else "arrived_equivalent")
-        if self._recognized_by_change is not None and snapshot.id == self._recognized_by_change[0].id:
-            return RecognizedState(self._recognized_by_change[1], "arrived_equivalent")
-        if located.node_id is None or located.node_id == target:
-            return None
-        if same_or_equivalent(snapshot, await self._expected_at(located.node_id)):
-            return RecognizedState(located.node_id, "arrived" if located.rule == "exact" else "arrived_equivalent")
         return None
 
     async def lead_problem(self, snapshot: Snapshot, target: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
@@ -16,6 +17,17 @@ from waygraph.pipeline.browser.page.view import PageView
 log = logging.getLogger(__name__)
 
 _CLOSE_TIMEOUT_S = 10.0
+
+
+class SideTab:
+    """A tab that was opened beside others, and whether it replaces them."""
+
+    def __init__(self) -> None:
+        self.is_kept = False
+
+    def keep(self) -> None:
+        """Let the current tab replace all others at the end of the block."""
+        self.is_kept = True
 
 
 class AgentTabs:
@@ -85,16 +97,49 @@ class AgentTabs:
 
     async def close_current(self) -> None:
         """Close the current tab, also if it does not respond; the last one that is left becomes the current one."""
-        page = self._current
+        await self._close(self._current)
+        self._drop_closed()
+        if self._pages:
+            self._current = self._pages[-1]
+
+    @asynccontextmanager
+    async def beside(self) -> AsyncIterator[SideTab]:
+        """Open a tab beside the others for the time of the block, as the current one.
+
+        At the end, if the block has called `keep`, the current tab stays and all others are closed. Otherwise all tabs
+        that opened in the block are closed, and the tab before it is the current one again.
+
+        Yields
+        ------
+        SideTab
+            Whether the tab is kept.
+
+        Raises
+        ------
+        PageFailure
+            If the browser does not open a tab.
+        """
+        self._drop_closed()
+        before, earlier = self._current, list(self._pages)
+        side = SideTab()
+        try:
+            await self.open()
+            yield side
+        finally:
+            if not side.is_kept:
+                self._current = before
+            kept = {self._current} if side.is_kept else {*earlier}
+            for page in [page for page in self._pages if page not in kept]:
+                await self._close(page)
+            self._drop_closed()
+
+    async def _close(self, page: Page) -> None:
         try:
             await asyncio.wait_for(page.close(), _CLOSE_TIMEOUT_S)
         except (PlaywrightError, TimeoutError) as error:
             log.info("agent/tab_not_closed %s", error)
             if page in self._pages:
                 self._pages.remove(page)
-        self._drop_closed()
-        if self._pages:
-            self._current = self._pages[-1]
 
     async def listed(self) -> tuple[OpenTab, ...]:
         """Return all tabs; their titles are asked for if there are several."""

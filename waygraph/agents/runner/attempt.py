@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from waygraph.sdk.facade import AsyncWaygraph
 
 
+#: File of a task with the tree of a search.
+TREE_FILE = "tree.json"
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptOptions:
     """What is the same for all attempts of a run.
@@ -221,7 +225,14 @@ class TaskAttempts:
                 session.tabs.adopt(other)
             session.tabs.focus(0)
             has_home = len(task.sites) > 1
-            agent = parts.agent(session, sites=sites, has_home=has_home, max_steps=self._options.max_steps)
+            agent = parts.agent(
+                session,
+                sites=sites,
+                maps=maps,
+                has_home=has_home,
+                max_steps=self._options.max_steps,
+                tree_file=RunFolder(self._options.output).task_folder(task.task_id) / TREE_FILE,
+            )
             screenshots = TraceScreenshots(session, trace)
             try:
                 async with asyncio.timeout(self._options.task_seconds):

@@ -185,7 +185,7 @@ def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptio
 
 
 def _model_labels(options: AttemptOptions) -> dict[str, str]:
-    if not options.agent.asks_model:
+    if not options.agent.takes_model:
         return {}
     agents = options.settings.agents
     return {

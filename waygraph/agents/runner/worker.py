@@ -68,7 +68,7 @@ class TaskWorker:
             maps = AsyncWaygraph(self._options.maps, self._options.api_key) if self._options.maps else None
             encoder = await asyncio.to_thread(create_encoder, self._options.settings.encode)
             model_settings, model = self._options.settings.agents.model, None
-            if self._options.agent.asks_model and model_settings.model:
+            if self._options.agent.takes_model and model_settings.model:
                 model = await self._stack.enter_async_context(open_model(model_settings))
             self._attempts = TaskAttempts(self._options, encoder, maps, model)
         try:

@@ -135,7 +135,7 @@ class _SingleTask:
         settings = self._settings
         async with AsyncExitStack() as stack:
             meter = None
-            if self._name.asks_model:
+            if self._name.takes_model and settings.agents.model.model:
                 meter = UsageMeter(await stack.enter_async_context(open_model(settings.agents.model)))
             encoder = await asyncio.to_thread(create_encoder, settings.encode)
             parts = AgentParts(self._name, settings.agents, encoder, meter)
@@ -147,7 +147,7 @@ class _SingleTask:
                 browser=settings.browser, explore=settings.explore, destructive="confirm", confirm=_confirm
             )
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
-                agent = parts.agent(session, sites=sites, max_steps=self._max_steps)
+                agent = parts.agent(session, sites=sites, maps=maps, max_steps=self._max_steps)
                 return await agent.run(task, self._print)
 
     async def _print(self, step: AgentStep, _: PageObservation) -> None:

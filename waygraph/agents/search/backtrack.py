@@ -1,0 +1,139 @@
+"""Returning to visited nodes: in a tab beside the current one, checked step by step, kept or closed as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from waygraph.agents.actions.session import AgentSession
+from waygraph.agents.actions.tabs import AgentTabs
+from waygraph.agents.search.checkpoints import WayBack, ways_back
+from waygraph.agents.search.lookahead import MapLookahead
+from waygraph.agents.search.recorded_states import shows_state, step_to
+from waygraph.agents.search.tree import BacktrackRecord, SearchTree, TreeNode
+from waygraph.core.errors import BrowserFailure, WaygraphError
+from waygraph.index.graph import Action, PathStep
+from waygraph.pipeline.browser.page.replay import replay
+
+
+class Backtracker:
+    """Returns to nodes of a search.
+
+    Parameters
+    ----------
+    session
+        The browser session.
+    lookahead
+        The map; None: there is none, and only URLs are checkpoints.
+    """
+
+    def __init__(self, session: AgentSession, lookahead: MapLookahead | None) -> None:
+        self._session = session
+        self._map = lookahead
+
+    async def go_back_to(self, tree: SearchTree, target: TreeNode) -> BacktrackRecord:
+        """Show a node's state in the current tab, and add a record of it to the tree.
+
+        The ways back are tried one after the other, each in a new tab. Every step of a way must show the recorded
+        state. If one does not, the tab is closed, and the tabs before are as they were. A URL that shows another
+        state than its node is not tried again.
+
+        Parameters
+        ----------
+        tree
+            The search.
+        target
+            The node.
+
+        Returns
+        -------
+        BacktrackRecord
+            What was tried, and whether the state is shown. If it is, the session must observe before it acts.
+
+        Raises
+        ------
+        PageFailure
+            If the browser opens no tabs.
+        """
+        record = BacktrackRecord(step=tree.steps, target=target.id, tried=[], arrived=False)
+        for way in ways_back(tree, target.id, with_map=self._map is not None):
+            record.tried.append(str(way))
+            record.problem = await self._try(lambda way=way: self._follow(tree, way))  # type: ignore[misc] # bound now
+            if not record.problem:
+                record.arrived = True
+                break
+        else:
+            record.problem = record.problem or "No checkpoint is above this state."
+        tree.backtracks.append(record)
+        return record
+
+    async def visit(self, state: str) -> str:
+        """Walk over the map to a state in a new tab, which becomes the only one.
+
+        Parameters
+        ----------
+        state
+            Id of the state in the map.
+
+        Returns
+        -------
+        str
+            Why it was not reached, and nothing has changed; empty if it was.
+
+        Raises
+        ------
+        PageFailure
+            If the browser opens no tabs.
+        """
+        return await self._try(lambda: self._teleport(state))
+
+    async def _try(self, walk: Callable[[], Awaitable[str]]) -> str:
+        async with self._session.tabs.beside() as side:
+            try:
+                problem = await walk()
+            except BrowserFailure as failure:
+                problem = failure.message
+            if not problem:
+                side.keep()
+        return problem
+
+    async def _follow(self, tree: SearchTree, way: WayBack) -> str:
+        checkpoint = way.checkpoint
+        expected = step_to(tree, checkpoint, Action(kind="goto", url=checkpoint.state.address))
+        if way.kind == "map":
+            problem = await self._teleport(checkpoint.map_state)
+            # One state of the map may stand for pages with other texts.
+            if not problem and not shows_state(await self._tabs.current.observe(digest=False), expected):
+                problem = "The page of the map's state shows something else than was recorded."
+        else:
+            problem = await self._replay(expected)
+            if problem:
+                checkpoint.loads = "no"
+        for node in way.replayed:
+            if problem:
+                break
+            gesture = tree.candidates[node.candidate].recorded if node.candidate is not None else None
+            problem = await self._replay(step_to(tree, node, gesture)) if gesture is not None else "It is no gesture."
+        return problem
+
+    async def _replay(self, step: PathStep) -> str:
+        """Perform a step in the current tab, and return why it does not show the recorded state."""
+        result = await replay(self._tabs.current, [step], agrees=shows_state)
+        self._tabs.adopt(result.view.page, result.view)
+        return result.problem
+
+    async def _teleport(self, state: str) -> str:
+        if self._map is None:
+            return "There is no map."
+        page = self._tabs.current.page
+        try:
+            result = await self._map.maps.teleport(page, self._map.site, state, settings=self._session.options.browser)
+        except BrowserFailure:
+            raise
+        except WaygraphError as error:  # of the map
+            return error.message
+        self._tabs.adopt(result.page)
+        return "" if result.arrived else result.problem or "The walk ended in another state."
+
+    @property
+    def _tabs(self) -> AgentTabs:
+        return self._session.tabs

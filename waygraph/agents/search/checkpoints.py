@@ -1,0 +1,83 @@
+"""Ways back to a visited node: the checkpoints above it, and the recorded actions from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from waygraph.agents.search.tree import SearchTree, TreeNode
+
+#: `map`: a walk over the map to the state that the node was recognised as. `url`: loading the node's URL.
+CheckpointKind = Literal["map", "url"]
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """A checkpoint, and the nodes that are passed from there.
+
+    Attributes
+    ----------
+    kind
+        How the checkpoint is reached.
+    checkpoint
+        The node that is reached without the tree's actions.
+    replayed
+        The nodes after it, the target last; their actions are replayed.
+    """
+
+    kind: CheckpointKind
+    checkpoint: TreeNode
+    replayed: tuple[TreeNode, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.checkpoint.id}"
+
+
+def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]:
+    """Return the ways to a node, those with the fewest replayed actions first.
+
+    A way begins at a node that the map knows, or whose URL is not that of its parent. It contains no action that would
+    change data, and none that is not a gesture on an element, and does not lead over the root.
+
+    Parameters
+    ----------
+    tree
+        The search.
+    target
+        The node.
+    with_map
+        Whether there is a map.
+
+    Returns
+    -------
+    list of WayBack
+        The ways; of equally long ones the one over the map first, which knows whether the URL shows the state.
+    """
+    ways: list[WayBack] = []
+    replayed: tuple[TreeNode, ...] = ()
+    for node in tree.ancestry(target):
+        if with_map and node.map_state:
+            ways.append(WayBack("map", node, replayed))
+        if _has_own_url(tree, node) and node.loads != "no":
+            ways.append(WayBack("url", node, replayed))
+        if not _is_replayable(tree, node):
+            break
+        replayed = (node, *replayed)
+    return ways
+
+
+def is_reachable(tree: SearchTree, node: int, *, with_map: bool) -> bool:
+    """Whether any way leads back to a node."""
+    return tree.is_live(node) and bool(ways_back(tree, node, with_map=with_map))
+
+
+def _has_own_url(tree: SearchTree, node: TreeNode) -> bool:
+    return node.parent is None or tree.nodes[node.parent].state.url != node.state.url
+
+
+def _is_replayable(tree: SearchTree, node: TreeNode) -> bool:
+    """Whether the action that led to a node may be repeated: it is a gesture, and changes no data."""
+    if node.candidate is None:
+        return False
+    candidate = tree.candidates[node.candidate]
+    return candidate.gesture is not None and not candidate.is_destructive and not candidate.changed

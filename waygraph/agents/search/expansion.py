@@ -1,0 +1,252 @@
+"""Expansion of a state: generate, validate, look ahead, merge, judge, and add to the frontier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from waygraph.agents.actions.safety import ActionRefused
+from waygraph.agents.actions.targets import ActionInvalid
+from waygraph.agents.models.chat import add_usage
+from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.agents.search import frontier
+from waygraph.agents.search.frontier import MergedProposal, Proposal
+from waygraph.agents.search.generator import CandidateGenerator, PastAction, ProposalRequest
+from waygraph.agents.search.lookahead import KnownEdge, MapLookahead
+from waygraph.agents.search.reward import Judgement, Reward
+from waygraph.agents.search.search_actions import VisitAction, describe
+from waygraph.agents.search.state_description import StateDescription
+from waygraph.agents.search.tree import KnownState, SearchTree, TreeCandidate, TreeNode
+from waygraph.agents.search.validation import ActionValidator
+from waygraph.core.schemas import NodeAnswer, UsageModel
+
+_NO_EDGE = KnownEdge()
+
+
+@dataclass(slots=True)
+class Expansion:
+    """What an expansion did.
+
+    Attributes
+    ----------
+    candidates
+        The candidates that it added.
+    problems
+        Why proposals were not valid; each is one sentence.
+    usage
+        Usage of model calls; None without any.
+    """
+
+    candidates: list[TreeCandidate] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    usage: UsageModel | None = None
+
+    def charge(self, usage: UsageModel | None) -> None:
+        """Add the usage of calls."""
+        if usage is not None:
+            self.usage = usage if self.usage is None else add_usage(self.usage, usage)
+
+
+class Expander:
+    """Adds the actions of visited states to the frontier.
+
+    Parameters
+    ----------
+    generators
+        Propose actions; each is a context.
+    reward
+        Judges states and actions.
+    validator
+        Checks proposals.
+    lookahead
+        The map; None: there is none.
+    branching
+        Number of actions that each generator proposes, and of walks over the map that are added, for each state.
+    lookahead_states
+        Number of states of the map that are judged for each visited state; 0: only outcomes of proposed actions are.
+    retries
+        Number of times that a generator is asked again if nothing that it proposed is valid.
+    """
+
+    def __init__(
+        self,
+        generators: Sequence[CandidateGenerator],
+        reward: Reward,
+        validator: ActionValidator,
+        lookahead: MapLookahead | None,
+        *,
+        branching: int,
+        lookahead_states: int,
+        retries: int,
+    ) -> None:
+        self._generators = generators
+        self._reward = reward
+        self._validator = validator
+        self._map = lookahead
+        self._branching = branching
+        self._lookahead_states = lookahead_states
+        self._retries = retries
+
+    async def expand(self, tree: SearchTree, node: TreeNode, observation: PageObservation) -> Expansion:
+        """Add the actions of a state to the frontier. The frontier is not reduced.
+
+        Parameters
+        ----------
+        tree
+            The search.
+        node
+            The state.
+        observation
+            The page that shows it.
+
+        Returns
+        -------
+        Expansion
+            What was added. All generators that proposed something may have agreed on an answer: `tree.agreed`.
+
+        Raises
+        ------
+        ModelFailure
+            If a model fails.
+        WaygraphError
+            If the map's service does not answer.
+        """
+        done = Expansion()
+        state = StateDescription.of_page(observation)
+        judged = await self._reward.judge_states(tree.task, [state])
+        done.charge(judged.usage)
+        node.value = judged.values[0]
+        proposals: list[Proposal] = []
+        for generator in self._generators:
+            proposals += await self._proposals(generator, tree, node, observation, done)
+        if self._map is not None and node.map_state:
+            proposals += await self._walks(self._map, tree, node, done)
+        merged = [each for each in frontier.merge(proposals) if not _leads_to_visited(tree, node, each.best)]
+        scored = await self._scored(tree, node, state, merged, done)
+        done.candidates = frontier.add(tree, node.id, scored)
+        node.is_expanded = True
+        stops = [each for each in done.candidates if each.is_stop]
+        if len(done.candidates) == len(stops) == 1 and stops[0].frequency > 1:
+            frontier.clear(tree, "all generators agreed on an answer")
+            tree.agreed = stops[0].id
+        return done
+
+    async def _proposals(
+        self,
+        generator: CandidateGenerator,
+        tree: SearchTree,
+        node: TreeNode,
+        observation: PageObservation,
+        done: Expansion,
+    ) -> list[Proposal]:
+        """Ask a generator, and again with what was wrong while nothing that it proposed is valid."""
+        problems: list[str] = []
+        for _ in range(self._retries + 1):
+            request = self._request(tree, node, observation, problems)
+            proposed = await generator.propose(request)
+            done.charge(proposed.usage)
+            valid, problems = [], list(proposed.problems)
+            for each in proposed.actions:
+                try:
+                    checked = await self._validator.check(each.action, observation)
+                except (ActionInvalid, ActionRefused) as error:
+                    problems.append(error.message)
+                    continue
+                edge = _NO_EDGE
+                if self._map is not None and node.map_state and checked.gesture is not None:
+                    edge = await self._map.edge(node.map_state, checked.gesture)
+                if edge.sends and not self._validator.allows_destructive:
+                    problems.append(f"{checked.gesture} was left alone: it sends data, as the map says.")
+                    continue
+                valid.append(
+                    Proposal(
+                        checked.action,
+                        checked.gesture,
+                        generator.name,
+                        each.score,
+                        each.thinking,
+                        is_destructive=checked.is_destructive or edge.sends,
+                        outcome=checked.action.state if isinstance(checked.action, VisitAction) else edge.target,
+                    )
+                )
+            done.problems += problems
+            if valid or not problems:
+                return valid
+        return []
+
+    def _request(
+        self, tree: SearchTree, node: TreeNode, observation: PageObservation, problems: list[str]
+    ) -> ProposalRequest:
+        path = list(tree.ancestry(node.id))[::-1]
+        history = tuple(
+            PastAction(tree.candidates[each.candidate].text, each.state.url, each.state.title)
+            for each in path
+            if each.candidate is not None and each.id != tree.root
+        )
+        return ProposalRequest(
+            tree.task,
+            observation,
+            history,
+            self._branching,
+            is_start=node.id == tree.root,
+            mapped=self._map is not None,
+            seen=frozenset(each.state.url for each in tree.live_nodes()),
+            problems=tuple(problems),
+        )
+
+    async def _walks(self, known: MapLookahead, tree: SearchTree, node: TreeNode, done: Expansion) -> list[Proposal]:
+        """Return walks to the best states of the map around a node."""
+        if not self._lookahead_states:
+            return []
+
+        async def judge(states: Sequence[NodeAnswer]) -> Sequence[float]:
+            return await self._known_values(tree, node, states, done)
+
+        visited = {each.map_state for each in tree.live_nodes() if each.map_state}
+        found = await known.states_around(node.map_state, judge, limit=self._lookahead_states, skip=visited)
+        return [
+            Proposal(VisitAction(state=each.node_id, title=each.title), None, "lookahead", outcome=each.node_id)
+            for each, _ in found[: self._branching]
+        ]
+
+    async def _scored(
+        self, tree: SearchTree, node: TreeNode, state: StateDescription, merged: list[MergedProposal], done: Expansion
+    ) -> list[tuple[MergedProposal, float]]:
+        """Return each proposal with its value: of its known outcome, of the state for an answer, else as judged."""
+        values: dict[str, float] = {}
+        for each in merged:
+            if each.best.action.action == "stop":
+                values[each.best.key] = node.value
+            elif each.best.outcome and self._map is not None:
+                answer = await self._map.state(each.best.outcome)
+                if answer is not None:
+                    values[each.best.key] = (await self._known_values(tree, node, [answer], done))[0]
+        unknown = [each.best for each in merged if each.best.key not in values]
+        values |= {each.key: each.score for each in unknown if each.score is not None}
+        unscored = [each for each in unknown if each.score is None]
+        if unscored:
+            texts = [describe(each.action, each.gesture) for each in unscored]
+            judged: Judgement = await self._reward.judge_actions(tree.task, state, texts)
+            done.charge(judged.usage)
+            values |= {each.key: value for each, value in zip(unscored, judged.values, strict=True)}
+        return [(each, values[each.best.key]) for each in merged]
+
+    async def _known_values(
+        self, tree: SearchTree, node: TreeNode, states: Sequence[NodeAnswer], done: Expansion
+    ) -> list[float]:
+        """Return the values of states of the map, and record those that are judged for the first time."""
+        new = [each for each in states if each.node_id not in tree.known]
+        if new:
+            judged = await self._reward.judge_states(tree.task, [StateDescription.of_map(each) for each in new])
+            done.charge(judged.usage)
+            for each, value in zip(new, judged.values, strict=True):
+                known = KnownState(node_id=each.node_id, url=each.url, title=each.title, value=value, seen_from=node.id)
+                tree.known[each.node_id] = known
+        return [tree.known[each.node_id].value for each in states]
+
+
+def _leads_to_visited(tree: SearchTree, node: TreeNode, proposal: Proposal) -> bool:
+    """Whether the map says that an action leads to a state that was visited, this one included."""
+    return proposal.outcome != "" and any(
+        each.map_state == proposal.outcome for each in tree.live_nodes() if each.id == node.id or each.is_expanded
+    )

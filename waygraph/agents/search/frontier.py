@@ -1,0 +1,220 @@
+"""The frontier: adding proposed actions, merging equal ones, and keeping its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from waygraph.agents.search.search_actions import SearchAction, describe, merge_key
+from waygraph.agents.search.tree import CandidateStatus, SearchTree, TreeCandidate
+from waygraph.core.urls import normalize_url
+from waygraph.index.graph import Action
+
+#: An action that was performed this often is tried again only when nothing else is left.
+MAX_REPEATS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A valid action that a generator proposes in a state.
+
+    Attributes
+    ----------
+    action
+        The action.
+    gesture
+        The gesture on its element; None for actions on none.
+    context
+        Name of the generator.
+    score
+        Its score by the generator; None: the reward judges it.
+    thinking
+        Why, in words.
+    is_destructive
+        Whether it would change data.
+    outcome
+        Id in the map of the state that it leads to; empty: unknown.
+    """
+
+    action: SearchAction
+    gesture: Action | None
+    context: str
+    score: float | None = None
+    thinking: str = ""
+    is_destructive: bool = False
+    outcome: str = ""
+
+    @property
+    def key(self) -> str:
+        """What equal actions have in common."""
+        return merge_key(self.action, self.gesture)
+
+
+@dataclass(frozen=True, slots=True)
+class MergedProposal:
+    """Equal proposals of several generators: the best one, and the names of all generators."""
+
+    best: Proposal
+    contexts: tuple[str, ...]
+
+
+def merge(proposals: Iterable[Proposal]) -> list[MergedProposal]:
+    """Merge equal proposals, in the order in which each was proposed first.
+
+    A click and a walk over the map to the same known state are equal as well: the click is kept.
+
+    Parameters
+    ----------
+    proposals
+        The proposals in one state.
+
+    Returns
+    -------
+    list of MergedProposal
+        The distinct ones.
+    """
+    by_key: dict[str, list[Proposal]] = {}
+    for each in proposals:
+        by_key.setdefault(each.key, []).append(each)
+    led_to = {group[0].outcome for group in by_key.values() if group[0].outcome and group[0].action.action != "visit"}
+    merged = []
+    for group in by_key.values():
+        best = max(group, key=lambda each: each.score or 0.0)
+        if best.action.action == "visit" and best.outcome in led_to:
+            continue
+        merged.append(MergedProposal(best, tuple(dict.fromkeys(each.context for each in group))))
+    return merged
+
+
+def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, float]]) -> list[TreeCandidate]:
+    """Add the proposals of a state to the frontier.
+
+    Parameters
+    ----------
+    tree
+        The search.
+    node
+        The state.
+    scored
+        Proposals with the value of each; a candidate's score is the value times the number of its generators.
+
+    Returns
+    -------
+    list of TreeCandidate
+        The candidates. An action that changed data before, or is known to and was begun, is added as dropped.
+    """
+    added = []
+    changes = [each for each in tree.candidates if each.changed or (each.is_destructive and was_tried(each))]
+    deeds = {(url, each.key) for each in changes for url in _urls_around(tree, each)}
+    for merged, value in scored:
+        best = merged.best
+        candidate = TreeCandidate(
+            id=len(tree.candidates),
+            node=node,
+            action=best.action,
+            gesture=best.gesture.to_json() if best.gesture is not None else None,
+            key=best.key,
+            text=describe(best.action, best.gesture),
+            score=round(value * len(merged.contexts), 6),
+            contexts=list(merged.contexts),
+            thinking=best.thinking,
+            is_destructive=best.is_destructive,
+            outcome=best.outcome,
+        )
+        if (tree.nodes[node].state.url, candidate.key) in deeds:
+            drop(candidate, "it changed data before")
+        tree.candidates.append(candidate)
+        added.append(candidate)
+    return added
+
+
+def _urls_around(tree: SearchTree, candidate: TreeCandidate) -> set[str]:
+    """Return the URLs before and after an action: a form that was sent is often shown again at another URL."""
+    nodes = [candidate.node] if candidate.result is None else [candidate.node, candidate.result]
+    return {tree.nodes[node].state.url for node in nodes}
+
+
+def was_tried(candidate: TreeCandidate) -> bool:
+    """Whether an action was performed, or may have been before the process ended."""
+    return candidate.status in {CandidateStatus.BEGUN, CandidateStatus.DONE, CandidateStatus.FAILED}
+
+
+def is_repeated(tree: SearchTree, candidate: TreeCandidate) -> bool:
+    """Whether an equal action was performed `MAX_REPEATS` times since data was changed last."""
+    equal = (each for each in tree.candidates if each.key == candidate.key and tree.is_live(each.node))
+    return sum(was_tried(each) for each in equal) >= MAX_REPEATS
+
+
+def drop(candidate: TreeCandidate, reason: str) -> None:
+    """Remove an action from the frontier."""
+    candidate.status, candidate.reason = CandidateStatus.DROPPED, reason
+
+
+def clear(tree: SearchTree, reason: str) -> None:
+    """Remove everything from the frontier."""
+    for each in tree.queued:
+        drop(each, reason)
+
+
+def drop_visited(tree: SearchTree) -> None:
+    """Remove actions that lead to a state that was visited since: by the map, or links to its URL."""
+    live = tree.live_nodes()
+    states, urls = {each.map_state for each in live}, {each.state.url for each in live}
+    for each in tree.queued:
+        gesture = each.recorded
+        target = gesture.target if gesture is not None and gesture.kind == "click" else ""
+        if each.outcome and each.outcome in states:
+            drop(each, "the state that it leads to was visited")
+        elif target.startswith(("http:", "https:")) and normalize_url(target) in urls:
+            drop(each, "the page that it leads to was visited")
+
+
+def reduce(tree: SearchTree, is_reachable: Callable[[int], bool]) -> int:
+    """Reduce the frontier to its budget, before other actions are added.
+
+    In this order, while there are too many: actions of states that no way leads back to; all but the best answer, the
+    best destructive action and the best repeated one; the lower ones of equal actions; the lowest ones.
+
+    Parameters
+    ----------
+    tree
+        The search.
+    is_reachable
+        Whether a way leads back to a node.
+
+    Returns
+    -------
+    int
+        Number of actions that were removed.
+    """
+    before = len(tree.queued)
+    if before <= tree.budget:
+        return 0
+    for each in tree.queued:
+        if each.action.action != "visit" and not is_reachable(each.node):
+            drop(each, "no way leads back to its state")
+    for kind in (_is_stop, _is_destructive, lambda each: is_repeated(tree, each)):
+        _drop_lowest(tree, [each for each in tree.queued if kind(each)], keep=1, reason="the frontier keeps the best")
+    for key in dict.fromkeys(each.key for each in tree.queued):
+        _drop_lowest(
+            tree, [each for each in tree.queued if each.key == key], keep=1, reason="an equal action is better"
+        )
+    _drop_lowest(tree, tree.queued, keep=tree.budget, reason="the frontier is full")
+    removed = before - len(tree.queued)
+    tree.prunes += bool(removed)
+    return removed
+
+
+def _is_stop(candidate: TreeCandidate) -> bool:
+    return candidate.is_stop
+
+
+def _is_destructive(candidate: TreeCandidate) -> bool:
+    return candidate.is_destructive
+
+
+def _drop_lowest(tree: SearchTree, candidates: list[TreeCandidate], *, keep: int, reason: str) -> None:
+    """Drop the lowest candidates while the frontier is larger than its budget and more than `keep` of them are left."""
+    lowest = sorted(candidates, key=lambda each: (each.score, -each.id))
+    for each in lowest[: max(0, min(len(candidates) - keep, len(tree.queued) - tree.budget))]:
+        drop(each, reason)

@@ -1,0 +1,90 @@
+"""What a visited page is recognised by: its record, and the step of a replay that expects it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from waygraph.agents.search.tree import RecordedState, SearchTree, TreeNode
+from waygraph.index.graph import Action, Evidence, PathStep
+from waygraph.pipeline.browser.page.features import features
+from waygraph.pipeline.browser.page.replay import same_or_equivalent
+from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.explore.identity.features import feature_change
+
+#: Features and elements that are compared, as many as maps keep of a state.
+_SAMPLE = 96
+#: Features that an action in the page added or removed, and that must be there or not.
+_MAX_CHANGED = 48
+
+
+def record_state(snapshot: Snapshot) -> RecordedState:
+    """Return the record of a page."""
+    return RecordedState(
+        snapshot=snapshot.id,
+        url=snapshot.url,
+        address=snapshot.raw_url,
+        title=snapshot.title,
+        features=dict(sorted(features(snapshot).items())),
+        elements=sorted(element[:12] for element in snapshot.structure),
+    )
+
+
+def step_to(tree: SearchTree, node: TreeNode, action: Action) -> PathStep:
+    """Return the step of a replay that leads to a node.
+
+    Parameters
+    ----------
+    tree
+        The search.
+    node
+        The node.
+    action
+        The action of the step.
+
+    Returns
+    -------
+    PathStep
+        The step. A page of another snapshot counts as the state if it shows most of its texts and elements, everything
+        that in-page actions added on the way to it, and nothing that they removed or that those after it add.
+    """
+    state = node.state
+    return PathStep(action, state.snapshot, state.url, 0.0, evidence=_evidence(tree, node))
+
+
+def _evidence(tree: SearchTree, node: TreeNode) -> Evidence:
+    own = Counter(node.state.features)
+    shows: dict[str, int] = {}
+    hides: dict[str, int] = {}
+    at_url = [each for each in tree.ancestry(node.id) if each.state.url == node.state.url and each is not node]
+    for other in at_url:
+        for feature, count in _largest(feature_change(Counter(other.state.features), own)):
+            (shows if count > 0 else hides)[feature] = own[feature]
+    for child in tree.nodes:
+        if child.parent == node.id and child.state.url == node.state.url:
+            change = feature_change(own, Counter(child.state.features))
+            hides.update({feature: own[feature] for feature, count in _largest(change) if count > 0})
+            shows.update({feature: own[feature] for feature, count in _largest(change) if count < 0})
+    return Evidence(shows, hides, tuple(sorted(own)[:_SAMPLE]), tuple(node.state.elements[:_SAMPLE]))
+
+
+def _largest(change: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(change.items())[:_MAX_CHANGED]
+
+
+def shows_state(snapshot: Snapshot, step: PathStep) -> bool:
+    """Whether a page shows the state that a step of a replay expects.
+
+    A page with the same elements must have the changes of in-page actions as well: some change texts alone.
+    """
+    if not same_or_equivalent(snapshot, step):
+        return False
+    shown, evidence = features(snapshot), step.evidence
+    return evidence is None or (
+        all(shown[name] >= count for name, count in evidence.shows.items())
+        and all(shown[name] <= count for name, count in evidence.hides.items())
+    )
+
+
+def same_page(first: RecordedState, second: RecordedState) -> bool:
+    """Whether two pages show the same elements, and the same texts with their counts."""
+    return first.snapshot == second.snapshot and first.features == second.features

@@ -1,0 +1,91 @@
+"""The actions of a tree search: those of agents that can be replayed, and walks to states of a map."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from waygraph.agents.actions.types import (
+    ClickAction,
+    GotoAction,
+    HoverAction,
+    NavigateAction,
+    SelectAction,
+    StopAction,
+    TypeAction,
+)
+from waygraph.index.graph import Action
+
+
+class VisitAction(BaseModel):
+    """Walk to a state of a map, and verify the arrival."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    usage: ClassVar[str] = "visit [state]"
+    action: Literal["visit"] = "visit"
+    state: str = Field(min_length=1, description="Id of the state.")
+    title: str = Field("", description="Title of the state, for people.")
+
+
+SearchAction = Annotated[
+    ClickAction | TypeAction | SelectAction | HoverAction | GotoAction | NavigateAction | StopAction | VisitAction,
+    Field(discriminator="action"),
+]
+#: Actions of agents that a search performs. Going back, tabs and notes are left out, because the search returns to
+#: states itself and works in one tab; scrolling, because observations contain the whole page; keys, because what they
+#: do depends on the focus, which no replay restores.
+SEARCH_ACTIONS = ("click", "type", "select", "hover", "goto", "navigate", "stop")
+
+
+def merge_key(action: SearchAction, gesture: Action | None) -> str:
+    """Return a text that equal actions have in common, whatever ids their elements had in an observation.
+
+    Texts to type are compared without upper case and characters outside of ASCII. All answers are one action.
+
+    Parameters
+    ----------
+    action
+        The action.
+    gesture
+        The gesture on its element; None for actions on none.
+
+    Returns
+    -------
+    str
+        The key.
+    """
+    match action:
+        case StopAction():
+            parts: list[object] = ["stop"]
+        case GotoAction():
+            parts = ["goto", action.url]
+        case NavigateAction():
+            parts = ["navigate", action.site, action.query.casefold()]
+        case VisitAction():
+            parts = ["visit", action.state]
+        case _ if gesture is not None:
+            value = gesture.value
+            if isinstance(action, TypeAction):
+                value = value.lower().encode("ascii", "ignore").decode()
+            parts = [gesture.kind, value, *gesture.frame, gesture.role, gesture.name, gesture.nth, gesture.target]
+        case _:
+            parts = [action.action, action.model_dump_json()]
+    return json.dumps(parts, ensure_ascii=False)
+
+
+def describe(action: SearchAction, gesture: Action | None) -> str:
+    """Return an action as text, for people and models."""
+    match action:
+        case StopAction():
+            return f"stop [{action.answer}]"
+        case GotoAction():
+            return f"goto [{action.url}]"
+        case NavigateAction():
+            return f"navigate [{action.site}] [{action.query}]"
+        case VisitAction():
+            return f"visit [{action.title or action.state}]"
+        case _:
+            return str(gesture) if gesture is not None else action.action
