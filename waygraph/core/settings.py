@@ -142,6 +142,9 @@ class ExploreSettings(_Section):
     0: none."""
     max_bytes: int = Field(20 * 2**30, ge=1)
     """Limit of bytes received from the site; a map that it stops is marked partial."""
+    static_files_bytes: int = Field(64 * 2**20, ge=0)
+    """Memory for static files (scripts, style sheets, fonts, images) of one site, in bytes of Base64: each is requested
+    once, and the guard answers later requests. 0: every page requests them."""
     page_seconds: float = Field(120.0, gt=0)
     """Time limit of one work item (reach the state, act, take the snapshot), in seconds."""
     cookie_banners: bool = True
