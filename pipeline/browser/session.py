@@ -7,6 +7,7 @@ import base64
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 from waygraph.core.settings import BrowserSettings, CaptureProfile
 from waygraph.pipeline.browser.guard import DocumentPolicy, NetworkGuard, RequestPolicy, StoppedRequests
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
+from waygraph.pipeline.browser.guard.static_files import StaticFiles
 from waygraph.pipeline.browser.page.failures import PageFailure
 from waygraph.pipeline.browser.page.script import WAYGRAPH, page_script
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
@@ -224,6 +226,8 @@ class GuardedPage:
         document_policy: DocumentPolicy,
         request_policy: RequestPolicy | None = None,
         pacing: Pacing | None = None,
+        static_files: StaticFiles | None = None,
+        counters: Counter[str] | None = None,
     ) -> GuardedPage:
         """Open a context with one page that is guarded from its first request.
 
@@ -243,6 +247,10 @@ class GuardedPage:
             Which requests are blocked; None: the default of `NetworkGuard`.
         pacing
             Schedule of the requests for documents of the main frame; None: no limits.
+        static_files
+            Static files of the site, which its pages share; None: each page requests them.
+        counters
+            Counters of requests, see `NetworkGuard`; None: they are not counted.
 
         Returns
         -------
@@ -250,7 +258,13 @@ class GuardedPage:
             The page, which shows no document yet.
         """
         context = await browser.new_context(**context_options.to_playwright())
-        guard = NetworkGuard(document_policy, request_policy=request_policy, credentials=context_options.credentials)
+        guard = NetworkGuard(
+            document_policy,
+            request_policy=request_policy,
+            credentials=context_options.credentials,
+            static_files=static_files,
+            counters=counters,
+        )
         # First: the in-page script then sees a message when the page sends it, not when the guard has let it pass.
         await guard.prepare(context)
         flags = json.dumps({"guarded": True, "acceptsDialogs": snapshot_options.accept_dialogs})

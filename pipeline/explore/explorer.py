@@ -205,6 +205,7 @@ class Explorer:
         self._check_content()
         for counts in (self._start.boundary.counters, self._resources.pacer.take_counters(self._start.site)):
             self._parts.stats.counters.update(counts)
+        self._parts.stats.counters["egress/bytes"] += self._start.boundary.bytes_received
         # In a thread, since it takes milliseconds per state while other sites are explored in this loop.
         return await asyncio.to_thread(self._result)
 

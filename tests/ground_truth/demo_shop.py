@@ -11,7 +11,8 @@ The rules, with the words of docs/architecture.md:
 2. An element is actionable when it is exposed and its role is link, button, tab, switch (`summary` counts as
    button), or when it has no role (here: "") but a pointer cursor of its own. A click is tried on each;
    a hover on the one element with `aria-haspopup` whose list item hides links. Text fields and selects are not
-   actionable.
+   actionable, but for the field of the search form, which is submitted once, where it is seen first: on the start
+   page, with the first word of the first linked heading there.
 3. Never activated, but reported as skipped: targets outside the site ("external"), other URL schemes ("scheme"),
    URLs that robots.txt disallows ("robots"), names of the hazard lexicon ("hazard"), submit buttons of any form
    ("submit"). Where two reasons hold, either is right.
@@ -112,6 +113,7 @@ class Element:
     leads: str = ""
     href: str = ""
     hover: str = ""
+    search: str = ""
     skip: frozenset[str] = frozenset()
     opens_tab: bool = False
     blocked: tuple[str, str] | None = None
@@ -153,6 +155,9 @@ def _posts(place: str, name: str, here: str, path: str, role: str = "button") ->
 
 # --- Regions ----------------------------------------------------------------------------------------------------------
 
+#: The search for the first word of the first heading with a link on the start page: the name of the first shelf.
+SEARCHED = CATEGORIES[0].name.split()[0].lower()
+RESULTS = f"search?q={SEARCHED}"
 SHELF_NAMES = {category.slug: category.name for category in CATEGORIES}
 
 # Only the start state has new elements in the header: everywhere else they are at the same place as in the parent.
@@ -161,6 +166,7 @@ HEADER = (
     _link("header/brand", "Northfold", "/"),
     Element("header/shop", "link", "Shop", leads="shop", href="/shop", hover="home+flyout"),
     _link("header/help", "Help", "/help"),
+    Element("header/find", "searchbox", "Search the shop", search=RESULTS),
     _never("header/search", "button", "Search", "submit"),
     _link("header/account", "Account", "/account"),
     _link("header/cart", "Cart", "/cart"),
@@ -290,7 +296,13 @@ def _shelves() -> list[View]:
         )
         for c in CATEGORIES
     ]
-    return [everything, *shelves]
+    # Search is for words in name, shelf, line and story.
+    hits = [p for p in PRODUCTS if SEARCHED in f"{p.name} {p.category} {p.line} {p.story}".lower()]
+    results = View(
+        _shop_state(RESULTS, f"Results for {SEARCHED}", 1, shows=(f"{len(hits)} found.",)),
+        _shop_frame(CRUMB_HOME, *_cards("shelf", (p.slug for p in hits))),
+    )
+    return [everything, *shelves, results]
 
 
 def _product(product: Product) -> list[View]:
@@ -580,6 +592,8 @@ def _edges(source: str, element: Element) -> list[TrueEdge]:
     click = TrueEdge(
         source, "click", element.role, element.name, element.leads, opens_tab=element.opens_tab, blocked=element.blocked
     )
+    if element.search:
+        return [TrueEdge(source, "submit", element.role, element.name, element.search)]
     hover = TrueEdge(source, "hover", element.role, element.name, element.hover)
     return [click, hover] if element.hover else [click]
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from tests.ground_truth.demo_shop import Element, Truth, new_elements, truth, views
+from tests.ground_truth.demo_shop import SEARCHED, Element, Truth, new_elements, truth, views
 from waygraph.demo_site import DemoSite
 from waygraph.demo_site.catalogue import ITEMS, PRODUCTS
 from waygraph.demo_site.site import PAGES
@@ -46,9 +46,10 @@ LOOK = """() => {
   };
   document.activeElement?.blur();
   const elements = [...document.body.querySelectorAll("*")].filter(exposed);
-  const ROLES = { A: "link", BUTTON: "button", SUMMARY: "button", SPAN: "" };
-  const actionable = elements.filter((e) => e.matches("a[href], button, summary, [data-href]")).map((e) => [
-    xpath(e), e.getAttribute("role") ?? ROLES[e.tagName], e.textContent.trim(),
+  const ROLES = { A: "link", BUTTON: "button", SUMMARY: "button", SPAN: "", INPUT: "searchbox" };
+  const kinds = "a[href], button, summary, [data-href], [type=search]";
+  const actionable = elements.filter((e) => e.matches(kinds)).map((e) => [
+    xpath(e), e.getAttribute("role") ?? ROLES[e.tagName], e.ariaLabel ?? e.textContent.trim(),
     e.tagName !== "A" ? "" : e.origin === location.origin ? e.pathname + e.search : e.href,
   ]);
   return { structure: elements.map(xpath), actionable, title: document.title, text: document.body.innerText };
@@ -117,7 +118,11 @@ class Walker:
                 target.click()
             popup.value.wait_for_load_state()
             return popup.value
-        if element.blocked:
+        if element.search:
+            target.fill(SEARCHED)
+            with self.page.expect_navigation():
+                target.press("Enter")
+        elif element.blocked:
             target.click()
             assert self.page.evaluate("window.stopped") == [list(element.blocked)]
         elif loads:
@@ -160,7 +165,7 @@ def test_site_matches_its_ground_truth(site: DemoSite, page: Page):
         if source not in walker.xpaths:
             continue
         for element in new_elements(source, answer.parents.get(source)):
-            for kind, target in (("click", element.leads), ("hover", element.hover)):
+            for kind, target in (("click", element.leads), ("hover", element.hover), ("submit", element.search)):
                 if not target:
                     continue
                 walker.reach(source)

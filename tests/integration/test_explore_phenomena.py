@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.exploring import explore
-from tests.sites.answers import Result, edge, judge, shows, site_pages, states, table
+from tests.sites.answers import Result, edge, judge, never, site_pages, skipped, states, table
 from tests.sites.phenomena import AREAS
 from tests.sites.phenomena.documents import FOREIGN_FRAME_IN_SCOPE
 from tests.sites.server import FixtureServer
@@ -55,8 +55,9 @@ def alone(name, *answers, **settings):
     return {str(result.expect): result.instead for result in judged if not result.seen}
 
 
-def test_search_forms_are_submitted_when_enabled():
-    assert alone("search-form", shows("search-results", by="Words"), submit_search=True) == {}
+def test_search_forms_are_not_submitted_when_that_is_disabled():
+    answers = (never("/search/results?q=fixture"), skipped("form_get", by="Find it"), states("/search", 1))
+    assert alone("search-form", *answers, submit_search=False) == {}
 
 
 def test_cookie_banners_are_part_of_the_page_when_dismissal_is_disabled():

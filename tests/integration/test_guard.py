@@ -189,6 +189,21 @@ def test_inside_tls_subresources_send_state_changing_gets_in_observe_mode_only(m
         assert blocked >= vectors - {"worker"}
 
 
+def test_inside_tls_static_files_are_requested_once():
+    async def run(port):
+        async with behind_tls(port) as (tls,):
+            trusting = {"extra_args": (*LOOPBACK_ONLY.extra_args, "--ignore-certificate-errors")}
+            url = f"https://127.0.0.1:{tls}/"
+            return await asyncio.to_thread(explore, url, depth=1, robots=False, workers=2, browser=trusting)
+
+    links = "".join(f"<a href=/{n}>Page {n}</a>" for n in range(5))
+    script = Page("document.body.append('ready')", content_type="text/javascript")
+    with FixtureServer({"*": f"<h1>Shop</h1>{links}<script src=/app.js></script>", "/app.js": script}) as site:
+        asyncio.run(run(port_of(site)))
+        assert site.paths.count("/") >= 3
+        assert site.paths.count("/app.js") == 1
+
+
 GRAPHQL = """<h1>Shop</h1><div id=list></div><script>
   fetch('/graphql', {method: 'POST', headers: {'Content-Type': 'application/json'},
     body: JSON.stringify({query: 'query All { items { name } }'})})

@@ -187,19 +187,70 @@ def test_page_of_a_hundred_thousand_elements_is_truncated_with_a_note():
     assert len(seen.structure) == 20_000
 
 
-def test_search_form_is_submitted_only_when_enabled():
-    html = "<title>Tiny shop</title><form action=/find><input type=search name=q aria-label=Find></form>"
+def searches(html, **settings):
+    """Return the searches that a page offers, as (word, name of the field), and the addresses they lead to."""
 
-    async def run(site, **settings):
+    async def run(site):
         async with guarded_page(**settings) as page:
             seen = (await page.view.goto(site.url)).snapshot
-            return kinds(seen), [(await page.view.act(c.action)).snapshot.raw_url for c in seen.candidates]
+            actions = [candidate.action for candidate in seen.candidates if candidate.action.kind == "submit"]
+            urls = [(await page.view.act(action)).snapshot.raw_url for action in actions]
+            return [(action.value, action.name) for action in actions], [url.rpartition("/")[2] for url in urls]
 
     with FixtureServer({"/": html, "/find": "<p>Found</p>"}) as site:
-        assert BROWSERS.run(run(site)) == ([], [])
-        asked, urls = BROWSERS.run(run(site, submit_search=True))
-    assert asked == [("submit", "tiny", "Find")]
-    assert [url.rpartition("/")[2] for url in urls] == ["find?q=tiny"]
+        return BROWSERS.run(run(site))
+
+
+FORM = "<form action=/find><input type=search name=q aria-label=Find></form>"
+
+
+def test_search_form_is_submitted_unless_that_is_disabled():
+    html = f"<title>Tiny shop</title>{FORM}"
+    assert searches(html) == ([("tiny", "Find")], ["find?q=tiny"])
+    assert searches(html, submit_search=False) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("headings", "word"),
+    [
+        ("<h1>Tiny shop</h1><h2>Our <em>stoneware</em> bowls</h2>", "stoneware"),
+        ("<h1>Quiet things</h1><h2>Mended</h2><h3><a href=/c>Lighting</a></h3>", "lighting"),
+        ("<h1>Quiet things</h1><a href=/c><h3>Lamps</h3></a>", "lamps"),
+        ("<h1>Shop</h1>", "shop"),
+        ("<h2 hidden>Secret</h2><h2>Küchenmöbel</h2>", "küchenmöbel"),
+        ("<p>Bowls</p>", "tiny"),
+        ("<h2>A-1</h2>", "tiny"),
+    ],
+)
+def test_word_to_search_for_comes_from_a_visible_heading_and_not_from_the_title(headings, word):
+    assert searches(f"<title>Tiny shop</title>{headings}{FORM}")[0] == [(word, "Find")]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<form action=/find><input name=isbn required aria-label=Book><button>Search</button></form>",
+        "<form action=/find><input name=isbn required aria-label=Book><button title='本を検索'></button></form>",
+        "<form action=/find role=search><input name=words aria-label=Book></form>",
+    ],
+)
+def test_field_that_a_search_waits_for_is_filled(form):
+    asked, urls = searches(f"<h1>Atlas</h1>{form}")
+    assert asked == [("atlas", "Book")]
+    assert urls[0].endswith("=atlas")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<form action=/find method=post><input type=search name=q></form>",
+        "<form action=/find><input name=mail required><button>Subscribe</button></form>",
+        "<form action=/find><input name=from required><input name=to required><button>Search</button></form>",
+        "<form action=/find><input name=q><input type=password name=p></form>",
+    ],
+)
+def test_other_forms_are_not_submitted(form):
+    assert searches(f"<h1>Atlas</h1>{form}") == ([], [])
 
 
 def test_infinite_list_grows_twice_at_most():

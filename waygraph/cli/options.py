@@ -275,7 +275,7 @@ CookieBannersOption = Annotated[
 ]
 SubmitSearchOption = Annotated[
     bool | None,
-    typer.Option("--submit-search/--no-submit-search", help="Also submit search forms (GET).", show_default="no"),
+    typer.Option("--submit-search/--no-submit-search", help="Submit each search form (GET) once.", show_default="yes"),
 ]
 MaxBytesOption = Annotated[
     int | None,

@@ -142,6 +142,9 @@ class ExploreSettings(_Section):
     0: none."""
     max_bytes: int = Field(20 * 2**30, ge=1)
     """Limit of bytes received from the site; a map that it stops is marked partial."""
+    static_files_bytes: int = Field(64 * 2**20, ge=0)
+    """Memory for static files (scripts, style sheets, fonts, images) of one site, in bytes of Base64: each is requested
+    once, and the guard answers later requests. 0: every page requests them."""
     page_seconds: float = Field(120.0, gt=0)
     """Time limit of one work item (reach the state, act, take the snapshot), in seconds."""
     cookie_banners: bool = True
@@ -149,8 +152,8 @@ class ExploreSettings(_Section):
     dialogs: Literal["dismiss", "accept"] = "dismiss"
     """Answer to `confirm`, `prompt` and `beforeunload` dialogs, while exploring and in teleports on the map. An
     accepted prompt keeps the text that the page proposes. The guard still stops state-changing requests."""
-    submit_search: bool = False
-    """Also submit search forms (GET), with a word from the page's own title."""
+    submit_search: bool = True
+    """Submit each distinct search form (GET) once, with a word from the page's own headings."""
     delay_seconds: float | None = Field(None, ge=0, le=3_600)
     """Least time between two navigations on one host, in seconds; empty: 1 s, or 0 for loopback and private addresses.
     A longer `Crawl-delay` of robots.txt takes precedence, up to `max_delay_seconds`."""

@@ -6,8 +6,9 @@ import asyncio
 import base64
 import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,12 +21,14 @@ from waygraph.pipeline.browser.guard.child_targets import ChildSession, DevTools
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
 from waygraph.pipeline.browser.guard.outgoing import MAX_BODY_CHARS, SAFE_METHODS, OutgoingRequest, websocket_message
 from waygraph.pipeline.browser.guard.request_policy import GuardMode, RequestPolicy, StateChangingUrls
+from waygraph.pipeline.browser.guard.static_files import STATIC_TYPES, StaticFiles
+from waygraph.pipeline.browser.guard.static_responses import StaticResponses
 from waygraph.pipeline.browser.guard.visits import PageVisit
 
 log = logging.getLogger(__name__)
 
-#: Intercepts only what can change something on a server or show another document. Images, styles and scripts are not
-#: intercepted, except those whose URLs look state-changing (`StateChangingUrls.globs`).
+#: Intercepts what can change something on a server or show another document. Static files are intercepted if their URLs
+#: look state-changing (`StateChangingUrls.globs`), and if they are stored (`StaticFiles`).
 _PATTERNS = [
     {"urlPattern": "*", "resourceType": kind, "requestStage": "Request"}
     for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
@@ -38,6 +41,8 @@ _SCRIPT_REQUESTS = {"XHR", "Fetch"}
 _DOCUMENT_RESPONSES = {"urlPattern": "*", "resourceType": "Document", "requestStage": "Response"}
 
 _ALL_REQUESTS = [{"urlPattern": "*", "requestStage": "Request"}]
+
+_STATIC_REQUESTS = [{"urlPattern": "http*", "resourceType": kind, "requestStage": "Request"} for kind in STATIC_TYPES]
 
 #: Function that the guard script calls, in pages (answered by Playwright) and in workers (a DevTools binding).
 _BINDING = "__waygraph_guard"
@@ -96,6 +101,16 @@ class StoppedRequests:
     shapes: frozenset[str] = frozenset()
 
 
+@dataclass(slots=True)
+class _GuardedTargets:
+    """What the guard needs of one page when a request of it, or of a target below it, is intercepted."""
+
+    main_frame: str
+    visit: PageVisit
+    static: StaticResponses | None
+    below: TargetTree = field(init=False)
+
+
 @cache
 def guard_script(mode: GuardMode = "guard") -> str:
     """Return the in-page part of the guard; every document runs it first, every worker as early as possible."""
@@ -120,6 +135,10 @@ class NetworkGuard:
         Which requests are state-changing, and whether they are blocked.
     credentials
         Headers to add to requests to the site's own hosts.
+    static_files
+        Answers requests for static files that a page of the site has requested before; None: all are sent.
+    counters
+        Counts requests that are sent, see docs/counters.md; None: they are not counted.
     """
 
     def __init__(
@@ -128,10 +147,14 @@ class NetworkGuard:
         *,
         request_policy: RequestPolicy | None = None,
         credentials: SiteCredentials | None = None,
+        static_files: StaticFiles | None = None,
+        counters: Counter[str] | None = None,
     ) -> None:
         self._document_policy = document_policy
         self._request_policy = request_policy or RequestPolicy()
         self._credentials = credentials
+        self._static_files = static_files
+        self._counters = counters if counters is not None else Counter()
         # Headers must be added to requests for images and styles as well.
         self._patterns = [
             *(
@@ -139,6 +162,7 @@ class NetworkGuard:
                 if credentials is not None and credentials.headers
                 else [*_PATTERNS, *_patterns_of(self._request_policy.state_changing_urls)]
             ),
+            *(_STATIC_REQUESTS if static_files is not None else ()),
             *([_DOCUMENT_RESPONSES] if self._request_policy.lets_visits_pass else []),
         ]
         self.hold_navigations = False
@@ -166,16 +190,16 @@ class NetworkGuard:
         page.on("close", self._forget_visit)
         session = await page.context.new_cdp_session(page)
         tree = await session.send("Page.getFrameTree")
-        main_frame: str = tree["frameTree"]["frame"]["id"]
-        targets: TargetTree
+        static = StaticResponses(self._static_files, page) if self._static_files is not None else None
+        guarded = _GuardedTargets(tree["frameTree"]["frame"]["id"], visit, static)
 
         def on_event(source: DevToolsSession, method: str, event: Mapping[str, Any]) -> None:
             if method == "Fetch.requestPaused":
-                self._spawn(self._handle_paused(source, event, main_frame, targets, visit))
+                self._spawn(self._handle_paused(source, event, guarded))
             elif method == "Runtime.bindingCalled" and event["name"] == _BINDING:
                 self._on_report(event["payload"])
 
-        targets = TargetTree(
+        guarded.below = TargetTree(
             session,
             prepare=self._prepare_target,
             may_run=self._may_run_unguarded,
@@ -184,7 +208,7 @@ class NetworkGuard:
         )
         session.on("Fetch.requestPaused", lambda event: on_event(session, "Fetch.requestPaused", event))
         await session.send("Fetch.enable", {"patterns": self._patterns})
-        await targets.watch()
+        await guarded.below.watch()
         return session
 
     def _forget_visit(self, page: Page) -> None:
@@ -287,52 +311,63 @@ class NetworkGuard:
         return event["resourceType"] not in _SCRIPT_REQUESTS or not self._is_of_visit(outgoing, visit)
 
     async def _handle_paused(
-        self,
-        session: DevToolsSession,
-        event: Mapping[str, Any],
-        main_frame: str,
-        targets: TargetTree,
-        visit: PageVisit,
+        self, session: DevToolsSession, event: Mapping[str, Any], guarded: _GuardedTargets
     ) -> None:
         if "responseStatusCode" not in event and "responseErrorReason" not in event:
-            await self._handle_request(session, event, main_frame, targets, visit)
+            await self._handle_request(session, event, guarded)
             return
-        if event["frameId"] == main_frame and "responseStatusCode" in event:
-            visit.begin()
+        if event["resourceType"] != "Document":
+            if guarded.static is not None:
+                await guarded.static.store(session, event)
+        elif event["frameId"] == guarded.main_frame and "responseStatusCode" in event:
+            guarded.visit.begin()
+            if guarded.static is not None:
+                guarded.static.leave()
         try:
             await session.send("Fetch.continueRequest", {"requestId": event["requestId"]})
         except PlaywrightError as error:
             log.debug("guard/answer_too_late %s: %s", event["request"]["url"], error)
 
     async def _handle_request(
-        self,
-        session: DevToolsSession,
-        event: Mapping[str, Any],
-        main_frame: str,
-        targets: TargetTree,
-        visit: PageVisit,
+        self, session: DevToolsSession, event: Mapping[str, Any], guarded: _GuardedTargets
     ) -> None:
-        request = event["request"]
+        request, static = event["request"], guarded.static
         url = request["url"]
-        is_navigation = event["resourceType"] == "Document" and event["frameId"] == main_frame
-        is_stopped = self._stops(event, targets, visit, is_navigation=is_navigation)
+        is_navigation = event["resourceType"] == "Document" and event["frameId"] == guarded.main_frame
+        is_stopped = self._stops(event, guarded, is_navigation=is_navigation)
         if not is_stopped and is_navigation and self.before_document is not None:
             await self.before_document(url)
-        self.requests += not is_stopped and event["resourceType"] in _SCRIPT_REQUESTS
         command, parameters = "Fetch.continueRequest", {"requestId": event["requestId"]}
         if is_stopped:
             command = "Fetch.failRequest"
             # "Aborted" leaves the current document in place; any other reason replaces it with an error page.
             parameters["errorReason"] = "Aborted" if event["resourceType"] == "Document" else "BlockedByClient"
-        elif self._credentials is not None and (headers := self._credentials.with_headers(url, request["headers"])):
-            parameters["headers"] = headers
+        elif static is not None and (file := await static.find(event)) is not None:
+            command, parameters = "Fetch.fulfillRequest", file.fulfilment(event["requestId"])
+        else:
+            self._count(event)
+            if self._credentials is not None and (headers := self._credentials.with_headers(url, request["headers"])):
+                parameters["headers"] = headers
+            if static is not None and static.awaits(event):
+                parameters["interceptResponse"] = True
         try:
             await session.send(command, parameters)
         except PlaywrightError as error:
             # The page and its requests are gone.
             log.debug("guard/answer_too_late %s %s: %s", request["method"], url, error)
+            if static is not None:
+                static.end(event)
 
-    def _stops(self, event: Mapping[str, Any], targets: TargetTree, visit: PageVisit, *, is_navigation: bool) -> bool:
+    def _count(self, event: Mapping[str, Any]) -> None:
+        """Count a request that is sent. `StaticFiles` counts those for static files."""
+        kind, is_http = event["resourceType"], event["request"]["url"].startswith(("http:", "https:"))
+        if kind in _SCRIPT_REQUESTS:
+            self.requests += 1
+            self._counters["requests/script"] += is_http
+        elif kind == "Document":
+            self._counters["requests/document"] += is_http
+
+    def _stops(self, event: Mapping[str, Any], guarded: _GuardedTargets, *, is_navigation: bool) -> bool:
         """Decide whether an intercepted request is stopped, and record it."""
         request = event["request"]
         method, url = request["method"], request["url"]
@@ -343,11 +378,11 @@ class NetworkGuard:
                 self._refused.append((url, "scheme"))
                 return True
             return False
-        may_change = self._may_change(event, visit, is_navigation=is_navigation)
+        may_change = self._may_change(event, guarded.visit, is_navigation=is_navigation)
         refusal = self._refusal_of(url) if is_navigation else None
         if may_change:
             # An event names the frame that a worker belongs to; only the referrer shows that a worker sent the request.
-            by_worker = not is_document and targets.has_worker(request["headers"].get("Referer", ""))
+            by_worker = not is_document and guarded.below.has_worker(request["headers"].get("Referer", ""))
             self.record(BlockedRequest(method, url, "worker" if by_worker else event["resourceType"].lower()))
             if self._request_policy.is_enforced:
                 return True

@@ -46,6 +46,8 @@ class Candidate(Struct, frozen=True, gc=False):
         Title and classes of an element whose name has no letters.
     covered
         Whether an overlay over the whole page takes the pointer from the element.
+    form
+        For `submit`: address and field names of the search form; empty for other actions.
     """
 
     action: Action
@@ -58,6 +60,7 @@ class Candidate(Struct, frozen=True, gc=False):
     handler: str = ""
     icon: str = ""
     covered: bool = False
+    form: str = ""
 
 
 class OutlineNode(Struct, frozen=True, gc=False):
@@ -233,7 +236,7 @@ class SnapshotOptions:
     cap_ms: int
     banners: bool = True
     accept_dialogs: bool = False
-    submit_search: bool = False
+    submit_search: bool = True
     frames: FrameScope = field(default_factory=FrameScope)
     outline: bool = False
 
@@ -345,7 +348,7 @@ def _hash(key: str) -> str:
 
 def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tuple[str, ...]]) -> Candidate:
     kind, value, role, name, place, frame, css, target, tag, disabled, submits, download, nth, *more = entry
-    method, handler, icon, covered, *box = more
+    method, handler, icon, covered, form, *box = more
     return Candidate(
         _action(kind, value, role, name, paths[place], frames[frame], css, target, nth),
         tag=tag,
@@ -357,6 +360,7 @@ def _candidate(entry: Sequence[Any], paths: Sequence[str], frames: Sequence[tupl
         handler=handler,
         icon=icon,
         covered=covered,
+        form=form,
     )
 
 

@@ -76,6 +76,8 @@ class Frontier:
         self._places_in = lru_cache(maxsize=_CACHED_STATES)(self._find_places)
         self._pending: dict[int, int] = {}
         """Pending elements of a state: by its place in `_states`, a bit for each place among the candidates."""
+        self._forms: set[str] = set()
+        """Search forms whose submission was added."""
 
     @property
     def pending(self) -> int:
@@ -99,7 +101,7 @@ class Frontier:
         self._states[state.id] = state
         numbers = {id(candidate): number for number, candidate in enumerate(seen.candidates)}
         for candidate in self._new(state, seen):
-            refusal = trapped or self.refuse(candidate, seen) or self._refuse_more(candidate)
+            refusal = trapped or self.refuse(candidate, seen) or self._refuse_more(candidate) or self._probe(candidate)
             if refusal is not None:
                 self._count_unvisited(candidate, refusal)
                 self._stats.skip(refusal_to_skip(state.id, candidate, refusal))
@@ -184,8 +186,9 @@ class Frontier:
             if self._traps.refuse_state(state.id):
                 continue
             for number, candidate in enumerate(self._split(state, seen)[0]):
-                if not (self.refuse(candidate, seen) or self._refuse_more(candidate)):
-                    yield self._pending_item(place, number, candidate, state)
+                if candidate.form in self._forms or self.refuse(candidate, seen) or self._refuse_more(candidate):
+                    continue
+                yield self._pending_item(place, number, candidate, state)
 
     def _pending_item(self, place: int, number: int, candidate: Candidate, state: State) -> PendingItem:
         return PendingItem(place, number, candidate, self._kind(candidate, state))
@@ -232,6 +235,17 @@ class Frontier:
             return None
         return self._traps.refuse_link(url) or (self._skeleton.refuse_link(url) if self._skeleton else None)
 
+    def _probe(self, candidate: Candidate) -> Refusal | None:
+        """Note the search form that an element submits; refuse a form that was noted before.
+
+        One page of results stands for all results of a form.
+        """
+        if candidate.form and candidate.form in self._forms:
+            return Refusal("same_form", candidate.form)
+        if candidate.form:
+            self._forms.add(candidate.form)
+        return None
+
     def refuse_now(self, item: WorkItem) -> Refusal | None:
         """Return why a planned item is not wanted any more. Has no side effects, since workers call it at any time."""
         return (
@@ -257,6 +271,7 @@ class Frontier:
         return {
             "added": list(self._states),
             "pending": [[place, f"{elements:x}"] for place, elements in self._pending.items()],
+            "forms": sorted(self._forms),
             "order": self._order.to_checkpoint(),
         }
 
@@ -264,4 +279,5 @@ class Frontier:
         """Restore what `to_checkpoint` returned. `states` are all states by id."""
         self._states = {state_id: states[state_id] for state_id in checkpoint["added"]}
         self._pending = {place: int(elements, 16) for place, elements in checkpoint["pending"]}
+        self._forms = set(checkpoint.get("forms", ()))  # checkpoints of earlier versions have none
         self._order.load_checkpoint(checkpoint["order"], (item for item, _ in self._unplanned()))

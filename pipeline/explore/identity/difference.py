@@ -26,8 +26,12 @@ def difference_key(candidate: Candidate, mode: DiffMode) -> Hashable:
 
 
 def action_key(action: Action, mode: DiffMode) -> Hashable:
-    """Return the `difference_key` of the element that an action is performed on."""
-    position = (action.kind, action.value, action.frame, action.xpath)
+    """Return the `difference_key` of the element that an action is performed on.
+
+    The word that is searched for comes from each page's own headings, and makes no other element.
+    """
+    value = "" if action.kind == "submit" else action.value
+    position = (action.kind, value, action.frame, action.xpath)
     return position if mode == "paper" else (*position, action.role, action.name, action.target)
 
 

@@ -1,7 +1,8 @@
 """Policy for forms: submit buttons are not pressed (`form_post`, `form_get`).
 
-A POST may change data at the site. A GET searches, and the explorer has no query. `allow` rules of the user's rules
-file permit GET forms; nothing permits POST forms, which the network guard would stop as well.
+A POST may change data at the site. A GET may be a search, which is submitted from its field (action kind `submit`).
+`allow` rules of the user's rules file permit GET forms; nothing permits POST forms, which the network guard would stop
+as well.
 """
 
 from __future__ import annotations

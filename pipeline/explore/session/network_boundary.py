@@ -12,6 +12,7 @@ from waygraph.core.urls import parse_start_url, site_key
 from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.egress import EgressCallbacks, EgressProxy, HostRules, UpstreamProxy
 from waygraph.pipeline.browser.guard import GuardRules, RequestPolicy, StateChangingUrls
+from waygraph.pipeline.browser.guard.static_files import StaticFiles
 from waygraph.pipeline.explore.policies.hazard_urls import state_changing_globs
 from waygraph.pipeline.explore.policies.site_policies import SitePolicies
 
@@ -36,7 +37,9 @@ class NetworkBoundary:
     refused
         Destinations that are not public and were not named by the user, as (URL, reason).
     counters
-        `egress/blocked`, `egress/refused`, `guard/unguarded`.
+        `egress/blocked`, `egress/refused`, `guard/unguarded`, `requests/...`.
+    static_files
+        Static files that pages of the site have requested; None if every page requests them.
     """
 
     proxy: EgressProxy
@@ -45,6 +48,7 @@ class NetworkBoundary:
     blocked: list[BlockedRequest] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
+    static_files: StaticFiles | None = None
 
     @property
     def bytes_received(self) -> int:
@@ -121,6 +125,8 @@ async def network_boundary(start_url: str, settings: Settings) -> AsyncIterator[
         host_rules=HostRules.parse(settings.browser.extra_args),
     )
     boundary = NetworkBoundary(proxy, policies, request_policy)
+    if explore.static_files_bytes:
+        boundary.static_files = StaticFiles(explore.static_files_bytes, boundary.counters)
     proxy.callbacks = EgressCallbacks(on_blocked=boundary.add_blocked, on_refused=boundary.add_refused)
     async with proxy:
         yield boundary

@@ -159,6 +159,8 @@ class Start:
             document_policy=self.refuse_url,
             request_policy=self.boundary.request_policy,
             pacing=pacing,
+            static_files=self.boundary.static_files,
+            counters=self.boundary.counters,
         )
         page.guard.on_unguarded = self.boundary.add_unguarded
         return page
@@ -220,6 +222,8 @@ async def prepare_start(
         document_policy=lambda target: _refuse_start(target, robots),
         request_policy=boundary.request_policy,
         pacing=pacing,
+        static_files=boundary.static_files,
+        counters=boundary.counters,
     )
     page.guard.on_unguarded = boundary.add_unguarded
     try:

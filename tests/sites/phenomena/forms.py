@@ -1,4 +1,4 @@
-"""Forms: their fields are captured, they are not submitted, and controls with event handlers are used."""
+"""Forms: search forms are submitted once, others are not, and controls with event handlers are used."""
 
 from tests.sites.answers import Area, found, never, page, shows, skipped, states
 
@@ -10,7 +10,13 @@ SEARCH = Area(
         ),
         "/search/results": found("search-results"),
     },
-    (skipped("form_get", by="Find it"), never("/search/results"), never("/search/results?q="), states("/search", 1)),
+    (
+        shows("search-results", by="Words"),
+        skipped("form_get", by="Find it"),
+        never("/search/results"),
+        never("/search/results?q="),
+        states("/search", 1),
+    ),
 )
 
 POST = Area(

@@ -157,6 +157,7 @@ def _print_exploration(exploration: Exploration) -> None:
         ],
         right=("states", "activations", "seconds", "states/min"),
     )
+    _print_requests(exploration)
     for label, reasons in (("skipped", exploration.skipped), ("failed", exploration.failed)):
         if reasons:
             say(f"  {label}: " + ", ".join(f"{count} {reason}" for reason, count in reasons.items()))
@@ -171,3 +172,18 @@ def _print_exploration(exploration: Exploration) -> None:
             say(f"  {label}: {clean(', '.join(requests[:_SHOWN_SENDS]), one_line=True)}{more}")
     for text in exploration.advice:
         say(textwrap.indent(text, "  "))
+
+
+def _print_requests(exploration: Exploration) -> None:
+    """Print what the site's servers were asked for, per state."""
+    counters, states = exploration.counters, exploration.states
+    if not states or "requests/document" not in counters:
+        return
+    document, script, static = (
+        counters.get(f"requests/{kind}", 0) / states for kind in ("document", "script", "static")
+    )
+    say(
+        f"  requested per state: {document:.1f} documents, {script:.1f} by scripts, {static:.1f} static files "
+        f"({counters.get('requests/static_reused', 0) / states:.1f} more answered from memory), "
+        f"{counters.get('egress/bytes', 0) / states / 1e6:.2f} MB"
+    )

@@ -53,12 +53,64 @@ const otherOptions = (select) =>
     .filter((option) => !option.selected && !option.disabled && !option.parentElement.disabled && option.label.trim())
     .slice(0, MAX_CHOICES);
 
+/** Words on buttons that search. Scripts without spaces have no borders of words. */
+const SEARCH_WORDS = new RegExp(
+  "(^|\\P{L})(search|find|such[et]?n?|finden|recherche[rz]?|chercher|buscar|búsqueda|pesquisar|procurar|cerca|cercare" +
+    "|zoek|zoeken|szukaj|hledat|vyhledat|sök|søk|søg|hae|haku|keresés|ara|căutare|поиск|найти|искать|пошук|αναζήτηση" +
+    "|بحث|חיפוש|tìm)($|\\P{L})|검색|検索|搜索|搜尋|ค้นหา",
+  "iu",
+);
+const BUTTONS = "button, input[type=submit], input[type=image], input[type=button], [role=button]";
+/** @param {any} form @param {string} selector @returns {any[]} */
+const inForm = (form, selector) => Array.from(Element.prototype.querySelectorAll.call(form, selector));
+/**
+ * Whether a form only misses the content of this field, and a button of it searches.
+ * @param {any} form
+ * @param {any} field
+ */
+const waitsForQuery = (form, field) =>
+  field.required &&
+  inForm(form, "input, select, textarea").every((one) => one === field || !one.matches(":invalid")) &&
+  inForm(form, BUTTONS).some((button) => SEARCH_WORDS.test(nameOf(button, "button")));
 /** @param {any} element */
-const isSearchField = (element) =>
-  element.form && formMethod.call(element.form) === "get" && isTextField(element) &&
-  (element.type === "search" || POPULAR_SEARCH_NAMES.test(element.name) || element.closest("[role=search], search") !== null);
-/** A word of the page's title to search for. */
-const searchWord = () => documentTitle.call(document).match(/\p{L}{4,}/u)?.[0].toLowerCase() ?? "a";
+const isSearchField = (element) => {
+  const { form } = element;
+  if (!form || formMethod.call(form) !== "get" || !isTextField(element)) return false;
+  if (inForm(form, "input[type=password]").length > 0) return false;
+  return element.type === "search" || POPULAR_SEARCH_NAMES.test(element.name) ||
+    element.closest("[role=search], search") !== null || waitsForQuery(form, element);
+};
+/**
+ * What makes a search form distinct: where it sends what is searched for, and the names of its fields. A form without
+ * an address sends to the page that it is on, which is then no difference.
+ * @param {any} element A field of the form.
+ */
+const searchFormOf = (element) => {
+  const { form } = element;
+  const hasAddress = (Element.prototype.getAttribute.call(form, "action") ?? "") !== "";
+  const address = hasAddress ? formAction.call(form).replace(/[?#].*/su, "") : location.origin;
+  const fields = inForm(form, "input, select, textarea").map((one) => one.name).filter((name) => name);
+  return `${address}?${[...new Set(fields)].sort().join("&")}`;
+};
+
+const WORD = /\p{L}{4,}/gu;
+/** @param {string} text @returns {string[]} */
+const wordsOf = (text) => (text.match(WORD) ?? []).map((word) => word.toLowerCase());
+/**
+ * A word to search for: the first one that the title lacks of a visible heading, of one that is or holds a link before
+ * others. Such headings name what the site has; the title names the site or the kind of page. Without one: a word of a
+ * heading, of the title, or a letter.
+ * @param {Document} doc
+ */
+const searchWord = (doc) => {
+  /** @param {string} selector */
+  const visible = (selector) => Array.from(Document.prototype.querySelectorAll.call(doc, selector)).filter(isSeen);
+  const headings = visible("h1, h2, h3, h4, h5, h6");
+  const linked = headings.filter((heading) => heading.closest("a[href]") ?? heading.querySelector("a[href]"));
+  const title = wordsOf(documentTitle.call(doc));
+  const words = [...linked, ...headings].flatMap((heading) => wordsOf(heading.textContent ?? ""));
+  return words.find((word) => !title.includes(word)) ?? words[0] ?? title[0] ?? "a";
+};
 
 /**
  * Actions on a field.
@@ -79,7 +131,7 @@ const fieldActions = (element, role, types, options) => {
   if (role === "checkbox" || role === "radio") return hasAny(types, [...CLICKS, "change", "input"]) ? [["click", ""]] : [];
   if (hasAny(types, CLICKS)) actions.push(["click", ""]);
   if (isTextField(element)) {
-    if (options.submitSearch && isSearchField(element)) actions.push(["submit", searchWord()]);
+    if (options.submitSearch && isSearchField(element)) actions.push(["submit", searchWord(element.ownerDocument)]);
     const suggests = role === "combobox" || element.hasAttribute("aria-autocomplete") || hasPopup(element);
     // The key that opens a combobox by the ARIA Authoring Practices.
     if (suggests && hasAny(types, KEYS)) actions.push(["press", "ArrowDown"]);

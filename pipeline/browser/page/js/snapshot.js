@@ -44,7 +44,7 @@ const takeAllActivity = () => {
  */
 const flattened = (c) => [
   c.kind, c.value, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
-  c.icon, c.covered, ...c.box,
+  c.icon, c.covered, c.form, ...c.box,
 ];
 /** @param {SnapshotOptions} options */
 const snapshot = (options) => {

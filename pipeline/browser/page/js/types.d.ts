@@ -105,6 +105,8 @@ interface Candidate {
   tag: string;
   disabled: boolean;
   submits: string;
+  /** For submitting a search: what makes its form distinct. */
+  form: string;
   download: boolean;
   covered: boolean;
   /** Number among the candidates of the same kind, role and name. */
