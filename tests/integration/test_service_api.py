@@ -51,14 +51,14 @@ async def test_with_a_key_set_every_call_below_v1_requires_it(locked: httpx.Asyn
     asked = 0
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
-            place = path.format_map({"site": "tea.example", "node_id": MAP.id("home")})
+            place = path.format_map({"site": "tea.example", "node_id": MAP.id("home"), "version": 1})
             refused = await locked.request(method, place, json={"query": "x", "url": "x", "to": MAP.id("home")})
             assert (refused.status_code == 401) == path.startswith("/v1") == ("security" in operation)
             if path.startswith("/v1"):
                 asked += 1
                 answer = await locked.request(method, place, headers={"authorization": f"Bearer {KEY}"})
                 assert answer.status_code != 401
-    assert asked == 17
+    assert asked == 19
 
 
 async def test_missing_weights_prevent_searches_and_nothing_else(store: Path, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from waygraph.pipeline.browser.page.frame_scope import FrameScope
 from waygraph.pipeline.browser.page.graft import graft
 from waygraph.pipeline.browser.page.snapshot import parse_snapshot
 
+_BOX = (0, 0, 9, 9)
+
 
 def told(url, steps, candidates=(), segments=(), **more):
     """An answer of the in-page script for a document whose elements are children of each other."""
@@ -15,7 +17,7 @@ def told(url, steps, candidates=(), segments=(), **more):
         "url": url, "title": "", "contentType": "text/html", "status": 200, "documents": [[]],
         "steps": "\n".join(steps), "parents": list(range(-1, len(steps) - 1)), "unexposed": [],
         "candidates": [
-            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, *[""] * 3, False, 0, 0, 9, 9]
+            ["click", "", "button", name, place, 0, "", "", "button", False, "", False, 0, *[""] * 3, False, "", *_BOX]
             for name, place in candidates
         ],
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
