@@ -170,8 +170,15 @@ const findRow = async (action, options) => {
     const before = box.scrollTop;
     await scrollList(box, screen < 0 ? Number(offset) : screen && before + box.clientHeight, options);
     if (screen > 0 && box.scrollTop <= before) break;
-    const row = withNatives(() => candidatesInList(box, options).find(({ candidate }) => rowKey(candidate) === wanted));
-    found = row && [row.element, screen < 0 && row.path === path ? "exact" : "role"];
+    const findWanted = () => withNatives(() => candidatesInList(box, options).find(({ candidate }) => rowKey(candidate) === wanted));
+    const row = findWanted();
+    if (!row) continue;
+    // The action needs the row in the middle. Scrolling it there makes the list draw its rows again, which must not happen
+    // between the press and the release of the pointer.
+    withNatives(() => scrollToElement(row.element));
+    await scrollList(box, box.scrollTop, options);
+    const shown = findWanted();
+    found = shown && [shown.element, screen < 0 && row.path === path ? "exact" : "role"];
   }
   scrolledForAction.push([box, top, left, box.scrollTop, box.scrollLeft]);
   return found;
