@@ -15,13 +15,14 @@ from waygraph.agents.actions.types import (
     PruneAction,
 )
 from waygraph.agents.loop.decision import Decision, Situation
+from waygraph.agents.loop.prompt import note_list, step_messages
 from waygraph.agents.loop.sites import check_site
 from waygraph.agents.models.chat import ChatModel, ChatRequest
 from waygraph.agents.models.structured import complete_as
 from waygraph.agents.occam.judge import choose
 from waygraph.agents.occam.pivotal import pivotal_text
 from waygraph.agents.occam.plan import NoSuchPlan, PlanTree
-from waygraph.agents.occam.prompt import PlannedStep, messages
+from waygraph.agents.occam.prompt import NAVIGATE_RULES, PLAN_RULES, PlannedStep, history_text
 from waygraph.agents.occam.reply import OccamReply
 
 if TYPE_CHECKING:
@@ -67,13 +68,14 @@ class OccamDecider:
         if self._plans is None:
             self._plans = PlanTree(situation.task, situation.observation.url)
         plan = str(self._plans)
-        asked = messages(
+        steps = [step for step in self._history if step.plan == self._plans.active][-HISTORY_STEPS:]
+        history = history_text(steps, situation.observation.snapshot.id)
+        asked = step_messages(
             situation,
+            rules=[PLAN_RULES, NAVIGATE_RULES] if self._sites else [PLAN_RULES],
             allowed=self.allowed,
             sites=self._sites,
-            plan=plan,
-            history=[step for step in self._history if step.plan == self._plans.active][-HISTORY_STEPS:],
-            notes=self._notes,
+            memory=[f"Plans:\n{plan}", note_list(self._notes), history],
         )
         request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
         if self._candidates == 1:

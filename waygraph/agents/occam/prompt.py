@@ -1,33 +1,20 @@
-"""What AgentOccam is asked. The parts and their order are the paper's, the words are our own."""
+"""AgentOccam's own rules, and its memory as text. The order of the parts is the paper's, the words are our own."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from waygraph.agents.loop.decision import Situation
-from waygraph.agents.loop.prompt import UNTRUSTED, action_list, page_text, problem_text, site_list, with_image
-from waygraph.agents.models.chat import ChatMessage
-
-_ROLE = """\
-You do tasks on websites for a person. In each step you see the page as a tree of text, in which every element that you
-can act on has an id in brackets, and you choose one action.
-
-Rules:
-- An id is valid for the page that you see now only.
+#: Rules about plans.
+PLAN_RULES = """\
 - You work by plans. The task is plan 0. Use branch to divide a plan if it has several parts; the new plan is then the
   active one, and you see the history of the active plan only. Use prune to give up what does not work and resume an
-  earlier plan, on the page where it was made.
-- Write what you will need later into a note. Repeat no note.
-- End with stop as soon as the task is done. If the task asks for information, the answer in stop is that information
-  alone, as short as possible. If the task cannot be done on this site, the answer is N/A.
-- Change nothing that the task does not ask for. Do not log out."""
+  earlier plan, on the page where it was made."""
 
-_NAVIGATE = """\
+#: Rules about `navigate`, for an agent that has maps.
+NAVIGATE_RULES = """\
 - navigate goes to any page of a site with a map at once: describe the page by what it shows. If the map has no such
   page, use the links and the search of the site."""
-
-_ANSWER = "Answer with a JSON document of the requested schema."
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,55 +45,23 @@ class PlannedStep:
     result: str
 
 
-def messages(
-    situation: Situation,
-    *,
-    allowed: Collection[str],
-    sites: Sequence[str],
-    plan: str,
-    history: Sequence[PlannedStep],
-    notes: Sequence[str],
-) -> tuple[ChatMessage, ...]:
-    """Return the messages of one step.
+def history_text(steps: Iterable[PlannedStep], current: str) -> str:
+    """Return the latest steps of the active plan as text; empty without any.
 
     Parameters
     ----------
-    situation
-        What is known.
-    allowed
-        Names of the actions.
-    sites
-        Keys of the sites that have maps.
-    plan
-        The tree of plans.
-    history
-        The latest steps of the active plan, oldest first.
-    notes
-        The agent's notes.
+    steps
+        The steps, oldest first.
+    current
+        Node id of the page that is shown now: it is not repeated.
 
     Returns
     -------
-    tuple of ChatMessage
-        Instructions, and the question.
+    str
+        The text.
     """
-    rules = [_ROLE, _NAVIGATE] if sites else [_ROLE]
-    system = "\n".join([*rules, "", "Actions:", action_list(allowed), "", UNTRUSTED, _ANSWER])
-    parts = [f"Task: {situation.task}", f"Plans:\n{plan}"]
-    if sites:
-        parts.append(site_list(sites))
-    if notes:
-        parts.append("Notes:\n" + "\n".join(f"- {note}" for note in notes))
-    if history:
-        current = situation.observation.snapshot.id
-        steps = "\n".join(_step_text(step, current) for step in history)
-        parts.append(f"Latest steps of the active plan, oldest first:\n{steps}")
-    parts.append(f"Actions left: {situation.steps_left}")
-    if situation.steps_left == 1:
-        parts.append("This is the last action: end with stop and your best answer.")
-    parts.append(page_text(situation.observation))
-    if situation.problem:
-        parts.append(problem_text(situation.problem))
-    return ChatMessage.system(system), ChatMessage.user(*with_image("\n\n".join(parts), situation.screenshot))
+    lines = [_step_text(step, current) for step in steps]
+    return "\n".join(["Latest steps of the active plan, oldest first:", *lines]) if lines else ""
 
 
 def _step_text(step: PlannedStep, current: str) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, NoteAction
 from waygraph.agents.loop.decision import Decision, Situation
+from waygraph.agents.loop.prompt import note_list, step_messages
 from waygraph.agents.loop.sites import check_site
 from waygraph.agents.models.chat import ChatModel, ChatRequest
 from waygraph.agents.models.structured import complete_as
-from waygraph.agents.webnavigator.prompt import RememberedStep, messages
+from waygraph.agents.webnavigator.prompt import NAVIGATE_RULES, RememberedStep, history_text
 from waygraph.agents.webnavigator.reply import WebNavigatorReply
 
 if TYPE_CHECKING:
@@ -47,8 +48,12 @@ class WebNavigatorDecider:
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""
-        asked = messages(
-            situation, allowed=self.allowed, sites=self._sites, history=tuple(self._history), notes=self._notes
+        asked = step_messages(
+            situation,
+            rules=[NAVIGATE_RULES] if self._sites else [],
+            allowed=self.allowed,
+            sites=self._sites,
+            memory=[note_list(self._notes), history_text(self._history)],
         )
         request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
         reply, _ = await complete_as(self._model, request, WebNavigatorReply)
