@@ -213,7 +213,7 @@ def _collect_versions(
 
 
 def readable_manifests(store: Store, site: str, versions: Iterable[int]) -> list[Manifest]:
-    """Return the manifests of versions of a site; damaged and missing ones are left out, since nobody opened them.
+    """Return the manifests of versions of a site; damaged and missing ones are left out: they were never searched.
 
     Parameters
     ----------
