@@ -19,12 +19,13 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
+.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
-	@echo "make test    all checks and all tests"
+	@echo "make test    all checks and all tests but the extended ones"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
+	@echo "make test-extended  tests that kill processes and machines, and repeat explorations under other conditions"
 	@echo "make check   lint, format, types, layers, docstrings, documentation site"
 	@echo "make coverage  all tests with a coverage report"
 	@echo "make lint    format the code and fix what ruff can fix"
@@ -51,8 +52,12 @@ demo: $(INSTALLED) browser
 	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT)
 
 test: check browser
-	$(BIN)/pytest -n $(PROCESSES) --dist loadfile --durations=25
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" --durations=25
 	@echo "All checks passed."
+
+# Tests that kill processes and machines, and that repeat explorations under other conditions.
+test-extended: $(INSTALLED) browser
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
 
 test-fast: $(INSTALLED)
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile tests/unit

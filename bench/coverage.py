@@ -32,8 +32,9 @@ from bench.sites import SITES
 from tests.blobs import MemoryBlobs
 from waygraph.core.settings import Settings
 from waygraph.index.graph import InteractionGraph
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.identity.url_groups import group_of
+from waygraph.pipeline.explore.records.capture import SiteCapture
 
 ORDERS = (("novelty", "full"), ("breadth", "full"), ("breadth", "skeleton"))
 STATES = (50, 100, 250)

@@ -34,9 +34,10 @@ from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
-from waygraph.pipeline.explore import SiteCapture, explore_site
 from waygraph.pipeline.explore.engine import worker as worker_module
 from waygraph.pipeline.explore.engine.worker import Worker
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.explore.session.network_boundary import network_boundary
 
 CLICKS, LINKS, KNOWN = 96, 96, 192

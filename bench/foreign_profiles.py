@@ -37,7 +37,8 @@ from waygraph.index.store import Store
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport

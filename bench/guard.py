@@ -34,7 +34,7 @@ from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.session.network_boundary import network_boundary
 
 TARGET_SHARE = 0.10

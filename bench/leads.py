@@ -36,7 +36,8 @@ from waygraph.index.store import Store
 from waygraph.index.vectors.edge import EdgeIndex
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 STATES = (50, 100, 250)

@@ -28,7 +28,7 @@ from waygraph.demo_site.local_server import LocalServer, Request, Response
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
 

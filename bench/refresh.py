@@ -25,9 +25,11 @@ from waygraph.demo_site.local_server import LocalServer, Request, Response
 from waygraph.index.graph.export import to_json
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.records.capture import SiteCapture
-from waygraph.pipeline.explore.refresh import ExplorationRecord, PriorExploration, RefreshPlan, plan_refresh
+from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.sample import RefreshPlan, plan_refresh
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 3, "workers": 2, "trap_budget": 1000})
 #: Kinds of processes (`bench.cpu`) that are the browser.

@@ -31,7 +31,8 @@ from waygraph.core.settings import ExploreSettings, Settings
 from waygraph.index.graph.export import to_json
 from waygraph.pipeline.browser.egress.messages import ProxiedRequest
 from waygraph.pipeline.browser.egress.proxy import EgressProxy
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 
 SITES: dict[str, Callable[[Path], AbstractContextManager[real_sites.Served]]] = {
     "gentelella": real_sites.gentelella,

@@ -66,7 +66,7 @@ from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 RESULT = RESULTS / "search-tree.json"

@@ -20,7 +20,7 @@ from waygraph.core.errors import NoPath
 from waygraph.core.settings import BrowserSettings
 from waygraph.index.graph import Node
 from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore import SiteCapture
+from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 from waygraph.sdk.teleport_result import TeleportResult

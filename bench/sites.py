@@ -52,7 +52,8 @@ from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 from waygraph.sdk.local import StoreMap
 

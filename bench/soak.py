@@ -44,7 +44,8 @@ from waygraph.pipeline.browser.process.process_tree import (
     is_alive,
     memory_bytes,
 )
-from waygraph.pipeline.explore import ExploreProgress, SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import ExploreProgress, SiteCapture
 
 PAGES = int(os.environ.get("WAYGRAPH_PAGES", "10000"))
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "10"))

@@ -34,7 +34,6 @@ from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
 from waygraph.pipeline.browser.session import GuardedPage
-from waygraph.pipeline.explore import explore_site
 from waygraph.pipeline.explore.checkpoint.journal import Journal
 from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
 from waygraph.pipeline.explore.crawl import Crawl
@@ -43,6 +42,7 @@ from waygraph.pipeline.explore.engine import worker as worker_module
 from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder
 from waygraph.pipeline.explore.engine.loader import Loader
 from waygraph.pipeline.explore.engine.worker import Worker
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.session.secrets import Redactor
 
 #: What is timed: name of the stage, where it is defined, what it is called there.

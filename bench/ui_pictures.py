@@ -33,7 +33,7 @@ from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport

@@ -29,7 +29,8 @@ from tests.blobs import MemoryBlobs
 from waygraph.core.errors import ContentStopped
 from waygraph.core.settings import Settings
 from waygraph.pipeline.browser.process.find import find_browser
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 
 APPLICATIONS: dict[str, Callable[[Path], AbstractContextManager[real_sites.Served]]] = {
     "streamlit": visit_apps.streamlit,

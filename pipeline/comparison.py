@@ -13,7 +13,7 @@ from waygraph.index.store import MapVersion, Store
 from waygraph.pipeline.browser.page.features import text_features
 from waygraph.pipeline.explore.checkpoint.journal_codec import Unreadable
 from waygraph.pipeline.explore.records.capture import SiteCapture
-from waygraph.pipeline.explore.refresh import ExplorationRecord
+from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
 
 
 def compare_versions(store: Store, old: MapVersion, new: MapVersion | SiteCapture) -> MapDiff:

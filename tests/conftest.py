@@ -18,9 +18,9 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 # The duration of an example says only how busy the machine is. `make test` tries the same examples each time, so that
-# its result depends on the commit alone; `make soak-properties` tries others.
+# its result depends on the commit alone; `make soak-properties` tries others, and many more.
 EXAMPLES = int(os.environ.get("WAYGRAPH_EXAMPLES", "100"))
-hypothesis.settings.register_profile("waygraph", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("waygraph", deadline=None, derandomize=True, max_examples=40)
 hypothesis.settings.register_profile("soak", deadline=None, max_examples=EXAMPLES)
 hypothesis.settings.load_profile("waygraph")
 
@@ -66,11 +66,15 @@ def _shared_browsers_close() -> Iterator[None]:
 
 #: Test files that use the explored demo shop. One process runs them all, so that the shop is explored once.
 SHOP_FILES = {
+    "test_cli_do.py",
     "test_cli_show.py",
     "test_examples.py",
     "test_explore_demo_shop.py",
+    "test_greedy_agent.py",
+    "test_model_agents.py",
     "test_teleport.py",
     "test_screenshot_encoder.py",
+    "test_task_run.py",
 }
 
 

@@ -9,7 +9,8 @@ from tests.blobs import MemoryBlobs
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph.core.settings import Settings
 from waygraph.demo_site import DemoSite
-from waygraph.pipeline.explore import SiteCapture, explore_site
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 
 
 @dataclass(frozen=True)

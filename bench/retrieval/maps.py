@@ -25,7 +25,7 @@ from bench.retrieval.more_sites import fossil
 from waygraph.core.settings import BrowserSettings, Settings
 from waygraph.demo_site import DemoSite
 from waygraph.index.store import MapVersion, Store
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 
 BROWSER = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))

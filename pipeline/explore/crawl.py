@@ -37,7 +37,7 @@ from waygraph.pipeline.explore.records.capture import ExploreProgress, RoundRow
 from waygraph.pipeline.explore.records.outcome import ActionOutcome, SkipReason
 from waygraph.pipeline.explore.records.state import State
 from waygraph.pipeline.explore.records.stats import ExplorationStats
-from waygraph.pipeline.explore.refresh import Refresh
+from waygraph.pipeline.explore.refresh.refresh import Refresh
 from waygraph.pipeline.explore.session.login import LoginWatch
 from waygraph.pipeline.explore.session.start import Start
 

@@ -42,7 +42,8 @@ from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, SENDS_STOPPED,
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome, with_sends
 from waygraph.pipeline.explore.records.outcome import VARIES
 from waygraph.pipeline.explore.records.stats import ExplorationStats
-from waygraph.pipeline.explore.refresh import PriorExploration, Refresh
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.refresh import Refresh
 from waygraph.pipeline.explore.session.content import check_content
 from waygraph.pipeline.explore.session.login import LoginWatch
 from waygraph.pipeline.explore.session.start import Start

@@ -20,7 +20,7 @@ def run_index(
     *,
     settings: Settings,
     on_event: Callable[[JobEvent], None],
-    explore: str = "waygraph.pipeline.explore:explore_site",
+    explore: str = "waygraph.pipeline.explore.exploration:explore_site",
 ) -> RunReport:
     """Map every site and publish each as it finishes.
 

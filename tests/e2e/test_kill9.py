@@ -131,6 +131,7 @@ def shop():
         yield site
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(PATIENCE * (KILLS + 2))
 def test_kill_9_leaves_an_intact_store_and_no_process(tmp_path):
     with MutableSite() as running:
@@ -176,7 +177,7 @@ def kill_often(url, store):
     assert outcome["exploration"]["states"] == len(Store.open(str(store)).read(site, 1).graph)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.extended)])
 def test_signal_while_exploring_ends_the_run_within_seconds_with_a_message(shop, tmp_path, number):
     store = tmp_path / "maps"
     run = Indexing(shop.url, store, "--depth", "3", "--json")

@@ -13,7 +13,7 @@ from waygraph.core.replay_file import ReplayFile
 from waygraph.core.settings import EncodeSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 HOME = '<title>Home</title><h1>Home</h1><a href="/prices">Prices</a>'

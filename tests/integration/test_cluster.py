@@ -27,6 +27,8 @@ from waygraph.index.store import Store
 from waygraph.index.store.upkeep.checks import verify
 from waygraph.pipeline.jobs.events import Notice, SiteFinished, SitePhase, SiteProgress
 
+pytestmark = pytest.mark.extended
+
 LOSSES = int(os.environ.get("WAYGRAPH_LOSSES", "0"))
 SEED = int(os.environ.get("WAYGRAPH_SEED", "1"))
 MIB = 2**20
@@ -317,7 +319,11 @@ def test_browsers_explore_the_same_map_after_their_machine_is_lost(machines, tmp
         wait_for_end([worker])
         gone.set()
 
-    real = {"explore": "waygraph.pipeline.explore:explore_site", "browser": LOOPBACK_ONLY, "sites_at_once": 1}
+    real = {
+        "explore": "waygraph.pipeline.explore.exploration:explore_site",
+        "browser": LOOPBACK_ONLY,
+        "sites_at_once": 1,
+    }
     real["encoder"] = "bench.scale_site:create_encoder"
     with FixtureServer({"/": f"<title>Start</title><h1>Start</h1>{links}", **pages}) as site:
         index([site.url], tmp_path / "whole", **real)
@@ -334,7 +340,6 @@ def test_browsers_explore_the_same_map_after_their_machine_is_lost(machines, tmp
     wait_for_end(browsers)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not LOSSES, reason="make soak-cluster")
 @pytest.mark.timeout(3600)
 def test_machines_lost_repeatedly_lose_no_site(machines, tmp_path):

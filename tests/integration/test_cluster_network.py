@@ -32,7 +32,7 @@ SITES = 30
 PATIENCE_S = 240
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.extended,
     pytest.mark.skipif(not LOSSES, reason="make soak-cluster"),
     pytest.mark.skipif(not can_be_made(), reason="machines take root, unshare, nsenter and ip"),
     pytest.mark.timeout(5400),

@@ -14,7 +14,7 @@ from waygraph.core.settings import EncodeSettings, ExploreSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
@@ -81,6 +81,7 @@ def last_texts(capture):
     }
 
 
+@pytest.mark.extended
 @pytest.mark.parametrize("explored", ["localhost"], indirect=True)
 def test_exploring_with_more_workers_gives_the_same_map(explored):
     site, capture, _, _, settings = explored

@@ -134,6 +134,7 @@ class Walker:
         return self.page
 
 
+@pytest.mark.extended
 def test_site_matches_its_ground_truth(site: DemoSite, page: Page):
     answer = truth()
     walker = Walker(site, page, answer)

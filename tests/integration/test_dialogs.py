@@ -9,7 +9,7 @@ from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.launch import launch
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport

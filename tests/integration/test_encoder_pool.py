@@ -119,7 +119,9 @@ def test_killed_encoder_loses_no_state(encoding):
     assert (report.actors_lost, report.splits, report.unencodable, report.states) == (1, 0, 0, 40)
 
 
-@pytest.mark.parametrize(("colour", "why"), [(KILLS, "died"), (RAISES, "ZeroDivisionError")])
+@pytest.mark.parametrize(
+    ("colour", "why"), [(KILLS, "died"), pytest.param(RAISES, "ZeroDivisionError", marks=pytest.mark.extended)]
+)
 def test_state_that_kills_encoders_is_dropped_and_all_others_are_encoded(encoding, colour, why):
     pictures = encoding([*colours(9), colour, *colours(14)[9:]])
 
@@ -148,6 +150,7 @@ def test_non_finite_vectors_fail_one_state_and_no_encoder(encoding):
     assert pictures.pool.report().actors_lost == 0
 
 
+@pytest.mark.extended
 def test_pool_stops_when_encoders_die_of_every_batch(encoding):
     pictures = encoding([KILLS] * 40)
 
@@ -312,6 +315,7 @@ def test_states_are_encoded_while_their_site_is_explored(serve, tmp_path):
     assert not spool_folder(str(tmp_path / "maps"), outcome.site).exists()
 
 
+@pytest.mark.extended
 def test_one_state_that_cannot_be_encoded_is_published_without_vectors_and_reported(serve, tmp_path):
     good, bad = serve(site_of(colours(3))), serve(site_of([*colours(7), KILLS]))
     report, store = index([good.url, bad.url], tmp_path)

@@ -92,7 +92,7 @@ def test_the_graph_does_not_depend_on_the_number_of_workers(shop, shallow):
     assert canonical(explore(shop.site.url, depth=1, workers=4), base) == canonical(shallow, base)
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 @pytest.mark.skipif(not RUNS, reason="make soak-workers")
 @pytest.mark.timeout(600 * max(RUNS, 1))
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -102,6 +102,7 @@ def test_the_whole_graph_does_not_depend_on_the_number_of_workers(shop, workers)
         assert canonical(explore(shop.site.url, workers=workers), base) == canonical(shop.capture, base)
 
 
+@pytest.mark.extended
 def test_renewing_browser_contexts_gives_the_same_graph(shop, shallow, monkeypatch):
     base = shop.site.url
     for module in ("loader", "worker"):
@@ -124,6 +125,7 @@ EXPLORE = """if True:
 """
 
 
+@pytest.mark.extended
 def test_the_graph_does_not_depend_on_the_hash_seed(shop, shallow):
     base = shop.site.url.rstrip("/")
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": "."}
@@ -133,6 +135,7 @@ def test_the_graph_does_not_depend_on_the_hash_seed(shop, shallow):
     assert json.loads(done.stdout.replace(base, "http://shop")) == canonical(shallow, base)
 
 
+@pytest.mark.extended
 def test_state_limit_cuts_at_the_same_state_for_any_number_of_workers(shop):
     base = shop.site.url.rstrip("/")
     alone, together = (

@@ -10,7 +10,7 @@ from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
 from waygraph.index.graph.export import to_json
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
 

@@ -9,7 +9,7 @@ from tests.sites.server import FixtureServer, Page
 from waygraph.core.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 
 PASSWORD, HEADER, COOKIE, TOKEN = "pw-5f1c2ab9", "key-91b2c3d4", "sid-77aa88bb", "tok-c0ffee42"

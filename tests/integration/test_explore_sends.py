@@ -46,6 +46,7 @@ def test_an_action_that_sends_what_the_visit_sent_leads_to_what_it_shows(explore
     assert any("5 devices answer" in segment.text for o in capture.observations.values() for segment in o.segments)
 
 
+@pytest.mark.extended
 def test_the_map_of_such_an_application_does_not_depend_on_the_number_of_workers(explored):
     app, capture = explored
     again = explore(app.url, depth=2, scope_hosts=(app.socket_host,), workers=3)

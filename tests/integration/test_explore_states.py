@@ -8,7 +8,7 @@ from tests.blobs import MemoryBlobs
 from tests.browsers import LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 
 PAGES = {
     "/": '<title>Home</title><h1>Home</h1><a href="/a">First</a><a href="/b?token=abcdefgh">Second</a>',

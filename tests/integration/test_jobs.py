@@ -264,6 +264,7 @@ run_index(sys.argv[3:], settings=settings, on_event=tell, explore=sys.argv[2])
 """
 
 
+@pytest.mark.extended
 def test_run_with_killed_coordinator_is_resumed_and_locked_against_other_runs(serve, settings):
     """Two sites are published, two are in work, two wait, when SIGKILL comes."""
     published, waiting = [serve(dict(SHOP)) for _ in range(2)], [serve(dict(SHOP)) for _ in range(2)]

@@ -16,7 +16,7 @@ from waygraph.index.graph.export import to_json
 from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.exploring.refresh import refresh_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, encode_draft
 from waygraph.sdk.local import StoreMap

@@ -19,7 +19,7 @@ from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.policies.block_page import detect_block_page
 from waygraph.pipeline.explore.policies.robots import RobotsPolicy
 from waygraph.pipeline.explore.policies.robots_file import MAX_BYTES, RobotsFile

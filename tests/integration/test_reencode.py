@@ -151,6 +151,7 @@ def test_site_with_current_vectors_is_unchanged(undisturbed, reencode):
     assert [store.head(site) for site in SITES] == [2, 2]
 
 
+@pytest.mark.extended
 def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reencode, tmp_path):
     store = store_of(tmp_path)
     first = start(store, "--all", "--encoder", SLOW)
@@ -170,6 +171,7 @@ def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reen
         assert vectors_file(store, site) == vectors_file(undisturbed[0], site)
 
 
+@pytest.mark.extended
 def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path):
     store = store_of(tmp_path)
     process = start(store, "--all", "--encoder", SLOW)

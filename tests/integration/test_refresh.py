@@ -21,8 +21,10 @@ from waygraph.index.graph.export import to_json
 from waygraph.pipeline.browser.page.features import text_features
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore import explore_site
-from waygraph.pipeline.explore.refresh import ExplorationRecord, PriorExploration, RefreshPlan, plan_refresh
+from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.sample import RefreshPlan, plan_refresh
 
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
 #: Random sets of mutations beside the one that is always tried; `make soak-refresh` tries 30.
@@ -111,12 +113,6 @@ ALWAYS_TRIED = [
 ]
 
 
-def as_soak(test):
-    """Mark a test as slow when it draws many random sets. A failure is not retried."""
-    return pytest.mark.slow(test) if SETS else test
-
-
-@as_soak
 @pytest.mark.timeout(120 + 120 * SETS)
 def test_full_refresh_of_a_changed_site_equals_a_fresh_crawl(explorations, mapped):
     """The maps are equal after each set of mutations; 95% of all verdicts of the diffs are correct."""
@@ -270,7 +266,7 @@ def restless(explorations):
         yield Mapped((site, explorations(site)))
 
 
-@pytest.mark.parametrize("share", [0.11, None], ids=["default", "full"])
+@pytest.mark.parametrize("share", [0.11, pytest.param(None, marks=pytest.mark.extended)], ids=["default", "full"])
 def test_each_kind_of_noise_is_not_a_change(explorations, restless, share):
     site, before = restless
     diff = explorations.diff(before, explorations.again(site, before, share=share))
@@ -280,7 +276,9 @@ def test_each_kind_of_noise_is_not_a_change(explorations, restless, share):
 
 
 @pytest.mark.parametrize(
-    "answer", [Page("<h1>Out of order</h1>", status=500), Page(drop=True)], ids=["500", "hangs up"]
+    "answer",
+    [Page("<h1>Out of order</h1>", status=500), pytest.param(Page(drop=True), marks=pytest.mark.extended)],
+    ids=["500", "hangs up"],
 )
 def test_failing_page_and_pages_behind_it_are_kept_during_the_grace_period(explorations, answer):
     menu = "<button onclick=m.hidden=!m.hidden>Menu</button><ul id=m hidden><li>one<li>two<li>three</ul>"

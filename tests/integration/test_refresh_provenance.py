@@ -12,7 +12,7 @@ from waygraph.core.urls import site_key
 from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.browser.process.pool import BrowserPool
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs.exploring.refresh import refresh_site
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 

@@ -46,6 +46,7 @@ def test_interrupted_service_leaves_no_files_and_no_processes(tmp_path: Path, te
     assert files_of_services(temporary) == []
 
 
+@pytest.mark.extended
 def test_killed_service_leaves_no_files_and_no_processes(tmp_path: Path, temporary: Path) -> None:
     settings = Settings(store=str(tmp_path / "maps"))
     store = Store.open(settings.store, create=True)
@@ -60,6 +61,7 @@ def test_killed_service_leaves_no_files_and_no_processes(tmp_path: Path, tempora
     assert gone(temporary)
 
 
+@pytest.mark.extended
 def test_service_with_killed_ray_reports_it_and_exits(tmp_path: Path, temporary: Path) -> None:
     service = RunningService(tmp_path / "maps", temporary=str(temporary))
     family = service.family()

@@ -63,6 +63,7 @@ def test_report_of_the_run_is_in_the_bucket_and_no_upload_is_unfinished(site: st
     assert list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.sqlite")) == []
 
 
+@pytest.mark.extended
 def test_service_answers_from_the_bucket_and_stores_feedback_there(site: str) -> None:
     service = RunningService(STORE)
     try:

@@ -12,6 +12,8 @@ from waygraph.index.store import Store
 from waygraph.index.store.upkeep.checks import verify
 from waygraph.index.store.upkeep.gc import collect_garbage
 
+pytestmark = pytest.mark.extended
+
 KILLS = 6
 
 

@@ -104,6 +104,7 @@ def command_of(process):
         return ""
 
 
+@pytest.mark.extended
 def test_a_task_whose_worker_or_browser_is_killed_is_done_again(file, options):
     run = options(maps=False)
     killed = []

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from tests.sites.server import Answer, FixtureServer
 from waygraph.index.graph import Edge
-from waygraph.pipeline.explore import SiteCapture
+from waygraph.pipeline.explore.records.capture import SiteCapture
 
 Kind = Literal["shows", "hidden", "states", "edge", "blocked", "dialog", "skipped", "fetched", "never"]
 

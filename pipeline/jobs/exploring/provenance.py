@@ -11,8 +11,8 @@ from waygraph.core.settings import CaptureProfile, EncodeSettings, ExploreSettin
 from waygraph.index.store import Manifest, Store
 from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.pipeline.encode.runtime.model_files import public_name
-from waygraph.pipeline.explore import visitor
 from waygraph.pipeline.explore.policies.blocklist import rules_digest
+from waygraph.pipeline.explore.shaping import visitor
 
 #: Explore settings of the run that are not part of a map: they shape no graph, or must not be stored.
 _RUN_SETTINGS = {

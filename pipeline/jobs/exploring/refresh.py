@@ -16,10 +16,11 @@ from waygraph.index.graph import Action, lead_id
 from waygraph.index.store import Manifest, Store
 from waygraph.pipeline.browser.page.script import page_script_hash
 from waygraph.pipeline.comparison import load_exploration_record
-from waygraph.pipeline.explore import explore_site
+from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.records.capture import BlobSink, SiteCapture
-from waygraph.pipeline.explore.refresh import ExplorationRecord, PriorExploration, RefreshPlan, plan_refresh
-from waygraph.pipeline.explore.refresh.exploration_record import RecordedOutcome
+from waygraph.pipeline.explore.refresh.exploration_record import ExplorationRecord, RecordedOutcome
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
+from waygraph.pipeline.explore.refresh.sample import RefreshPlan, plan_refresh
 from waygraph.pipeline.jobs.exploring.provenance import check_provenance, describe_differences, settings_for_refresh
 from waygraph.pipeline.jobs.publishing.draft import recorded_settings
 from waygraph.pipeline.jobs.work_files import remove_journal

@@ -27,7 +27,7 @@ Execute = Callable[[asyncio.Event], Awaitable[None]]
 
 #: Kind of work, by the function that explores.
 _WORK = {
-    "waygraph.pipeline.explore:explore_site": "index",
+    "waygraph.pipeline.explore.exploration:explore_site": "index",
     "waygraph.pipeline.jobs.exploring.refresh:refresh_site": "refresh",
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import Settings
 from waygraph.index.store.backends.storage_urls import bucket_and_prefix, local_path
-from waygraph.pipeline.explore import shaping
+from waygraph.pipeline.explore.shaping import shaping
 from waygraph.pipeline.jobs.publishing.draft import recorded_settings
 from waygraph.pipeline.jobs.sites.site_list import SiteTask
 from waygraph.pipeline.jobs.work_files import work_folder

@@ -93,6 +93,7 @@ def test_help_names_the_two_commands(bare):
     [
         "demo",
         "test",
+        "test-extended",
         "lint",
         "docs",
         "clean",

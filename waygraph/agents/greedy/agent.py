@@ -40,7 +40,8 @@ class GreedyAgent:
     In each state it clicks the element whose text is nearest to the task. It tries no element twice in a state, follows
     no link to a page that it has seen, and goes back where nothing is left. It stops where the title or the main
     heading of the page is at least as near to the task as everything that is left to try, or, where nothing is, as near
-    as those of all pages before.
+    as those of all pages before. With a map it stops where the map leads, and searches like this only where the walk
+    did not arrive or the map has no page that fits.
 
     Parameters
     ----------
@@ -111,8 +112,9 @@ class _Run:
 
     async def work(self, task: str) -> AttemptEnd:
         self.observation = await self._session.observe()
-        if self._options.site:
-            await self._do(NavigateAction(site=self._options.site, query=task))
+        # The map's search compares the task with whole pages of the whole site, a step with names on one page only.
+        if self._options.site and (await self._do(NavigateAction(site=self._options.site, query=task))).done:
+            return AttemptEnd.ANSWERED
         while len(self.steps) < self._options.max_steps:
             self._memory.note_page(self.observation.url)
             self._page_score = max(await self._score(_titles(self.observation)), default=0.0)

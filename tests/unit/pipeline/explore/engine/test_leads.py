@@ -104,6 +104,7 @@ def test_long_urls_do_not_exceed_their_share(monkeypatch):
     assert len(kept) == 2
 
 
+@pytest.mark.extended
 def test_a_page_of_200_000_links_gives_as_many_leads_as_may_be_kept():
     page = snapshot_of("<a href='/0'>Go</a>", f"{BASE}/")
     element = page.candidates[0]

@@ -23,21 +23,18 @@ from waygraph.pipeline.explore.checkpoint.snapshot_store import snapshot_key
 from waygraph.pipeline.explore.engine.outages import is_outage
 from waygraph.pipeline.explore.records.outcome import ActionOutcome
 from waygraph.pipeline.explore.records.state import Load
-from waygraph.pipeline.explore.refresh import (
+from waygraph.pipeline.explore.refresh.exploration_record import (
     AnswerHistory,
     ExplorationRecord,
-    PriorExploration,
-    RefreshPlan,
-    plan_refresh,
-)
-from waygraph.pipeline.explore.refresh.exploration_record import (
     RecordContents,
     RecordedLoad,
     RecordedOutcome,
     write_record,
 )
 from waygraph.pipeline.explore.refresh.noise import UnstableRegions, changed_features
+from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 from waygraph.pipeline.explore.refresh.refresh import estimate_share
+from waygraph.pipeline.explore.refresh.sample import RefreshPlan, plan_refresh
 from waygraph.pipeline.explore.session.secrets import Redactor
 from waygraph.pipeline.jobs.publishing.changes import refresh_summary
 from waygraph.pipeline.jobs.report.outcomes import Publication

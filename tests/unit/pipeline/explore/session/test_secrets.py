@@ -16,7 +16,7 @@ from waygraph.core.settings import ExploreSettings, Settings
 from waygraph.core.urls import mask_secrets, parse_start_url
 from waygraph.index.graph import Action, BlockedRequest, Box, Edge, Segment
 from waygraph.pipeline.browser.page.snapshot import Snapshot
-from waygraph.pipeline.explore import terms
+from waygraph.pipeline.explore.exploration import terms
 from waygraph.pipeline.explore.records.capture import Failure, Skip
 from waygraph.pipeline.explore.session.secrets import RedactingFilter, Redactor, redacted_logs
 

@@ -9,8 +9,8 @@ from waygraph.cli.entry import run
 from waygraph.core.errors import EncoderMismatch, ProvenanceMismatch
 from waygraph.core.settings import Settings
 from waygraph.index.store import Manifest, Store
-from waygraph.pipeline.explore import visitor
 from waygraph.pipeline.explore.policies.blocklist import rules_digest
+from waygraph.pipeline.explore.shaping import visitor
 from waygraph.pipeline.jobs.exploring.provenance import (
     check_provenance,
     describe_differences,

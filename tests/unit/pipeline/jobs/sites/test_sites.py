@@ -193,6 +193,7 @@ def test_a_line_without_an_end_is_one_bad_line(tmp_path, suffix):
         tracemalloc.stop()
 
 
+@pytest.mark.extended
 def test_a_hundred_thousand_lines_with_duplicates_are_planned(tmp_path):
     with (tmp_path / "sites.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["url"], *([f"site-{number % 60_000}.example"] for number in range(100_000))])
