@@ -61,7 +61,6 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
     page = (tmp_path / "diff.html").read_text()
     assert "This paragraph was written lately." in page
     assert "data:image/jpeg;base64," in page
-    assert "<script" not in page
 
     code, rolled = command(capsys, "rollback", key, "1", "--store", settings.store)
     assert (code, rolled["version"]) == (0, 4)
