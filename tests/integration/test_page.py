@@ -320,6 +320,12 @@ def test_a_search_shows_hits_and_the_path_step_by_step(page, service, pictures):
     expect(path.get_by_role("link").first).to_contain_text("load http://tea.example/account")
 
 
+def test_the_texts_that_match_are_boxed_on_the_screenshot_of_a_chosen_hit(page, service):
+    open_view(page, service, f"/sites/tea.example/search?q=send+something+back&to={RETURNS}")
+    expect(page.get_by_alt_text("Where it matches: ")).to_be_visible()
+    expect(page.locator(".matched .box").first).to_have_attribute("title", "Send something back")
+
+
 def test_changes_show_states_before_and_after(page, service, pictures):
     open_view(page, service, "/sites/tea.example")
     page.get_by_role("link", name="Changes", exact=True).click()

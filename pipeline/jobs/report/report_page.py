@@ -68,7 +68,8 @@ def report_page(store: Store, report: RunReport) -> str:
 
 def _contact_sheet(store: Store, report: RunReport) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
     mapped = report.totals.published + report.totals.unchanged
-    sheet, images = [], {}
+    sheet: list[dict[str, Any]] = []
+    images: dict[str, bytes] = {}
     for site in sample_sites(report.sites, mapped):
         if site.publication is None:
             continue

@@ -9,7 +9,7 @@ import { ServiceImage } from "./parts/service_image";
 import { changesHref, go, mapHref, replace, type Route } from "./route";
 import { getJson, sitePath } from "./service";
 import type { ActionChange, ChangesAnswer, SiteFacts, StateChange } from "./types";
-import { actionText, ago, count, isWebUrl, line, number, shortUrl } from "./words";
+import { actionText, ago, count, dateTime, isWebUrl, line, number, shortUrl } from "./words";
 
 const VERDICTS: Record<StateChange["verdict"], string> = {
   changed: "Changed states",
@@ -106,8 +106,8 @@ export function Changes({ route, answer, isReport = false }: ChangesProps) {
         <h1 class="hidden">Changes of {line(site, 80)}</h1>
         {isReport ? (
           <p>
-            Version {answer.from_version} of {line(answer.from_created, 40)} and version {answer.to_version} of{" "}
-            {line(answer.to_created, 40)}
+            Version {answer.from_version}, {dateTime(answer.from_created)} → version {answer.to_version},{" "}
+            {dateTime(answer.to_created)}
           </p>
         ) : (
           <Versions answer={answer} onChange={(change) => go(changesHref(site, { ...range, ...change }))} />

@@ -20,6 +20,7 @@ export class MiniMap {
   ) {
     this.context = canvas.getContext("2d")!;
     renderer.onDrawn = () => this.draw();
+    canvas.addEventListener("mousedown", keepFocus);
     canvas.addEventListener("pointerdown", this.down);
     canvas.addEventListener("pointermove", this.move);
     canvas.addEventListener("pointerup", this.up);
@@ -28,6 +29,7 @@ export class MiniMap {
 
   destroy(): void {
     this.renderer.onDrawn = null;
+    this.canvas.removeEventListener("mousedown", keepFocus);
     this.canvas.removeEventListener("pointerdown", this.down);
     this.canvas.removeEventListener("pointermove", this.move);
     this.canvas.removeEventListener("pointerup", this.up);
@@ -61,7 +63,7 @@ export class MiniMap {
   }
 
   private statesOf(layout: Layout): HTMLCanvasElement {
-    const colour = this.renderer.colour("muted");
+    const colour = this.renderer.colour("placeholder");
     const known = this.states;
     if (known !== null && known.layout === layout && known.colour === colour) return known.canvas;
     this.scale = Math.min((MAX_WIDTH - 2 * MARGIN) / layout.width, (MAX_HEIGHT - 2 * MARGIN) / layout.height);
@@ -127,4 +129,9 @@ export class MiniMap {
       Math.min(layout.height / 2, Math.max(-layout.height / 2, y)),
     );
   }
+}
+
+/** The keys of the map work on after a drag here. */
+function keepFocus(event: Event): void {
+  event.preventDefault();
 }

@@ -6,7 +6,7 @@ import "./report.css";
 import { render } from "preact";
 
 import { setImageSource } from "../service";
-import { line } from "../words";
+import { dateTime, line } from "../words";
 import { ChangesReport } from "./changes_report";
 import type { ReportDocument } from "./document";
 import { RunReport } from "./run_report";
@@ -32,7 +32,7 @@ render(
       </span>
       <span class="report-title">{line(report.title, 120)}</span>
       <time class="muted report-made" dateTime={report.made}>
-        {new Date(report.made).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" })}
+        {dateTime(report.made)}
       </time>
     </header>
     {report.kind === "site" && <SiteReport content={report.content} />}

@@ -1,6 +1,6 @@
 /** The report of a run: totals, plots, why sites failed, start pages and tables, for any number of sites. */
 
-import { count, duration, line, number } from "../words";
+import { count, dateTime, duration, line, number } from "../words";
 import { Bars, DiscoveryCurves, formatNumber, Histogram, VelocityBoxes } from "./charts";
 import type { Quartiles, RunContent, RunReason } from "./document";
 import { More, Numbers, Section, Sheet, Table } from "./parts";
@@ -28,8 +28,8 @@ export function RunReport({ content }: { content: RunContent }) {
       <div class="report-head">
         <h1>Run {content.run_id}</h1>
         <p class="muted">
-          {line(content.work, 80)} into {line(content.store, 160)}, begun {line(content.started, 40)}
-          {content.finished && `, ended ${line(content.finished, 40)}`}: {duration(content.seconds)} of work
+          {line(content.work, 80)} into {line(content.store, 160)}, begun {dateTime(content.started)}
+          {content.finished && `, ended ${dateTime(content.finished)}`}: {duration(content.seconds)} of work
           {content.calls_total > 1 && `, in ${number(content.calls_total)} invocations`}.{" "}
           {STOPPED[content.stopped_by] ?? ""}
           {content.unfinished > 0 && ` The same command continues with ${count(content.unfinished, "site")}.`}
@@ -147,7 +147,7 @@ function Times({ content }: { content: RunContent }) {
           rows={content.calls}
           columns={[
             { title: "Invocation", isNumber: true, cell: (each) => number(each.number) },
-            { title: "Begun", cell: (each) => line(each.started, 40) },
+            { title: "Begun", cell: (each) => dateTime(each.started) },
             { title: "Seconds", isNumber: true, cell: (each) => each.seconds.toFixed(1) },
           ]}
         />

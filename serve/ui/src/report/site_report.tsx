@@ -5,7 +5,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { buildModel, titleOf } from "../map/model";
 import { outcomeOf } from "../sites";
 import { thumbnailPath } from "../service";
-import { count, duration, isWebUrl, line, number, shortUrl } from "../words";
+import { count, dateTime, duration, isWebUrl, line, number, shortUrl } from "../words";
 import { Bars, Columns, formatNumber } from "./charts";
 import type { OutcomeRow, ReasonCount, SiteContent } from "./document";
 import { More, Numbers, Section, Sheet, Table } from "./parts";
@@ -40,7 +40,7 @@ export function SiteReport({ content }: { content: SiteContent }) {
           )}
           <span class="muted">
             {" · "}version {card.version}
-            {content.versions.length > 1 && ` of ${content.versions.length}`}, published {line(card.created, 40)}
+            {content.versions.length > 1 && ` of ${content.versions.length}`}, published {dateTime(card.created)}
             {card.seconds !== null && `, explored in ${duration(card.seconds)}`}
           </span>
         </p>
