@@ -10,11 +10,11 @@ const WIDTH = 740;
 const LABEL = 250;
 const VALUE = 90;
 const ROW = 24;
-const HEIGHT = 260;
+const HEIGHT = 266;
 const TOP = 16;
 const LEFT = 56;
 const PLOT_WIDTH = WIDTH - LEFT - 24;
-const PLOT_HEIGHT = HEIGHT - TOP - 52;
+const PLOT_HEIGHT = HEIGHT - TOP - 58;
 const BASE = TOP + PLOT_HEIGHT;
 const MAX_LABEL = 34;
 

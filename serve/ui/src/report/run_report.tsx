@@ -1,7 +1,7 @@
 /** The report of a run: totals, plots, why sites failed, start pages and tables, for any number of sites. */
 
 import { count, dateTime, duration, line, number } from "../words";
-import { Bars, DiscoveryCurves, formatNumber, Histogram, VelocityBoxes } from "./charts";
+import { Bars, Columns, DiscoveryCurves, formatNumber, Histogram, VelocityBoxes } from "./charts";
 import type { Quartiles, RunContent, RunReason } from "./document";
 import { More, Numbers, Section, Sheet, Table } from "./parts";
 
@@ -23,6 +23,7 @@ export function RunReport({ content }: { content: RunContent }) {
   const { findings } = content;
   const { totals } = findings;
   const mapped = totals.published + totals.unchanged;
+  const isOfOneSite = findings.depths.every((depth) => depth.velocity.count <= 1);
   return (
     <main class="page report" id="main" tabIndex={-1}>
       <div class="report-head">
@@ -51,9 +52,25 @@ export function RunReport({ content }: { content: RunContent }) {
       {findings.depths.length > 0 && (
         <Section
           title="Discovery velocity by depth"
-          note="New states per minute. A box holds the middle half of the sites, its bar is the median, the line goes from the slowest to the fastest site."
+          note={
+            isOfOneSite
+              ? ""
+              : "New states per minute. A box holds the middle half of the sites, its bar is the median, the line goes from the slowest to the fastest site."
+          }
         >
-          <VelocityBoxes depths={findings.depths} />
+          {isOfOneSite ? (
+            <Columns
+              label="New states per minute by depth"
+              unit="new states per minute of exploring"
+              columns={findings.depths.map(({ depth, states, activations, velocity }) => ({
+                label: `depth ${depth}`,
+                value: velocity.median,
+                note: `${number(states)} new, ${count(activations, "action")}`,
+              }))}
+            />
+          ) : (
+            <VelocityBoxes depths={findings.depths} />
+          )}
         </Section>
       )}
       <Promising content={content} />
