@@ -152,6 +152,19 @@ def test_a_key_is_asked_for_once_and_a_wrong_one_again(context, service, problem
     assert problems == []
 
 
+def test_a_request_that_was_refused_while_the_key_was_entered_is_sent_again(context, service):
+    page = context.new_page()
+    held = []
+    # Only the first list of sites: it is answered when the key has been entered.
+    page.route("**/v1/cards", held.append, times=1)
+    page.goto(service.url)
+    page.get_by_label("API key", exact=True).fill(KEY)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    held[0].continue_()
+    expect(page.get_by_role("link", name="tea.example")).to_be_visible()
+
+
 def test_sites_are_cards_with_image_size_and_outcome(page, pictures):
     card = page.get_by_role("link", name="tea.example")
     expect(card).to_contain_text("4 states")

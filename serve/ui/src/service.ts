@@ -54,6 +54,8 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     throw new RequestFailure("gone", "The service does not answer.", "Is it still running?");
   }
   if (response.ok) return response;
+  // Another key was entered meanwhile.
+  if (response.status === 401 && apiKey() !== key) return send(path, init);
   throw await failureOf(response);
 }
 
