@@ -121,7 +121,7 @@ def test_the_report_of_a_site_shows_its_map_velocity_coverage_reasons_and_states
     ).to_be_visible()
     coverage = page.get_by_role("region", name="Coverage")
     expect(coverage).to_contain_text("Of 5 discovered elements, 60% were acted on.")
-    expect(coverage).to_contain_text("1 were not visited")
+    expect(coverage).to_contain_text("1 was not visited")
     expect(page.get_by_role("img", name="Skipped elements, by reason: hazard 1")).to_be_visible()
     expect(page.get_by_role("img", name="Failed actions, by reason: element gone 1")).to_be_visible()
     missing = page.get_by_role("table")

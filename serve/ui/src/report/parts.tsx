@@ -15,15 +15,15 @@ export function Section({ title, note, children }: { title: string; note?: strin
   );
 }
 
-/** Numbers with what they count; those that are 0 are left out. */
-export function Numbers({ items }: { items: readonly [number, string][] }) {
+/** Numbers with what they count, of one and of several; those that are 0 are left out. */
+export function Numbers({ items }: { items: readonly [value: number, one: string, many?: string][] }) {
   return (
     <ul class="numbers">
       {items
         .filter(([value]) => value > 0)
-        .map(([value, name]) => (
-          <li key={name}>
-            <strong>{number(value)}</strong> {name}
+        .map(([value, one, many = one]) => (
+          <li key={one}>
+            <strong>{number(value)}</strong> {value === 1 ? one : many}
           </li>
         ))}
     </ul>

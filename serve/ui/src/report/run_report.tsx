@@ -38,15 +38,15 @@ export function RunReport({ content }: { content: RunContent }) {
       </div>
       <Numbers
         items={[
-          [totals.sites, "sites"],
+          [totals.sites, "site", "sites"],
           [totals.published, STATUS.published!],
           [totals.unchanged, STATUS.unchanged!],
           [totals.failed, STATUS.failed!],
           [totals.interrupted, STATUS.interrupted!],
-          [totals.states, "states"],
-          [totals.edges, "actions"],
-          [findings.retried, "sites retried"],
-          [findings.without_vectors, "states without vectors"],
+          [totals.states, "state", "states"],
+          [totals.edges, "action", "actions"],
+          [findings.retried, "site retried", "sites retried"],
+          [findings.without_vectors, "state without vectors", "states without vectors"],
         ]}
       />
       {findings.depths.length > 0 && (

@@ -48,11 +48,11 @@ export function SiteReport({ content }: { content: SiteContent }) {
       </div>
       <Numbers
         items={[
-          [card.states, "states"],
-          [card.edges, "edges"],
-          [card.depth, card.depth === 1 ? "action deep" : "actions deep"],
-          [card.leads, "pages known, not visited"],
-          [card.stood_for, "pages that others stand for"],
+          [card.states, "state", "states"],
+          [card.edges, "edge", "edges"],
+          [card.depth, "action deep", "actions deep"],
+          [card.leads, "page known, not visited", "pages known, not visited"],
+          [card.stood_for, "page that another stands for", "pages that others stand for"],
         ]}
       />
       <div ref={map}>
@@ -134,7 +134,7 @@ function Coverage({ content }: { content: SiteContent }) {
       )}
       {card.leads > 0 && (
         <p>
-          Of {count(found, "known page")}, {number(card.leads)} were not visited: the map knows them from links only.
+          Of {count(found, "known page")}, {number(card.leads)} {card.leads === 1 ? "was" : "were"} not visited: the map knows them from links only.
         </p>
       )}
     </Section>
