@@ -7,7 +7,7 @@ PYTHON ?=
 TORCH_INDEX ?=
 # How many processes `make test` runs tests in; 0: none but its own, one test after the other.
 PROCESSES ?= 2
-# Options of a benchmark: make bench-retrieval ARGS="--split test"
+# Options of the demo or a benchmark: make demo ARGS=--keep, make bench-retrieval ARGS="--split test"
 ARGS ?=
 # Where `make demo` leaves its store and its screenshot.
 DEMO_OUTPUT ?= demo-output
@@ -22,7 +22,7 @@ BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-searc
 .PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
 
 help:
-	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
+	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
 	@echo "make test    all checks and all tests but the extended ones"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
 	@echo "make test-extended  tests that kill processes and machines, and repeat explorations under other conditions"
@@ -49,7 +49,7 @@ help:
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
-	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT)
+	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT) $(ARGS)
 
 test: check browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" --durations=25
@@ -90,7 +90,7 @@ ui:
 
 # The flows of the page in a browser, with axe-core, which comes from the npm registry.
 ui-check: $(INSTALLED) browser ui
-	WAYGRAPH_AXE=1 $(BIN)/pytest -n 0 tests/unit/serve/ui tests/integration/test_page.py
+	WAYGRAPH_AXE=1 $(BIN)/pytest -n 0 tests/unit/serve/ui tests/integration/test_page.py tests/integration/test_report_page.py
 
 screenshots: $(INSTALLED) browser
 	$(BIN)/python -m bench.ui_pictures $(ARGS)

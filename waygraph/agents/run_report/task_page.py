@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from PIL import Image, UnidentifiedImageError
 
+from waygraph.agents.run_report.html_page import data_url, render_page, render_table
 from waygraph.agents.run_report.style import STYLE, duration, money, numbers, verdict
-from waygraph.pipeline.jobs.report.html_page import data_url, render_page, render_table
 
 if TYPE_CHECKING:
     from waygraph.agents.run_report.figures import TaskResult
