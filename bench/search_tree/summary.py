@@ -71,20 +71,24 @@ def return_summary(rows: Sequence[ReturnRow]) -> dict[str, Any]:
     }
     for name, part in parts.items():
         if part:
-            loads = lambda of: statistics.mean(each.with_map.loads - each.urls_alone.loads for each in of)  # noqa: E731
-            seconds = lambda of: statistics.median(  # noqa: E731
-                each.with_map.seconds - each.urls_alone.seconds for each in of
-            )
             summary[name] = {
                 "returns": len(part),
                 "with_map": _arm([row.with_map for row in part]),
                 "urls_alone": _arm([row.urls_alone for row in part]),
-                "map_minus_urls_mean_loads": round(loads(part), 2),
-                "map_minus_urls_mean_loads_95": interval(part, loads),
-                "map_minus_urls_median_seconds": round(seconds(part), 2),
-                "map_minus_urls_median_seconds_95": interval(part, seconds),
+                "map_minus_urls_mean_loads": round(_loads(part), 2),
+                "map_minus_urls_mean_loads_95": interval(part, _loads),
+                "map_minus_urls_median_seconds": round(_seconds(part), 2),
+                "map_minus_urls_median_seconds_95": interval(part, _seconds),
             }
     return summary
+
+
+def _loads(rows: Sequence[ReturnRow]) -> float:
+    return statistics.mean(row.with_map.loads - row.urls_alone.loads for row in rows)
+
+
+def _seconds(rows: Sequence[ReturnRow]) -> float:
+    return statistics.median(row.with_map.seconds - row.urls_alone.seconds for row in rows)
 
 
 def _arm(of: Sequence[Return]) -> dict[str, Any]:

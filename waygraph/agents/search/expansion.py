@@ -118,7 +118,7 @@ class Expander:
             If the map's service does not answer.
         """
         done = Expansion()
-        state = StateDescription.of_page(observation)
+        state = StateDescription.of_page(observation, node.map_state)
         judged = await self._reward.judge_states(tree.task, [state])
         done.charge(judged.usage)
         node.value = judged.values[0]
