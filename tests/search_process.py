@@ -38,7 +38,8 @@ class EveryElement:
 async def work(url: str, tree_file: Path) -> None:
     """Search from a URL, or go on with the search of a file."""
     async with launch(LOOPBACK_ONLY) as browser:
-        page = await browser.new_page(viewport={"width": 800, "height": 600})
+        context = await browser.new_context(viewport={"width": 800, "height": 600})
+        page = await context.new_page()
         await page.goto(url)
         async with AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY, destructive="allow")) as session:
             options = SearchOptions(SearchLimits(max_steps=100), budget=20, tree_file=tree_file)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from waygraph.agents.actions.types import GotoAction
-from waygraph.agents.search.search_actions import SearchAction, describe, merge_key
+from waygraph.agents.search.search_actions import SearchAction, describe, loaded_url, merge_key
 from waygraph.agents.search.tree import CandidateStatus, SearchTree, TreeCandidate
 from waygraph.core.urls import normalize_url
 from waygraph.index.graph import Action
@@ -159,9 +158,8 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
 
 
 def _has_address(candidate: TreeCandidate) -> bool:
-    """Whether an action loads an address that is known before: it is a `goto`, or an element with a target."""
-    gesture = candidate.recorded
-    return isinstance(candidate.action, GotoAction) or (gesture is not None and bool(gesture.target))
+    """Whether an action loads an address that is known before."""
+    return loaded_url(candidate.action, candidate.recorded) != ""
 
 
 def _urls_around(tree: SearchTree, candidate: TreeCandidate) -> set[str]:
@@ -202,12 +200,10 @@ def drop_visited(tree: SearchTree) -> None:
     live = tree.live_nodes()
     states, urls = {each.map_state for each in live}, {each.state.url for each in live}
     for each in tree.queued:
-        gesture = each.recorded
-        target = gesture.target if gesture is not None and gesture.kind == "click" else ""
-        target = each.action.url if isinstance(each.action, GotoAction) else target
+        target = loaded_url(each.action, each.recorded)
         if each.outcome and each.outcome in states:
             drop(each, "the state that it leads to was visited")
-        elif target.startswith(("http:", "https:")) and normalize_url(target) in urls:
+        elif target and normalize_url(target) in urls:
             drop(each, "the page that it leads to was visited")
 
 
