@@ -68,6 +68,11 @@ class MergedProposal:
     contexts: tuple[str, ...]
     merged: tuple[str, ...] = ()
 
+    @property
+    def weight(self) -> int:
+        """Factor of the value. Sources of walks ask one map, so that their agreement is no further evidence."""
+        return 1 if self.best.action.action == "visit" else len(self.contexts)
+
 
 def merge(proposals: Iterable[Proposal]) -> list[MergedProposal]:
     """Merge equal proposals, in the order in which each was proposed first.
@@ -117,7 +122,7 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
     node
         The state.
     scored
-        Proposals with the value of each; a candidate's score is the value times the number of its generators.
+        Proposals with the value of each; a candidate's score is the value times its weight.
 
     Returns
     -------
@@ -143,7 +148,7 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
             gesture=best.gesture.to_json() if best.gesture is not None else None,
             key=best.key,
             text=describe(best.action, best.gesture),
-            score=round(value * len(merged.contexts), 6),
+            score=round(value * merged.weight, 6),
             contexts=list(merged.contexts),
             thinking=best.thinking,
             is_destructive=best.is_destructive,

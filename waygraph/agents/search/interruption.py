@@ -52,5 +52,5 @@ def _queue_its_target(tree: SearchTree, candidate: TreeCandidate) -> None:
     if not url:
         return
     load = Proposal(GotoAction(url=url), None, candidate.contexts[0], outcome=candidate.outcome)
-    value = candidate.score / candidate.frequency
-    frontier.add(tree, candidate.node, [(MergedProposal(load, tuple(candidate.contexts)), value)])
+    again = MergedProposal(load, tuple(candidate.contexts))
+    frontier.add(tree, candidate.node, [(again, candidate.score / again.weight)])

@@ -124,7 +124,8 @@ class TreeCandidate(_Record):
     text
         The action as text.
     score
-        How much it promises: the value of its outcome, times the number of generators that proposed it.
+        How much it promises: the value of its outcome, times the number of generators that proposed it; walks over the
+        map have no such factor.
     contexts
         Names of the generators that proposed it.
     thinking
