@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
+.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-search soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
@@ -45,6 +45,7 @@ help:
 	@echo "make soak-cluster  kill machines of a Ray cluster on this host, pull their cables, cut the head's power"
 	@echo "make soak-teleports  walk 200 random ways through the demo shop in a browser"
 	@echo "make soak-runner  kill waygraph run 10 times and check that no task is lost or done twice"
+	@echo "make soak-search  30 destructive traps, 20 replays of one recording, a search killed at each of its requests"
 	@echo "make soak-properties  try 2,000 random examples on each property of the pure core"
 	@echo "make clean   remove what these commands made"
 
@@ -122,6 +123,10 @@ soak-cluster: $(INSTALLED)
 
 soak-runner: $(INSTALLED) browser
 	WAYGRAPH_KILLS=10 $(BIN)/pytest -n 0 tests/e2e/test_run_kill9.py
+
+soak-search: $(INSTALLED) browser
+	WAYGRAPH_TRAPS=all WAYGRAPH_RUNS=20 WAYGRAPH_KILLS=all $(BIN)/pytest -n 0 tests/integration/test_tree_search_changes.py \
+		tests/integration/test_tree_search_models.py tests/e2e/test_search_kill9.py
 
 soak-teleports: $(INSTALLED) browser
 	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random
