@@ -7,7 +7,7 @@ PYTHON ?=
 TORCH_INDEX ?=
 # How many processes `make test` runs tests in; 0: none but its own, one test after the other.
 PROCESSES ?= 2
-# Options of a benchmark: make bench-retrieval ARGS="--split test"
+# Options of the demo or a benchmark: make demo ARGS=--keep, make bench-retrieval ARGS="--split test"
 ARGS ?=
 # Where `make demo` leaves its store and its screenshot.
 DEMO_OUTPUT ?= demo-output
@@ -19,10 +19,10 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-properties $(BENCHES)
+.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-search soak-properties $(BENCHES)
 
 help:
-	@echo "make demo    index, serve, search and walk a bundled site, from nothing"
+	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
 	@echo "make test    all checks and all tests but the extended ones"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
 	@echo "make test-extended  tests that kill processes and machines, and repeat explorations under other conditions"
@@ -45,11 +45,12 @@ help:
 	@echo "make soak-cluster  kill machines of a Ray cluster on this host, pull their cables, cut the head's power"
 	@echo "make soak-teleports  walk 200 random ways through the demo shop in a browser"
 	@echo "make soak-runner  kill waygraph run 10 times and check that no task is lost or done twice"
+	@echo "make soak-search  30 destructive traps, 20 replays of one recording, a search killed at each of its requests"
 	@echo "make soak-properties  try 2,000 random examples on each property of the pure core"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
-	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT)
+	@$(BIN)/waygraph demo --output $(DEMO_OUTPUT) $(ARGS)
 
 test: check browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" --durations=25
@@ -90,7 +91,7 @@ ui:
 
 # The flows of the page in a browser, with axe-core, which comes from the npm registry.
 ui-check: $(INSTALLED) browser ui
-	WAYGRAPH_AXE=1 $(BIN)/pytest -n 0 tests/unit/serve/ui tests/integration/test_page.py
+	WAYGRAPH_AXE=1 $(BIN)/pytest -n 0 tests/unit/serve/ui tests/integration/test_page.py tests/integration/test_report_page.py
 
 screenshots: $(INSTALLED) browser
 	$(BIN)/python -m bench.ui_pictures $(ARGS)
@@ -122,6 +123,10 @@ soak-cluster: $(INSTALLED)
 
 soak-runner: $(INSTALLED) browser
 	WAYGRAPH_KILLS=10 $(BIN)/pytest -n 0 tests/e2e/test_run_kill9.py
+
+soak-search: $(INSTALLED) browser
+	WAYGRAPH_TRAPS=all WAYGRAPH_RUNS=20 WAYGRAPH_KILLS=all $(BIN)/pytest -n 0 tests/integration/test_tree_search_changes.py \
+		tests/integration/test_tree_search_models.py tests/e2e/test_search_kill9.py
 
 soak-teleports: $(INSTALLED) browser
 	WAYGRAPH_TELEPORTS=200 $(BIN)/pytest -n 0 tests/integration/test_teleport.py -k random

@@ -7,8 +7,8 @@ browser, from the start of the navigation to marks that the page sets when a com
 with `requestAnimationFrame`, at most 60 a second, while real mouse events drag the map and turn the wheel: the rate is
 the number of frames divided by the time, and the slowest 5% of the intervals between frames are given too. Memory is
 the proportional set size of the browser process that renders the page. `service_cpu_ms` is the CPU time of this process
-until the map was drawn, which depends less on other work of the machine than times do. `--save` also writes
-bench/results/ui.json.
+until the map was drawn, which depends less on other work of the machine than times do. The report of the large map is
+written to a file, and opened from it. `--save` also writes bench/results/ui.json.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from waygraph.index.store import Store
 from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.serve.http.api import create_api
 from waygraph.serve.query.maps import Maps
+from waygraph.serve.views.site_report import site_report
 
 LARGE = "large.example"
 SIZE = {"width": 1280, "height": 800}
@@ -154,6 +155,19 @@ def measure_sites(browser: Browser, url: str, sites: int) -> dict[str, Any]:
     return found
 
 
+def measure_report(browser: Browser, store: Store, folder: Path) -> dict[str, Any]:
+    """Write the report of the large map, open it from disk, and return its size and times."""
+    cpu = time.process_time()
+    file = folder / "report.html"
+    file.write_text(site_report(store, LARGE).html(), encoding="utf-8")
+    cpu = time.process_time() - cpu
+    page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+    page.goto(file.as_uri(), wait_until="commit")
+    first = mark(page, "waygraph:map-drawn")
+    page.close()
+    return {"mib": round(file.stat().st_size / 2**20, 2), "written_cpu_ms": round(1000 * cpu), "first_map_ms": first}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--states", type=int, default=5_000)
@@ -175,12 +189,14 @@ def main() -> None:
             for view, query in VIEWS.items():
                 rows.append(row := measure_map(browser, url, view, query))
                 print(row)
+            report = measure_report(browser, store, Path(folder))
+            print(f"report: {report}")
             version = browser.version
             browser.close()
     if options.save:
         size = {"states": options.states, "edges": options.edges, "sites": options.sites}
         document = {**run_info(), **before, "browser": f"Chromium {version}, headless, no GPU", **size}
-        write_result(RESULTS / "ui.json", {**document, "list_of_sites": sites, "map": rows})
+        write_result(RESULTS / "ui.json", {**document, "list_of_sites": sites, "map": rows, "report": report})
 
 
 if __name__ == "__main__":

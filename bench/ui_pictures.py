@@ -38,6 +38,7 @@ from waygraph.pipeline.jobs.publishing.draft import encode_draft
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 from waygraph.sdk.teleport_recorder import TeleportRecorder
+from waygraph.serve.views.site_report import site_report
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 #: Always the same, so that the pictures name the same site.
@@ -157,6 +158,14 @@ def show_replay(page: Page, url: str, maps: Maps) -> None:
     page.locator(".replay-steps .step-bad button").first.click()
 
 
+def show_report(page: Page, _: str, maps: Maps) -> None:
+    file = maps.trace.with_name("report.html")
+    file.write_text(site_report(Store.open(maps.store), maps.site).html(), encoding="utf-8")
+    print(f"report: {file.stat().st_size / 2**20:.2f} MiB", flush=True)
+    page.goto(file.as_uri())
+    expect(page.get_by_role("application")).to_be_visible()
+
+
 VIEWS: dict[str, Callable[[Page, str, Maps], None]] = {
     "sites": show_sites,
     "map": show_map,
@@ -164,6 +173,7 @@ VIEWS: dict[str, Callable[[Page, str, Maps], None]] = {
     "search": show_search,
     "changes": show_changes,
     "replay": show_replay,
+    "report": show_report,
 }
 #: Pictures of the documentation: name, view, size and colours.
 PICTURES: tuple[tuple[str, str, tuple[int, int], str], ...] = (
@@ -171,6 +181,7 @@ PICTURES: tuple[tuple[str, str, tuple[int, int], str], ...] = (
     ("ui-search", "search", WIDE, "light"),
     ("ui-changes", "changes", WIDE, "light"),
     ("ui-replay", "replay", WIDE, "light"),
+    ("ui-report", "report", WIDE, "light"),
     ("ui-dark", "map", WIDE, "dark"),
 )
 
@@ -182,7 +193,7 @@ def checked_page(browser: Browser, url: str, size: tuple[int, int], colours: str
     context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=colours)  # type: ignore[arg-type]
     context.on("weberror", lambda error: problems.append(str(error.error)))
     context.on("console", lambda message: problems.append(message.text) if "Content Security" in message.text else None)
-    own = ("blob:", url)
+    own = ("blob:", "data:", "file:", url)
     context.on("request", lambda request: None if request.url.startswith(own) else problems.append(request.url))
     yield context.new_page()
     context.close()

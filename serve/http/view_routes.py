@@ -1,4 +1,4 @@
-"""Routes that show whole maps: cards of sites, graphs in columns, elements of states, small images."""
+"""Routes that show whole maps: cards of sites, graphs in columns, elements of states, small images, runs, captures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from waygraph.core.view_schemas import ElementsAnswer, GraphAnswer, SiteCard
+from waygraph.core.run_progress import RunProgress
+from waygraph.core.view_schemas import CaptureKind, ElementsAnswer, GraphAnswer, SiteCard
 from waygraph.serve.http.routes import CACHE_FOREVER, CurrentCaller, NodeId, Site
 from waygraph.serve.query.answers import SHORT_HASH
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
 from waygraph.serve.views.map_views import MapViews
+from waygraph.serve.views.progress import RunsInProgress
 
 IfNoneMatch = Annotated[str | None, Header()]
 NOT_MODIFIED = {"description": "The caller has this answer already."}
@@ -23,11 +25,17 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     """Return the routes that show whole maps."""
     router = APIRouter(prefix="/v1", tags=["views"])
     views = MapViews(maps)
+    runs = RunsInProgress(maps)
 
     @router.get("/cards")
     async def cards(caller: CurrentCaller) -> list[SiteCard]:
         """List the mapped sites that the caller may access, with size, start page and outcome of the last run."""
         return await threads.run(views.cards, caller.sites)
+
+    @router.get("/progress")
+    async def progress(caller: CurrentCaller) -> list[RunProgress]:
+        """List the runs that are going on, with the sites that they work on."""
+        return await threads.run(runs.progress, caller.sites)
 
     @router.get("/sites/{site}/graph", response_model=GraphAnswer, responses={304: NOT_MODIFIED})
     async def graph(site: Site, if_none_match: IfNoneMatch = None) -> Response:
@@ -38,6 +46,22 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     async def elements(site: Site, node_id: NodeId) -> ElementsAnswer:
         """Describe the elements of one state: where they are and lead, and which are not in the map, and why."""
         return await threads.run(views.elements, site, node_id)
+
+    @router.get(
+        "/sites/{site}/nodes/{node_id}/captures/{kind}",
+        response_class=Response,
+        responses={200: {"content": {"text/plain": {}}}},
+    )
+    async def capture(site: Site, node_id: NodeId, kind: CaptureKind) -> Response:
+        """Return the HTML (`dom`) or the accessibility snapshot (`aria`) of a state, as a file of plain text."""
+        captured = await threads.run(views.capture, site, node_id, kind)
+        # As text, and named so: opened as HTML, the file would run the scripts of the mapped site.
+        headers = {
+            "Content-Disposition": f'attachment; filename="{captured.name}"',
+            "Cache-Control": "private, no-cache",
+            "X-Content-Type-Options": "nosniff",
+        }
+        return Response(captured.content, media_type="text/plain; charset=utf-8", headers=headers)
 
     @router.get(
         "/sites/{site}/nodes/{node_id}/thumbnail",

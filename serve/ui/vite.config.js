@@ -1,30 +1,9 @@
 // Builds the page into built/: relative addresses only, so that it works under any path, and names with content hashes.
 
-import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
-
 import { defineConfig } from "vite";
 
-const ROOT = import.meta.dirname;
-/** What the build depends on. `tests/unit/serve/ui/test_built.py` lists the same files. */
-const SOURCES = ["index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js", "src"];
+import { sourceHash } from "./sources.js";
 
-function filesOf(path) {
-  const children = readdirSync(path, { withFileTypes: true });
-  return children.flatMap((child) => (child.isDirectory() ? filesOf(join(path, child.name)) : [join(path, child.name)]));
-}
-
-function sourceHash() {
-  const files = SOURCES.flatMap((name) => (name === "src" ? filesOf(join(ROOT, name)) : [join(ROOT, name)]));
-  const lines = files.map((file) => {
-    const digest = createHash("sha256").update(readFileSync(file)).digest("hex");
-    return `${relative(ROOT, file).replaceAll("\\", "/")} ${digest}\n`;
-  });
-  return createHash("sha256").update(lines.sort().join("")).digest("hex");
-}
-
-/** Writes the hash of the sources beside what was built from them, so that a stale build is noticed without Node. */
 const recordSources = {
   name: "record-sources",
   generateBundle() {
@@ -33,7 +12,7 @@ const recordSources = {
 };
 
 export default defineConfig({
-  root: ROOT,
+  root: import.meta.dirname,
   base: "./",
   publicDir: false,
   plugins: [recordSources],

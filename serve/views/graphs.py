@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 from waygraph.core.view_schemas import (
     INHERITED,
@@ -11,6 +11,7 @@ from waygraph.core.view_schemas import (
     MAX_OUTCOMES,
     OPENS_TAB,
     STATE_CHANGING,
+    CaptureKind,
     ElementModel,
     ElementOutcomeModel,
     ElementsAnswer,
@@ -20,7 +21,9 @@ from waygraph.core.view_schemas import (
     LeadSummary,
 )
 from waygraph.index.catalog.catalog import OpenMap
-from waygraph.index.graph import Edge, Segment
+from waygraph.index.graph import Edge, InteractionGraph, Observation, Segment
+from waygraph.index.graph.recognition import Recognition
+from waygraph.index.store import Manifest
 from waygraph.serve.query.answers import SHORT_HASH, action_model, segment_model
 from waygraph.serve.views.alike import group_alike
 from waygraph.serve.views.element_boxes import ElementBoxes
@@ -28,12 +31,32 @@ from waygraph.serve.views.element_boxes import ElementBoxes
 _SHOWN_STATUSES = get_args(ElementOutcomeModel.model_fields["status"].annotation)
 
 
-def graph_answer(opened: OpenMap, skipped: Mapping[str, int]) -> GraphAnswer:
+class MapContents(Protocol):
+    """What is shown of a map: an open map, or a version that was read from a store."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """Manifest of the version."""
+
+    @property
+    def graph(self) -> InteractionGraph:
+        """States and edges."""
+
+    @property
+    def observations(self) -> Mapping[str, Observation]:
+        """Observations by node id."""
+
+    @property
+    def recognition(self) -> Recognition:
+        """Rules by which states are recognised."""
+
+
+def graph_answer(shown: MapContents, skipped: Mapping[str, int]) -> GraphAnswer:
     """Return all states and edges of a map in columns.
 
     Parameters
     ----------
-    opened
+    shown
         The map.
     skipped
         Number of skipped elements by state.
@@ -43,7 +66,7 @@ def graph_answer(opened: OpenMap, skipped: Mapping[str, int]) -> GraphAnswer:
     GraphAnswer
         The map.
     """
-    graph, stands_for = opened.graph, opened.recognition.stands_for
+    graph, stands_for = shown.graph, shown.recognition.stands_for
     nodes = list(graph.nodes.values())
     index = {node.id: number for number, node in enumerate(nodes)}
     edges = list(graph.edges)
@@ -51,10 +74,10 @@ def graph_answer(opened: OpenMap, skipped: Mapping[str, int]) -> GraphAnswer:
     kind_index = {kind: number for number, kind in enumerate(kinds)}
     groups = group_alike(nodes)
     group_index = {node_id: number for number, (_, members) in enumerate(groups) for node_id in members}
-    images = ((seen.screenshot if (seen := opened.observations.get(node.id)) else "") for node in nodes)
+    images = ((seen.screenshot if (seen := shown.observations.get(node.id)) else "") for node in nodes)
     return GraphAnswer(
-        site=opened.site,
-        version=opened.version,
+        site=shown.manifest.site,
+        version=shown.manifest.version,
         start=index.get(graph.start or "", 0),
         states=GraphStates(
             id=[node.id for node in nodes],
@@ -115,6 +138,7 @@ def elements_answer(opened: OpenMap, node_id: str, outcomes: Iterable[Mapping[st
             for lead in leads[:MAX_LEADS]
         ],
         leads_total=len(leads),
+        captures=[kind for kind in get_args(CaptureKind) if observation is not None and getattr(observation, kind)],
     )
 
 

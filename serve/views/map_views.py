@@ -6,19 +6,21 @@ import io
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from waygraph.core.errors import NotFound, StoreError
 from waygraph.core.lru_cache import LruCache
-from waygraph.core.view_schemas import ElementsAnswer, SiteCard
+from waygraph.core.view_schemas import CaptureKind, ElementsAnswer, SiteCard
 from waygraph.index.catalog.catalog import OpenMap
 from waygraph.index.store import Manifest
 from waygraph.serve.query.answers import site_summary
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.node_ids import resolve_node_id
 from waygraph.serve.views.graphs import elements_answer, graph_answer
+from waygraph.serve.views.outcome_rows import rows_of_report, table_name
 from waygraph.serve.views.thumbnails import make_thumbnail
 
 log = logging.getLogger("ray.serve.waygraph")
@@ -30,6 +32,14 @@ THUMBNAIL_CACHE_BYTES = 32 * 2**20
 #: Size of the cached cards, in bytes: about 10,000 sites.
 CARD_CACHE_BYTES = 8 * 2**20
 _CARD_BYTES = 800
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFile:
+    """A file that was captured of a state, with a name to save it under."""
+
+    name: str
+    content: bytes
 
 
 class MapViews:
@@ -117,6 +127,38 @@ class MapViews:
             full_id = resolve_node_id(opened, node_id)
             return elements_answer(opened, full_id, self._outcomes_of(opened, full_id))
 
+    def capture(self, site: str, node_id: str, kind: CaptureKind) -> CapturedFile:
+        """Return the HTML or the accessibility snapshot of a state.
+
+        Parameters
+        ----------
+        site
+            Key of the site.
+        node_id
+            Id of the state, see `resolve_node_id`.
+        kind
+            Which of them.
+
+        Returns
+        -------
+        CapturedFile
+            The file. Secrets are not in it: the explorer removed them.
+
+        Raises
+        ------
+        NotFound
+            If the state is unknown, or the store does not keep this of it.
+        """
+        with self._maps.map_of(site) as opened:
+            full_id = resolve_node_id(opened, node_id)
+            seen = opened.observations.get(full_id)
+            name = getattr(seen, kind) if seen is not None else ""
+        if not name:
+            words = {"dom": "HTML", "aria": "accessibility snapshot"}
+            raise NotFound(f"The store keeps no {words[kind]} of state {node_id}.", hint="It was recorded without one.")
+        ending = "html.txt" if kind == "dom" else "aria.txt"
+        return CapturedFile(f"{full_id[:8]}.{ending}", self._maps.blob(name))
+
     def thumbnail(self, content_hash: str) -> bytes:
         """Return a small image of a screenshot.
 
@@ -173,20 +215,20 @@ class MapViews:
     def _skipped_counts(self, opened: OpenMap) -> Mapping[str, int]:
         """Return the number of skipped elements by state."""
         if (table := self._outcomes_table(opened)) is None:
-            rows = _rows_of_report(opened.manifest.report)
+            rows = rows_of_report(opened.manifest.report)
             return Counter(row["state"] for row in rows if row["status"] == "skipped")
         columns = pq.read_table(io.BytesIO(table), columns=["state"], filters=[("status", "==", "skipped")])
         return {row["values"]: row["counts"] for row in columns.column("state").value_counts().to_pylist()}
 
     def _outcomes_of(self, opened: OpenMap, node_id: str) -> Sequence[Mapping[str, Any]]:
         if (table := self._outcomes_table(opened)) is None:
-            return [row for row in _rows_of_report(opened.manifest.report) if row["state"] == node_id]
+            return [row for row in rows_of_report(opened.manifest.report) if row["state"] == node_id]
         rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(table), filters=[("state", "==", node_id)]).to_pylist()
         return rows
 
     def _outcomes_table(self, opened: OpenMap) -> bytes | None:
         """Return the table of element outcomes of a version; None if it was published without one."""
-        name = str(opened.manifest.report.get("fates", ""))
+        name = table_name(opened.manifest)
         return self._maps.blob(name) if name else None
 
 
@@ -223,16 +265,3 @@ def _count(value: object) -> int | None:
     if isinstance(value, int):
         return value
     return len(value) if isinstance(value, list | tuple) else None
-
-
-def _rows_of_report(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return the outcomes that a report lists, as rows of the table of element outcomes."""
-    rows = []
-    for status, name in (("skipped", "skips"), ("failed", "failures"), ("pending", "pending")):
-        listed = report.get(name)
-        for entry in listed if isinstance(listed, list | tuple) else ():
-            if isinstance(entry, Mapping):
-                named = {key: str(value) for key, value in entry.items()}
-                element = named.get("element") or named.get("action", "")
-                rows.append({**named, "state": named.get("node_id", ""), "element": element, "status": status})
-    return rows

@@ -288,6 +288,8 @@ def test_the_api_description_is_valid_and_names_every_call(http: httpx.Client) -
         "/v1/sites/{site}/nodes/{node_id}",
         "/v1/sites/{site}/nodes/{node_id}/screenshot",
         "/v1/cards",
+        "/v1/progress",
+        "/v1/sites/{site}/nodes/{node_id}/captures/{kind}",
         "/v1/sites/{site}/graph",
         "/v1/sites/{site}/changes",
         "/v1/sites/{site}/versions/{version}/nodes/{node_id}/screenshot",

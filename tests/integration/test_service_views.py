@@ -25,6 +25,7 @@ from waygraph.serve.query.maps import Maps
 
 TEA, PLAIN = SmallMap("tea.example"), SmallMap("plain.example")
 HOME, CARDS = TEA.id("home"), TEA.id("cards")
+HTML = b"<!doctype html><script>alert(1)</script>"
 HOSTILE = "<script>alert(1)</script> \u202egnp.exe \ud800"
 
 
@@ -42,7 +43,8 @@ def store(tmp_path_factory: pytest.TempPathFactory, encoder: Encoder) -> Path:
     draft = TEA.draft(encoder, opened.blobs)
     written = io.BytesIO()
     Image.new("RGB", (1280, 800), "teal").save(written, "JPEG")
-    home = replace(draft.observations[HOME], screenshot=opened.blobs.put(written.getvalue()))
+    image, dom = opened.blobs.put(written.getvalue()), opened.blobs.put(HTML)
+    home = replace(draft.observations[HOME], screenshot=image, dom=dom)
     skipped = {"state": HOME, "status": "skipped", "reason": "external", "detail": HOSTILE, "rule": "scope"}
     rows = [{**skipped, "element": f'click link "{n}"'} for n in range(MAX_OUTCOMES + 2)]
     rows += [{"state": HOME, "element": "done", "status": "done"}, {**skipped, "state": CARDS, "element": HOSTILE}]
@@ -131,6 +133,20 @@ async def test_elements_have_boxes_targets_and_reasons(http: httpx.AsyncClient) 
     assert cards["outcomes"][0]["element"] == HOSTILE.replace("\ud800", "\ufffd")
     lead = await answer(http, f"/v1/sites/tea.example/nodes/{lead_id('http://tea.example/news')}/elements")
     assert (lead["elements"], lead["outcomes"]) == ([], [])
+
+
+async def test_captures_are_files_of_text_and_missing_ones_are_named(http: httpx.AsyncClient) -> None:
+    node = f"/v1/sites/tea.example/nodes/{HOME}"
+    assert (await answer(http, f"{node}/elements"))["captures"] == ["dom"]
+    found = await http.get(f"{node}/captures/dom")
+    assert (found.status_code, found.content) == (200, HTML)
+    assert found.headers["content-type"] == "text/plain; charset=utf-8"
+    assert found.headers["content-disposition"] == f'attachment; filename="{HOME[:8]}.html.txt"'
+    assert found.headers["x-content-type-options"] == "nosniff"
+    missing = await http.get(f"{node}/captures/aria")
+    assert (missing.status_code, missing.json()["hint"]) == (404, "It was recorded without one.")
+    assert (await http.get(f"{node}/captures/pdf")).status_code == 422
+    assert (await answer(http, "/v1/progress")) == []
 
 
 async def test_a_map_without_a_table_of_outcomes_shows_those_of_its_report(http: httpx.AsyncClient) -> None:

@@ -147,6 +147,7 @@ class AgentParts:
             CandidateGenerator,
             ChecklistReward,
             MapHits,
+            MapScores,
             NearestElements,
             NearnessReward,
             Reward,
@@ -166,7 +167,11 @@ class AgentParts:
         else:
             nearness = TaskNearness(self.encoder)
             generators, reward = [NearestElements(nearness)], NearnessReward(nearness)
-            limits = SearchLimits(max_steps=max_steps, solutions=_SOLUTIONS)
+            solutions = _SOLUTIONS
+            if maps is not None and site:
+                # The states around were compared before they were visited.
+                reward, solutions = MapScores(maps, site, reward), 1
+            limits = SearchLimits(max_steps=max_steps, solutions=solutions)
             options = SearchOptions(limits, budget=20, branching=5, site=site, tree_file=tree_file)
         if maps is not None and site:
             generators.append(MapHits(maps, site))

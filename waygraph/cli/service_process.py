@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from waygraph.core.errors import ServiceError
@@ -20,8 +21,38 @@ START_SECONDS = 240.0
 STOP_SECONDS = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceProcess:
+    """A running service.
+
+    Attributes
+    ----------
+    url
+        Its address.
+    process
+        Its process.
+    log
+        File with its output.
+    """
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def wait(self) -> None:
+        """Wait until the service ends, which it does only if something went wrong or stopped it.
+
+        Raises
+        ------
+        ServiceError
+            When it ended.
+        """
+        code = self.process.wait()
+        raise ServiceError(f"The service ended with exit code {code}.", hint=f"Its output is in {self.log}.")
+
+
 @contextmanager
-def service_process(store: str, log: Path) -> Iterator[str]:
+def service_process(store: str, log: Path) -> Iterator[ServiceProcess]:
     """Serve a store on a free loopback port; the process and its children end with the block.
 
     Parameters
@@ -33,8 +64,8 @@ def service_process(store: str, log: Path) -> Iterator[str]:
 
     Yields
     ------
-    str
-        URL of the service.
+    ServiceProcess
+        The service, which answers.
 
     Raises
     ------
@@ -64,7 +95,7 @@ def service_process(store: str, log: Path) -> Iterator[str]:
         )
     with process:
         try:
-            yield _announced_url(process, log)
+            yield ServiceProcess(_announced_url(process, log), process, log)
         finally:
             _stop(process)
 

@@ -22,6 +22,9 @@ MAX_CHANGES = 1_000
 #: Largest number of texts of a changed state of each kind.
 MAX_CHANGED_TEXTS = 40
 
+#: Files that an exploration captures of a state besides the screenshot: the HTML, and the accessibility snapshot.
+CaptureKind = Literal["dom", "aria"]
+
 #: Flags of an edge in `GraphEdges.flags`.
 INHERITED, OPENS_TAB, STATE_CHANGING = 1, 2, 4
 
@@ -155,6 +158,8 @@ class ElementsAnswer(_View):
     leads: list[LeadSummary]
     """Leads that were found in this state, at most 500."""
     leads_total: int
+    captures: list[CaptureKind] = []
+    """What the store keeps of the state besides its screenshot."""
 
 
 class StateChangeModel(_View):

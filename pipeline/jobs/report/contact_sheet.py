@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from PIL import Image
 
 from waygraph.core.errors import WaygraphError
+from waygraph.core.evenly_spaced import evenly_spaced
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.vision.screenshots import decode, read_size
 from waygraph.pipeline.jobs.report.outcomes import SiteOutcome
@@ -30,17 +31,6 @@ class Thumbnail:
     states: int
     jpeg: bytes = b""
     problem: str = ""
-
-
-def evenly_spaced(positions: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` positions at even distances, the first and the last included.
-
-    >>> evenly_spaced(range(10), 4), evenly_spaced(range(2), 4)
-    ([0, 3, 6, 9], [0, 1])
-    """
-    if len(positions) <= most:
-        return list(positions)
-    return [positions[round(number * (len(positions) - 1) / (most - 1))] for number in range(most)]
 
 
 def sample_sites(sites: Iterable[SiteOutcome], mapped: int) -> Iterator[SiteOutcome]:

@@ -18,6 +18,7 @@ from waygraph.pipeline.jobs.events import JobEvent
 from waygraph.pipeline.jobs.report.run_report import RunReport
 from waygraph.pipeline.jobs.run.budget import RunBudget
 from waygraph.pipeline.jobs.run.manifest import MANIFEST_NAME, new_manifest, run_database_folder
+from waygraph.pipeline.jobs.run.progress_file import ProgressFile
 from waygraph.pipeline.jobs.run.run_database import RunDatabase
 from waygraph.pipeline.jobs.run.run_state import RunPhase, RunState
 from waygraph.pipeline.jobs.sites.site_list import SitePlan, plan_sites, tasks_of_mapped_sites
@@ -109,7 +110,11 @@ def execute_on_ray(run_state: RunState, connect: Callable[[Cluster], Execute]) -
     try:
         # An earlier invocation may have done everything except the report.
         if run_state.phase is RunPhase.WORKING:
-            with _interruptible() as interrupted, ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster:
+            with (
+                ProgressFile(run_state),
+                _interruptible() as interrupted,
+                ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster,
+            ):
                 if interrupted.is_set():
                     run_state.stopped_by = "signal"
                 else:

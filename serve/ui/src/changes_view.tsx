@@ -9,7 +9,7 @@ import { ServiceImage } from "./parts/service_image";
 import { changesHref, go, mapHref, replace, type Route } from "./route";
 import { getJson, sitePath } from "./service";
 import type { ActionChange, ChangesAnswer, SiteFacts, StateChange } from "./types";
-import { actionText, ago, count, isWebUrl, line, number, shortUrl } from "./words";
+import { actionText, ago, count, dateTime, isWebUrl, line, number, shortUrl } from "./words";
 
 const VERDICTS: Record<StateChange["verdict"], string> = {
   changed: "Changed states",
@@ -62,7 +62,14 @@ function keyOf(change: StateChange): string {
   return change.after || change.before;
 }
 
-function Changes({ route, answer }: { route: Route; answer: ChangesAnswer }) {
+interface ChangesProps {
+  route: Route;
+  answer: ChangesAnswer;
+  /** In a report there are no other versions and no map. */
+  isReport?: boolean;
+}
+
+export function Changes({ route, answer, isReport = false }: ChangesProps) {
   const { site, query } = route;
   const { states } = answer;
   const wanted = query.get("state") ?? "";
@@ -97,7 +104,14 @@ function Changes({ route, answer }: { route: Route; answer: ChangesAnswer }) {
     <main class="replay" id="main" tabIndex={-1}>
       <section class="panel" aria-label="Changes">
         <h1 class="hidden">Changes of {line(site, 80)}</h1>
-        <Versions answer={answer} onChange={(change) => go(changesHref(site, { ...range, ...change }))} />
+        {isReport ? (
+          <p>
+            Version {answer.from_version}, {dateTime(answer.from_created)} → version {answer.to_version},{" "}
+            {dateTime(answer.to_created)}
+          </p>
+        ) : (
+          <Versions answer={answer} onChange={(change) => go(changesHref(site, { ...range, ...change }))} />
+        )}
         <p class="muted">{summaryOf(answer)}</p>
         {(answer.actions_total > 0 || answer.broken_total > 0) && (
           <p>
@@ -135,7 +149,7 @@ function Changes({ route, answer }: { route: Route; answer: ChangesAnswer }) {
       {query.get("actions") ? (
         <Actions site={site} answer={answer} />
       ) : selected ? (
-        <StatePair site={site} answer={answer} change={selected} />
+        <StatePair site={site} answer={answer} change={selected} hasMap={!isReport} />
       ) : (
         <Empty title="No state changed">
           <p>Differences in noise, or in numbers only, are no changes.</p>
@@ -187,7 +201,14 @@ function summaryOf(answer: ChangesAnswer): string {
   return parts.filter(Boolean).join(" · ");
 }
 
-function StatePair({ site, answer, change }: { site: string; answer: ChangesAnswer; change: StateChange }) {
+interface PairProps {
+  site: string;
+  answer: ChangesAnswer;
+  change: StateChange;
+  hasMap: boolean;
+}
+
+function StatePair({ site, answer, change, hasMap }: PairProps) {
   const isCurrent = answer.to_version === Math.max(...answer.versions);
   return (
     <section class="panel step-details" aria-label="State">
@@ -205,7 +226,7 @@ function StatePair({ site, answer, change }: { site: string; answer: ChangesAnsw
         )}
         {change.previous_url && <span class="muted"> was {shortUrl(change.previous_url, site)}</span>}
       </p>
-      {change.after && isCurrent && (
+      {change.after && isCurrent && hasMap && (
         <p>
           <a class="button" href={mapHref(site, change.after)}>
             Show it on the map

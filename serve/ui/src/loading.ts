@@ -64,3 +64,47 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
   }, [key, attempt]);
   return held.key === key ? held.result : { status: "loading" };
 }
+
+/**
+ * Ask again and again while the page is visible; the last answer, or null. What fails is asked again too, but without a
+ * key only when there is another one.
+ */
+export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, milliseconds: number): T | null {
+  const [value, setValue] = useState<T | null>(null);
+  useEffect(() => {
+    const controller = new AbortController();
+    let timer = 0;
+    const ask = () => {
+      timer = 0;
+      if (document.hidden) return; // asked again when it is visible
+      load(controller.signal)
+        .then(
+          (found) => {
+            setValue(found);
+            return true;
+          },
+          (error: unknown) => !isAbort(error) && report(error).why !== "key",
+        )
+        .then((again) => {
+          if (again && !controller.signal.aborted) timer = setTimeout(ask, milliseconds);
+        });
+    };
+    const retry = () => {
+      clearTimeout(timer);
+      ask();
+    };
+    const show = () => {
+      if (!document.hidden && !timer) ask();
+    };
+    ask();
+    listeners.add(retry);
+    document.addEventListener("visibilitychange", show);
+    return () => {
+      listeners.delete(retry);
+      controller.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", show);
+    };
+  }, []);
+  return value;
+}

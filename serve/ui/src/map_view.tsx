@@ -3,7 +3,7 @@
 import { useCallback, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
 import { useLoaded } from "./loading";
-import { drawnEdges } from "./map/edges";
+import { drawnEdges, drawsAllEdges } from "./map/edges";
 import { layOut } from "./map/layout";
 import { MapCanvas } from "./map/map_canvas";
 import { buildModel, edgesAt, matchingStates, type MapModel } from "./map/model";
@@ -15,9 +15,6 @@ import { SearchPanel, type SearchQuery } from "./search_panel";
 import { getJson, sitePath } from "./service";
 import { StatePanel } from "./state_panel";
 import type { ChangesAnswer, GraphAnswer, Hit, PathAnswer, SiteFacts } from "./types";
-
-/** Up to this number of walked edges all are drawn at first; of more, only how each state was found. */
-const FEW_EDGES = 400;
 
 export function MapView({ route }: { route: Route }) {
   const { site } = route;
@@ -231,7 +228,7 @@ function queryOf(filters: MapFilters, model: MapModel): URLSearchParams {
 }
 
 function defaultEdges(model: MapModel): "all" | "found" {
-  return model.flags.filter((flags) => !(flags & 1)).length <= FEW_EDGES ? "all" : "found";
+  return drawsAllEdges(model) ? "all" : "found";
 }
 
 /** States of a path, in order. */

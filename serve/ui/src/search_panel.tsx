@@ -6,6 +6,7 @@ import { asFailure, isAbort, type Loaded, report, useLoaded } from "./loading";
 import { type MapModel, titleOf } from "./map/model";
 import { Snippets } from "./parts/copy";
 import { Empty, Failure, Loading } from "./parts/feedback";
+import { Screenshot } from "./parts/screenshot";
 import { ServiceImage } from "./parts/service_image";
 import { apiKey, postJson, RequestFailure, serviceUrl, sitePath, thumbnailPath } from "./service";
 import { StepScreenshot } from "./step_screenshot";
@@ -14,6 +15,8 @@ import { actionText, count, line, shortUrl } from "./words";
 
 /** Hits of one search. */
 const HITS = 20;
+/** Most hits that the MCP tool returns. */
+const MCP_HITS = 5;
 
 export interface SearchQuery {
   text: string;
@@ -163,13 +166,37 @@ function Hits(props: Props & { found: TimedSearch }) {
                   </span>
                 </span>
               </button>
-              {hit.node_id === query.to && <PathSteps {...props} />}
+              {hit.node_id === query.to && (
+                <>
+                  <MatchedScreenshot hit={hit} scale={props.scale} />
+                  <PathSteps {...props} />
+                </>
+              )}
             </li>
           );
         })}
       </ol>
       {!query.to && <Reuse {...props} />}
     </>
+  );
+}
+
+/** Where the texts that matched are on the screenshot of a hit. */
+function MatchedScreenshot({ hit, scale }: { hit: Hit; scale: number }) {
+  const segments = hit.matched?.segments ?? [];
+  if (!hit.screenshot || !segments.length) return null;
+  return (
+    <div class="matched">
+      <Screenshot
+        path={hit.screenshot}
+        alt={`Where it matches: ${line(hit.matched!.text, 140)}`}
+        scale={scale}
+        marks={segments.map((segment, key) => ({ key, box: segment.box, label: line(segment.text, 200) }))}
+        pointed={-1}
+        onPoint={() => undefined}
+        onChoose={() => undefined}
+      />
+    </div>
   );
 }
 
@@ -291,9 +318,16 @@ export function snippets(site: string, query: SearchQuery, path?: PathAnswer): R
       ? [`    path = maps.path(${JSON.stringify(site)}, ${query.from ? JSON.stringify(query.from) : "None"}, ${JSON.stringify(query.to)})`]
       : []),
   ].join("\n");
+  const call = (id: number, name: string, args: object) =>
+    JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args } }, null, 1);
+  const mcp = [
+    call(1, "search_screens", { site, query: query.text, k: MCP_HITS }),
+    ...(path ? [call(2, "path_to", { site, to: query.to, ...(query.from ? { current_id: query.from } : {}) })] : []),
+  ];
   return {
     curl: path ? `${curl("search", search)}\n\n${curl("path", way)}` : curl("search", search),
     Python: python,
+    MCP: mcp.join("\n"),
     JSON: JSON.stringify(path ?? search, null, 1),
   };
 }

@@ -54,6 +54,8 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     throw new RequestFailure("gone", "The service does not answer.", "Is it still running?");
   }
   if (response.ok) return response;
+  // Another key was entered meanwhile.
+  if (response.status === 401 && apiKey() !== key) return send(path, init);
   throw await failureOf(response);
 }
 
@@ -86,10 +88,36 @@ export async function postJson<T>(path: string, body: unknown, signal?: AbortSig
   return (await response.json()) as T;
 }
 
+/** Fetch a file, with the key, and save it. */
+export async function saveFile(path: string, name: string): Promise<void> {
+  const response = await send(path, {});
+  const url = URL.createObjectURL(await response.blob());
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser has begun to save it when the click returns; it keeps what it needs.
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
 const images = new Map<string, Promise<string>>();
+/** Where a report has its images; null: they are fetched from the service. */
+let imageSource: ((path: string) => string | undefined) | null = null;
+
+export function hasImageSource(): boolean {
+  return imageSource !== null;
+}
+
+export function setImageSource(find: (path: string) => string | undefined): void {
+  imageSource = find;
+}
 
 /** Fetch an image, with the key, and return an address for it that elements can show. */
 export function imageUrl(path: string): Promise<string> {
+  if (imageSource !== null) {
+    const url = imageSource(path);
+    return url === undefined ? Promise.reject(new RequestFailure("missing", "Not in this file.")) : Promise.resolve(url);
+  }
   let found = images.get(path);
   if (found === undefined) {
     found = send(path, {}).then(async (response) => URL.createObjectURL(await response.blob()));

@@ -2,14 +2,14 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { useLoaded } from "./loading";
+import { report, useLoaded } from "./loading";
 import { edgesAt, INHERITED, type MapModel, titleOf } from "./map/model";
 import { CopyButton } from "./parts/copy";
 import { Failure, Loading } from "./parts/feedback";
 import { Limited } from "./parts/limited";
 import { type Marked, Screenshot } from "./parts/screenshot";
-import { getJson, sitePath } from "./service";
-import type { ElementEdge, ElementsAnswer, StateAnswer } from "./types";
+import { getJson, saveFile, sitePath } from "./service";
+import type { CaptureKind, ElementEdge, ElementsAnswer, StateAnswer } from "./types";
 import { actionText, count, isWebUrl, line, number, shortUrl } from "./words";
 
 const LIMIT = 100;
@@ -107,6 +107,7 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
         onChoose={(key) => (location.hash = props.stateHref(elements.elements[key]!.expected_node_id))}
       />
       <Facts {...props} />
+      <Downloads {...props} />
       <div class="tabs" role="group" aria-label="Part of the state">
         {tabs.map(([name, label, size]) => (
           <button type="button" key={name} aria-pressed={tab === name} onClick={() => setTab(name)}>
@@ -152,6 +153,44 @@ function Facts({ state, site, startHref }: Props & { state: StateAnswer }) {
           Search from here
         </a>
       </p>
+    </div>
+  );
+}
+
+const CAPTURES: [CaptureKind, string, string][] = [
+  ["dom", "DOM", "html.txt"],
+  ["aria", "Accessibility snapshot", "aria.txt"],
+];
+
+/** Files of the state; what the store does not keep is said. */
+function Downloads({ state, elements, site }: Props & { state: StateAnswer; elements: ElementsAnswer }) {
+  const [problem, setProblem] = useState("");
+  const save = (path: string, name: string) => {
+    setProblem("");
+    saveFile(path, name).catch((error: unknown) => setProblem(report(error).message));
+  };
+  const node = `${sitePath(site)}/nodes/${state.node_id}`;
+  const file = state.node_id.slice(0, 8);
+  const missing = CAPTURES.filter(([kind]) => !elements.captures.includes(kind)).map(([, label]) => label);
+  return (
+    <div class="downloads" role="group" aria-label="Download">
+      <span class="muted">Download</span>
+      {CAPTURES.filter(([kind]) => elements.captures.includes(kind)).map(([kind, label, ending]) => (
+        <button type="button" key={kind} onClick={() => save(`${node}/captures/${kind}`, `${file}.${ending}`)}>
+          {label}
+        </button>
+      ))}
+      {state.screenshot && (
+        <button type="button" onClick={() => save(`${node}/screenshot`, `${file}.jpg`)}>
+          Screenshot
+        </button>
+      )}
+      {missing.length > 0 && <span class="muted">Not kept of this state: {missing.join(", ")}</span>}
+      {problem && (
+        <span role="alert" class="download-problem">
+          {problem}
+        </span>
+      )}
     </div>
   );
 }

@@ -26,6 +26,27 @@ export interface SiteCard {
   outcomes: Partial<Record<"skipped" | "failed" | "pending", number>>;
 }
 
+/** A site that a run works on. */
+export interface ActiveSite {
+  site: string;
+  phase: "exploring" | "encoding";
+  since: string;
+  attempt: number;
+  states: number;
+  edges: number;
+  pending: number;
+  failed: number;
+}
+
+export interface RunProgress {
+  run_id: string;
+  work: string;
+  updated: string;
+  sites: number;
+  done: Record<string, number>;
+  active: ActiveSite[];
+}
+
 export interface GraphAnswer {
   site: string;
   version: number;
@@ -111,6 +132,8 @@ export interface ElementOutcome {
   target: string;
 }
 
+export type CaptureKind = "dom" | "aria";
+
 export interface ElementsAnswer {
   node_id: string;
   elements: ElementEdge[];
@@ -118,6 +141,7 @@ export interface ElementsAnswer {
   outcomes_total: number;
   leads: { node_id: string; url: string; title: string; refusal: string }[];
   leads_total: number;
+  captures: CaptureKind[];
 }
 
 export interface Hit {

@@ -30,6 +30,13 @@ export function ago(isoTime: string): string {
   return "just now";
 }
 
+/** Date and time of an ISO time; the text itself if it is none. */
+export function dateTime(isoTime: string): string {
+  const time = Date.parse(isoTime);
+  if (Number.isNaN(time)) return line(isoTime, 40);
+  return new Date(time).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+}
+
 export function duration(seconds: number): string {
   if (seconds < 100) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
   if (seconds < 6000) return `${Math.round(seconds / 60)} min`;

@@ -101,6 +101,7 @@ def test_help_names_the_two_commands(bare):
         "soak-explore",
         "soak-kills",
         "soak-cluster",
+        "soak-search",
         "soak-teleports",
         "bench-scale",
         "bench-explore",

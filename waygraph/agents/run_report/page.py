@@ -14,9 +14,9 @@ from waygraph.agents.run_report.figures import (
     grouped,
     site_of,
 )
+from waygraph.agents.run_report.html_page import render_page
 from waygraph.agents.run_report.style import STYLE, duration, money, numbers, verdict
 from waygraph.core.text import shortened
-from waygraph.pipeline.jobs.report.html_page import render_page
 
 if TYPE_CHECKING:
     from waygraph.agents.scoring.repeats import RepeatedScore

@@ -1,38 +1,34 @@
-"""The page of a task: what was asked, what was scored, and each step with its window, action and thought."""
+"""The page of a task: what was asked and scored, the tree of a search, and each step with its window and action."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PIL import Image, UnidentifiedImageError
-
-from waygraph.agents.run_report.style import STYLE, duration, money, numbers, verdict
-from waygraph.pipeline.jobs.report.html_page import data_url, render_page, render_table
+from waygraph.agents.run_report.html_page import render_page, render_table
+from waygraph.agents.run_report.style import STYLE, duration, figure, money, numbers, verdict
+from waygraph.agents.run_report.tree_view import TREE_STYLE, tree_view
 
 if TYPE_CHECKING:
     from waygraph.agents.run_report.figures import TaskResult
     from waygraph.agents.runner.trace_reading import TaskTrace, TraceStep
+    from waygraph.agents.search.tree import SearchTree
 
-#: Width of a thumbnail and quality of its JPEG: about 10 kB each.
-_THUMBNAIL_PX, _THUMBNAIL_QUALITY = 480, 55
-_STYLE = f"""{STYLE}
+_BEFORE = "the window before this step"
+
+_STYLE = f"""{STYLE}{TREE_STYLE}
 section.step {{ display: grid; grid-template-columns: minmax(0, 22rem) minmax(0, 1fr); gap: 1.2rem; padding: 1rem 0;
-  border-top: 1px solid #ddd; }}
-section.step img, section.step .none {{ width: 100%; border: 1px solid #ccc; display: block; box-sizing: border-box; }}
-section.step .none {{ background: #f3f3f3; color: #595959; padding: 1rem; }}
-section.step p {{ margin: .3rem 0; }} section.step h3 {{ margin: 0 0 .3rem; font-size: 1rem; }}
-pre {{ white-space: pre-wrap; background: #f6f6f6; padding: .6rem; max-height: 24rem; overflow: auto;
+  border-top: 1px solid var(--line); }}
+section.step p {{ margin: .3rem 0; }} section.step h3 {{ margin: 0 0 .3rem; }}
+pre {{ white-space: pre-wrap; background: var(--box); padding: .6rem; max-height: 24rem; overflow: auto;
   font-size: 12px; tab-size: 2; }}
-code {{ color: #222; }} div.scroll td:nth-last-child(-n+3) {{ min-width: 9rem; }}
+div.scroll.checks td:nth-last-child(-n+3) {{ min-width: 9rem; }}
 @media (max-width: 40rem) {{ section.step {{ grid-template-columns: minmax(0, 1fr); gap: .6rem; }} }}
 """
 
 
-def task_page(result: TaskResult, trace: TaskTrace, *, back: str) -> str:
+def task_page(result: TaskResult, trace: TaskTrace, *, back: str, tree: SearchTree | None = None) -> str:
     """Return the page of a task.
 
     Parameters
@@ -43,16 +39,18 @@ def task_page(result: TaskResult, trace: TaskTrace, *, back: str) -> str:
         Its trace.
     back
         URL of the page of the run, relative to this one.
+    tree
+        The tree of its search; None: its agent was none, or left none.
 
     Returns
     -------
     str
         HTML.
     """
-    return render_page(f"Task {result.task_id}", "".join(_body(result, trace, back)), style=_STYLE)
+    return render_page(f"Task {result.task_id}", "".join(_body(result, trace, back, tree)), style=_STYLE)
 
 
-def _body(result: TaskResult, trace: TaskTrace, back: str) -> Iterator[str]:
+def _body(result: TaskResult, trace: TaskTrace, back: str, tree: SearchTree | None) -> Iterator[str]:
     yield f'<p><a href="{escape(back)}">All tasks</a></p>'
     reward = "" if result.score.reward is None else f", reward {result.score.reward:.3g}"
     if result.attempt is None:
@@ -72,13 +70,15 @@ def _body(result: TaskResult, trace: TaskTrace, back: str) -> Iterator[str]:
         if answer.problem:
             yield f'<p class="failure">{escape(answer.problem)}</p>'
     yield from _checks(result)
+    if tree is not None:
+        yield tree_view(tree, trace)
     yield "<h2>Trace</h2>"
     if not trace.steps:
         yield '<p class="note">There are no steps.</p>'
     for number, step in enumerate(trace.steps, start=1):
-        yield _section(_figure(trace.screenshot(step.screenshot)), _step(number, step, trace))
+        yield _section(figure(trace.screenshot(step.screenshot), _BEFORE), _step(number, step, trace))
     if trace.last_screenshot:
-        yield _section(_figure(trace.screenshot(trace.last_screenshot)), "<h3>End</h3>")
+        yield _section(figure(trace.screenshot(trace.last_screenshot), "the window at the end"), "<h3>End</h3>")
 
 
 def _section(figure: str, text: str) -> str:
@@ -99,7 +99,7 @@ def _checks(result: TaskResult) -> Iterator[str]:
             for check in result.score.checks
         ]
         headers = ("subject", "rule", "score", "expected", "found", "note")
-        yield f'<h2>Checks</h2><div class="scroll">{render_table(headers, rows, right=("score",))}</div>'
+        yield f'<h2>Checks</h2><div class="scroll checks">{render_table(headers, rows, right=("score",))}</div>'
 
 
 def _step(number: int, step: TraceStep, trace: TaskTrace) -> str:
@@ -119,24 +119,3 @@ def _step(number: int, step: TraceStep, trace: TaskTrace) -> str:
         text = path.read_text(encoding="utf-8", errors="replace")
         parts.append(f"<details><summary>page as text</summary><pre>{escape(text)}</pre></details>")
     return "".join(parts)
-
-
-def _figure(path: Path | None) -> str:
-    image = _thumbnail(path) if path is not None else None
-    if image is None:
-        return '<figure><div class="none">no screenshot</div></figure>'
-    return f'<figure><img src="{data_url(image)}" alt="the window before this step"></figure>'
-
-
-def _thumbnail(path: Path) -> bytes | None:
-    """Return a smaller JPEG; None if the file is no image."""
-    try:
-        with Image.open(path) as image:
-            image.draft("RGB", (_THUMBNAIL_PX, 1))  # decode fewer pixels, as far as the format allows
-            small = image.convert("RGB")
-    except (OSError, UnidentifiedImageError):
-        return None
-    small.thumbnail((_THUMBNAIL_PX, _THUMBNAIL_PX * 4))
-    out = io.BytesIO()
-    small.save(out, format="JPEG", quality=_THUMBNAIL_QUALITY)
-    return out.getvalue()

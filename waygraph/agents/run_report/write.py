@@ -10,6 +10,8 @@ from urllib.parse import quote
 from waygraph.agents.run_report.figures import task_results
 from waygraph.agents.run_report.page import repeats_page, run_page
 from waygraph.agents.run_report.task_page import task_page
+from waygraph.agents.run_report.tree_view import read_tree
+from waygraph.agents.runner.trace import TREE_FILE
 from waygraph.agents.runner.trace_reading import read_trace
 from waygraph.agents.scoring.run_folder import RunFolder
 
@@ -49,7 +51,8 @@ def write_report(folder: Path, run: StoredRun, score: RunScore) -> Path:
         shown = result if result.attempt else replace(result, problem=trace.problem or result.problem)
         results.append(shown)
         if task_folder.is_dir():
-            _write(task_folder / TASK_FILE, task_page(shown, trace, back=f"../../{REPORT_FILE}"))
+            tree = read_tree(task_folder / TREE_FILE)
+            _write(task_folder / TASK_FILE, task_page(shown, trace, back=f"../../{REPORT_FILE}", tree=tree))
             links[result.task_id] = f"tasks/{quote(task_folder.name, safe='')}/{TASK_FILE}"
     return _write(folder / REPORT_FILE, run_page(f"Run {folder.name}", run.manifest, score, results, links))
 

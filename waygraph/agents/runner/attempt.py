@@ -23,7 +23,7 @@ from waygraph.agents.run_record import AgentRun, AttemptEnd
 from waygraph.agents.runner.network_recording import NetworkRecording
 from waygraph.agents.runner.retries import AttemptFailure
 from waygraph.agents.runner.screenshots import TraceScreenshots
-from waygraph.agents.runner.trace import TraceWriter
+from waygraph.agents.runner.trace import TREE_FILE, TraceWriter
 from waygraph.agents.scoring.page_recorder import record_findings
 from waygraph.agents.scoring.run_folder import RunFolder, TaskAnswer
 from waygraph.core.errors import BrowserFailure, WaygraphError
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
     from waygraph.core.settings import Settings
     from waygraph.pipeline.encode.protocol import Encoder
     from waygraph.sdk.facade import AsyncWaygraph
-
-
-#: File of a task with the tree of a search.
-TREE_FILE = "tree.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +234,7 @@ class TaskAttempts:
                 async with asyncio.timeout(self._options.task_seconds):
                     await screenshots.begin()
                     run = await agent.run(task.intent, screenshots.write_step)
+                    await screenshots.capture()  # a search ends on the page of its answer, which is not its last step's
             except TimeoutError:
                 problem = f"The time of {self._options.task_seconds:g} s is used up."
                 run = AgentRun(task.intent, AttemptEnd.BUDGET, "", session.tabs.current.page.url, "", (), problem)

@@ -9,6 +9,8 @@ from waygraph.agents.observation.capture import take_screenshot
 from waygraph.pipeline.browser.page.failures import PageFailure
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from waygraph.agents.actions.session import AgentSession
     from waygraph.agents.observation.page_observation import PageObservation
     from waygraph.agents.run_record import AgentStep
@@ -36,6 +38,9 @@ class TraceScreenshots:
         self._trace = trace
         self.latest = ""
         """Name of the latest screenshot; empty: the page could not be captured."""
+        #: Names by the numbers that a search gives its states in the details of steps. It returns to earlier states
+        #: between steps, so that the latest screenshot is not of the state that the next step is decided on.
+        self._of_state: dict[JsonValue, str] = {}
 
     async def begin(self) -> None:
         """Wait until the first page has settled, and capture it.
@@ -59,6 +64,12 @@ class TraceScreenshots:
             self.latest = self._trace.store_screenshot(image)
 
     async def write_step(self, step: AgentStep, observation: PageObservation) -> None:
-        """Add a step with the window that it was decided on, then capture its result; a `StepListener`."""
-        await self._trace.write_step(step, observation, self.latest)
+        """Add a step with the window that it was decided on and the one that it led to; a `StepListener`."""
+        state, result = step.details.get("node"), step.details.get("result")
+        before = self.latest
+        if state is not None:
+            before = self._of_state.setdefault(state, "" if step.details.get("backtracks") else self.latest)
         await self.capture()
+        if result is not None:
+            self._of_state.setdefault(result, self.latest)
+        await self._trace.write_step(step, observation, before, self.latest)

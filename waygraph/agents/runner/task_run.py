@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -144,7 +146,7 @@ def run_tasks(
             run = _TaskRun(tasks, options, limits, TaskHooks(hooks or HookOptions()), on_ended)
             if not run.has_work:
                 return {}
-            with ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES):
+            with ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES, num_cpus=private_cpus(limits.workers)):
                 return asyncio.run(_until_signalled(run.work()))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
@@ -152,6 +154,30 @@ def run_tasks(
         raise to_waygraph_error(errors, "Doing the tasks") from errors
     except FileInUse as error:
         raise InUse(f"Another process writes '{options.output}'.", hint="Wait for its end.") from error
+
+
+def private_cpus(workers: int, cpus: int | None = None) -> int:
+    """Return the CPUs that a private Ray may reserve, so that all workers start at once.
+
+    Agents mostly wait for models and pages, so workers may be more than the cores. On a shared cluster, workers beyond
+    its CPUs wait until others end.
+
+    Parameters
+    ----------
+    workers
+        Number of workers.
+    cpus
+        Cores that this process may use; None: those of this machine.
+
+    Returns
+    -------
+    int
+        Number of CPUs, at least the cores.
+
+    >>> private_cpus(20, cpus=2), private_cpus(3, cpus=2), private_cpus(1, cpus=8)
+    (10, 2, 8)
+    """
+    return max(cpus or len(os.sched_getaffinity(0)), math.ceil(workers * _WORKER_CPUS))
 
 
 def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptions) -> None:

@@ -3,6 +3,7 @@
     TASK/trace.jsonl              one JSON object per line: `start`, a `step` per action, `end`
     TASK/observations/HASH.txt    texts that the agent saw; equal texts are one file
     TASK/screenshots/HASH.jpg     windows that it saw; equal images are one file
+    TASK/tree.json                of a tree search: its tree, see `waygraph.agents.search.tree`
 
 A trace is written line by line, so it also shows how far an attempt came that was killed.
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from waygraph.agents.observation.page_observation import PageObservation
     from waygraph.agents.run_record import AgentStep
 
-TRACE_FILE = "trace.jsonl"
+TRACE_FILE, TREE_FILE = "trace.jsonl", "tree.json"
 OBSERVATIONS, SCREENSHOTS = "observations", "screenshots"
 _HASH_DIGITS = 16
 
@@ -80,8 +81,10 @@ class TraceWriter:
             path.write_bytes(jpeg)
         return name
 
-    async def write_step(self, step: AgentStep, observation: PageObservation, screenshot: str = "") -> None:
-        """Add an action, and what it was decided on; a `StepListener`.
+    async def write_step(
+        self, step: AgentStep, observation: PageObservation, screenshot: str = "", screenshot_after: str = ""
+    ) -> None:
+        """Add an action, what it was decided on, and what it led to; a `StepListener`.
 
         Parameters
         ----------
@@ -91,6 +94,8 @@ class TraceWriter:
             The page, whose text is stored.
         screenshot
             Name of its screenshot; empty: there is none.
+        screenshot_after
+            Name of the screenshot after the action; empty: there is none.
         """
         text = replace_surrogates(observation.text)
         name = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
@@ -99,5 +104,5 @@ class TraceWriter:
             seen.write_text(text, encoding="utf-8")
         usage = step.usage.model_dump() if step.usage is not None else None
         values = {**asdict(step), "details": dict(step.details), "usage": usage}
-        self.write("step", observation=name, screenshot=screenshot, **values)
+        self.write("step", observation=name, screenshot=screenshot, screenshot_after=screenshot_after, **values)
         self.steps += step.status != "unparsed"

@@ -68,6 +68,8 @@ class TraceStep(_TraceLine):
         Name of the text of the page.
     screenshot
         Name of its screenshot; empty: there is none.
+    screenshot_after
+        Name of the screenshot after the action; empty: there is none.
     """
 
     state: str = ""
@@ -80,6 +82,7 @@ class TraceStep(_TraceLine):
     details: dict[str, JsonValue] = {}
     observation: str = ""
     screenshot: str = ""
+    screenshot_after: str = ""
 
 
 class TraceEnd(_TraceLine):

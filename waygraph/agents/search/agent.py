@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msgspec import structs
 from pydantic import JsonValue
 
 from waygraph.agents.actions.report import ActionReport
 from waygraph.agents.actions.session import AgentSession
-from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
 from waygraph.agents.search import frontier
@@ -19,8 +17,10 @@ from waygraph.agents.search.backtrack import Backtracker
 from waygraph.agents.search.checkpoints import is_reachable
 from waygraph.agents.search.expansion import Expander, Expansion
 from waygraph.agents.search.generator import CandidateGenerator
+from waygraph.agents.search.goto_targets import GotoTargets
+from waygraph.agents.search.interruption import settle_interrupted
 from waygraph.agents.search.lookahead import MapLookahead
-from waygraph.agents.search.recorded_states import record_state, same_page
+from waygraph.agents.search.recorded_states import find_again, record_state, same_page
 from waygraph.agents.search.requests_seen import RequestsSeen
 from waygraph.agents.search.reward import Reward
 from waygraph.agents.search.search_actions import VisitAction
@@ -41,7 +41,6 @@ from waygraph.core.errors import (
 )
 from waygraph.core.schemas import UsageModel
 from waygraph.core.urls import site_key
-from waygraph.index.graph import Action
 from waygraph.sdk.facade import AsyncWaygraph
 
 
@@ -110,6 +109,7 @@ class TreeSearchAgent:
             generators,
             reward,
             ActionValidator(session.options),
+            GotoTargets(session),
             self._map,
             branching=self._options.branching,
             lookahead_states=self._options.lookahead_states,
@@ -243,21 +243,10 @@ class _Search:
         observation = await self._look()
         if not tree.nodes:
             await self._expand(await self._arrive(observation, parent=None, candidate=None))
-        for each in tree.candidates:
-            if each.status is not CandidateStatus.BEGUN:
-                continue
-            each.status, each.reason = CandidateStatus.FAILED, "the process ended while it was performed"
-            state = tree.nodes[each.node].state
-            tree.log.append(
-                StepRecord(
-                    state=state.snapshot, url=state.url, action=each.text, status="failed", message=each.reason,
-                    details={"node": each.node, "candidate": each.id},
-                )
-            )  # fmt: skip
-            if each.is_destructive:  # it may have changed data: nothing from before counts
-                node = await self._arrive(observation, parent=each.node, candidate=each.id)
-                self._begin_anew(node, each)
-                await self._expand(node)
+        for each in settle_interrupted(tree):
+            node = await self._arrive(observation, parent=each.node, candidate=each.id)
+            self._begin_anew(node, each)
+            await self._expand(node)
         open_nodes = [each for each in tree.live_nodes() if not (each.is_expanded or each.problem)]
         for node in open_nodes:
             is_open = node.same_as is None and self._is_reachable(node.id)
@@ -412,38 +401,6 @@ class _Search:
             answer.status, answer.reason = CandidateStatus.CHOSEN, selected.why.value
         tree.end = selected.end
         self._file.write(tree)
-
-
-def find_again(gesture: Action, observation: PageObservation) -> ObservedElement | None:
-    """Return the element of a recorded gesture in another observation of its state.
-
-    Parameters
-    ----------
-    gesture
-        The gesture.
-    observation
-        The page.
-
-    Returns
-    -------
-    ObservedElement or None
-        The element with the same role, name, target and place; else the only one with them at another place.
-    """
-
-    def named(each: ObservedElement) -> bool:
-        action = each.candidate.action
-        return (action.role, action.name, action.target, action.frame) == (
-            gesture.role, gesture.name, gesture.target, gesture.frame
-        )  # fmt: skip
-
-    found = [each for each in observation.elements if named(each)]
-    exact = [
-        each
-        for each in found
-        if structs.replace(each.candidate.action, kind=gesture.kind, value=gesture.value) == gesture
-    ]
-    exact = exact or [each for each in found if each.candidate.action.nth == gesture.nth]
-    return exact[0] if exact else found[0] if len(found) == 1 else None
 
 
 def _step_of(step: StepRecord) -> AgentStep:

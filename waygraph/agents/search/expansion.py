@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from waygraph.agents.actions.safety import ActionRefused
 from waygraph.agents.actions.targets import ActionInvalid
+from waygraph.agents.actions.types import GotoAction
 from waygraph.agents.models.chat import add_usage
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search import frontier
 from waygraph.agents.search.frontier import MergedProposal, Proposal
 from waygraph.agents.search.generator import CandidateGenerator, PastAction, ProposalRequest
+from waygraph.agents.search.goto_targets import GotoTargets
 from waygraph.agents.search.lookahead import KnownEdge, MapLookahead
 from waygraph.agents.search.reward import Judgement, Reward
 from waygraph.agents.search.search_actions import VisitAction, describe
@@ -58,6 +60,8 @@ class Expander:
         Judges states and actions.
     validator
         Checks proposals.
+    targets
+        Loads proposed addresses before they are judged.
     lookahead
         The map; None: there is none.
     branching
@@ -73,6 +77,7 @@ class Expander:
         generators: Sequence[CandidateGenerator],
         reward: Reward,
         validator: ActionValidator,
+        targets: GotoTargets,
         lookahead: MapLookahead | None,
         *,
         branching: int,
@@ -82,6 +87,7 @@ class Expander:
         self._generators = generators
         self._reward = reward
         self._validator = validator
+        self._targets = targets
         self._map = lookahead
         self._branching = branching
         self._lookahead_states = lookahead_states
@@ -112,7 +118,7 @@ class Expander:
             If the map's service does not answer.
         """
         done = Expansion()
-        state = StateDescription.of_page(observation)
+        state = StateDescription.of_page(observation, node.map_state)
         judged = await self._reward.judge_states(tree.task, [state])
         done.charge(judged.usage)
         node.value = judged.values[0]
@@ -151,6 +157,13 @@ class Expander:
                     checked = await self._validator.check(each.action, observation)
                 except (ActionInvalid, ActionRefused) as error:
                     problems.append(error.message)
+                    continue
+                if (
+                    isinstance(each.action, GotoAction)
+                    and not (checked.is_destructive or request.has_seen(each.action.url))
+                    and (problem := await self._targets.problem(each.action))
+                ):
+                    problems.append(problem)
                     continue
                 edge = _NO_EDGE
                 if self._map is not None and node.map_state and checked.gesture is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from waygraph.agents.search.search_actions import SearchAction, describe, merge_key
+from waygraph.agents.search.search_actions import SearchAction, describe, loaded_url, merge_key
 from waygraph.agents.search.tree import CandidateStatus, SearchTree, TreeCandidate
 from waygraph.core.urls import normalize_url
 from waygraph.index.graph import Action
@@ -52,10 +52,26 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class MergedProposal:
-    """Equal proposals of several generators: the best one, and the names of all generators."""
+    """Equal proposals of several generators.
+
+    Attributes
+    ----------
+    best
+        The best one.
+    contexts
+        Names of all generators.
+    merged
+        The other proposals and why each is the same, for people.
+    """
 
     best: Proposal
     contexts: tuple[str, ...]
+    merged: tuple[str, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """Factor of the value. Sources of walks ask one map, so that their agreement is no further evidence."""
+        return 1 if self.best.action.action == "visit" else len(self.contexts)
 
 
 def merge(proposals: Iterable[Proposal]) -> list[MergedProposal]:
@@ -76,14 +92,24 @@ def merge(proposals: Iterable[Proposal]) -> list[MergedProposal]:
     by_key: dict[str, list[Proposal]] = {}
     for each in proposals:
         by_key.setdefault(each.key, []).append(each)
+    walks = {group[0].outcome: group for group in by_key.values() if group[0].action.action == "visit"}
     led_to = {group[0].outcome for group in by_key.values() if group[0].outcome and group[0].action.action != "visit"}
     merged = []
     for group in by_key.values():
         best = max(group, key=lambda each: each.score or 0.0)
-        if best.action.action == "visit" and best.outcome in led_to:
+        is_walk = best.action.action == "visit"
+        if is_walk and best.outcome in led_to:
             continue
-        merged.append(MergedProposal(best, tuple(dict.fromkeys(each.context for each in group))))
+        others = [f"{_named(each)}: the same action" for each in group if each is not best]
+        if not is_walk:
+            replaced = walks.get(best.outcome, ())
+            others += [f"{_named(each)}: leads to the same state, by the map" for each in replaced]
+        merged.append(MergedProposal(best, tuple(dict.fromkeys(each.context for each in group)), tuple(others)))
     return merged
+
+
+def _named(proposal: Proposal) -> str:
+    return f"{describe(proposal.action, proposal.gesture)} of {proposal.context}"
 
 
 def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, float]]) -> list[TreeCandidate]:
@@ -96,16 +122,23 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
     node
         The state.
     scored
-        Proposals with the value of each; a candidate's score is the value times the number of its generators.
+        Proposals with the value of each; a candidate's score is the value times its weight.
 
     Returns
     -------
     list of TreeCandidate
-        The candidates. An action that changed data before, or is known to and was begun, is added as dropped.
+        The candidates. An action is added as dropped if it changed data before, or may have: it is known to and was
+        tried, or the process ended while it was performed.
     """
     added = []
-    changes = [each for each in tree.candidates if each.changed or (each.is_destructive and was_tried(each))]
+    changes = [
+        each
+        for each in tree.candidates
+        if each.changed or each.status is CandidateStatus.INTERRUPTED or (each.is_destructive and was_tried(each))
+    ]
     deeds = {(url, each.key) for each in changes for url in _urls_around(tree, each)}
+    # A link or an address does the same wherever it is; a button "Delete" does not.
+    addressed = {each.key for each in changes if _has_address(each)}
     for merged, value in scored:
         best = merged.best
         candidate = TreeCandidate(
@@ -115,17 +148,23 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
             gesture=best.gesture.to_json() if best.gesture is not None else None,
             key=best.key,
             text=describe(best.action, best.gesture),
-            score=round(value * len(merged.contexts), 6),
+            score=round(value * merged.weight, 6),
             contexts=list(merged.contexts),
             thinking=best.thinking,
             is_destructive=best.is_destructive,
             outcome=best.outcome,
+            merged=list(merged.merged),
         )
-        if (tree.nodes[node].state.url, candidate.key) in deeds:
-            drop(candidate, "it changed data before")
+        if candidate.key in addressed or (tree.nodes[node].state.url, candidate.key) in deeds:
+            drop(candidate, "it changed data before, or may have")
         tree.candidates.append(candidate)
         added.append(candidate)
     return added
+
+
+def _has_address(candidate: TreeCandidate) -> bool:
+    """Whether an action loads an address that is known before."""
+    return loaded_url(candidate.action, candidate.recorded) != ""
 
 
 def _urls_around(tree: SearchTree, candidate: TreeCandidate) -> set[str]:
@@ -134,9 +173,14 @@ def _urls_around(tree: SearchTree, candidate: TreeCandidate) -> set[str]:
     return {tree.nodes[node].state.url for node in nodes}
 
 
+_TRIED = frozenset({
+    CandidateStatus.BEGUN, CandidateStatus.INTERRUPTED, CandidateStatus.DONE, CandidateStatus.FAILED,
+})  # fmt: skip
+
+
 def was_tried(candidate: TreeCandidate) -> bool:
     """Whether an action was performed, or may have been before the process ended."""
-    return candidate.status in {CandidateStatus.BEGUN, CandidateStatus.DONE, CandidateStatus.FAILED}
+    return candidate.status in _TRIED
 
 
 def is_repeated(tree: SearchTree, candidate: TreeCandidate) -> bool:
@@ -157,15 +201,14 @@ def clear(tree: SearchTree, reason: str) -> None:
 
 
 def drop_visited(tree: SearchTree) -> None:
-    """Remove actions that lead to a state that was visited since: by the map, or links to its URL."""
+    """Remove actions that lead to a state that was visited since: by the map, or by the URL of a link or a `goto`."""
     live = tree.live_nodes()
     states, urls = {each.map_state for each in live}, {each.state.url for each in live}
     for each in tree.queued:
-        gesture = each.recorded
-        target = gesture.target if gesture is not None and gesture.kind == "click" else ""
+        target = loaded_url(each.action, each.recorded)
         if each.outcome and each.outcome in states:
             drop(each, "the state that it leads to was visited")
-        elif target.startswith(("http:", "https:")) and normalize_url(target) in urls:
+        elif target and normalize_url(target) in urls:
             drop(each, "the page that it leads to was visited")
 
 

@@ -10,6 +10,7 @@ from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.search.generator import ProposalRequest, Proposals, ProposedAction
 from waygraph.agents.search.reward import Judgement
+from waygraph.agents.search.search_actions import loaded_url
 from waygraph.agents.search.state_description import StateDescription
 from waygraph.pipeline.encode.protocol import Encoder
 
@@ -102,5 +103,5 @@ def _is_open(element: ObservedElement, request: ProposalRequest) -> bool:
     candidate = element.candidate
     if candidate.disabled or candidate.covered or not element.name or element.role in _FIELDS:
         return False
-    target = candidate.action.target
-    return not target.startswith(("http:", "https:")) or not request.has_seen(target)
+    url = loaded_url(ClickAction(element=element.ref), candidate.action)
+    return not url or not request.has_seen(url)

@@ -1,9 +1,13 @@
-"""What a visited page is recognised by: its record, and the step of a replay that expects it."""
+"""What a visited page is recognised by: its record, the step of a replay that expects it, and its elements."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from msgspec import structs
+
+from waygraph.agents.observation.elements import ObservedElement
+from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.tree import RecordedState, SearchTree, TreeNode
 from waygraph.index.graph import Action, Evidence, PathStep
 from waygraph.pipeline.browser.page.features import features
@@ -88,3 +92,35 @@ def shows_state(snapshot: Snapshot, step: PathStep) -> bool:
 def same_page(first: RecordedState, second: RecordedState) -> bool:
     """Whether two pages show the same elements, and the same texts with their counts."""
     return first.snapshot == second.snapshot and first.features == second.features
+
+
+def find_again(gesture: Action, observation: PageObservation) -> ObservedElement | None:
+    """Return the element of a recorded gesture in another observation of its state.
+
+    Parameters
+    ----------
+    gesture
+        The gesture.
+    observation
+        The page.
+
+    Returns
+    -------
+    ObservedElement or None
+        The element with the same role, name, target and place; else the only one with them at another place.
+    """
+
+    def named(each: ObservedElement) -> bool:
+        action = each.candidate.action
+        return (action.role, action.name, action.target, action.frame) == (
+            gesture.role, gesture.name, gesture.target, gesture.frame
+        )  # fmt: skip
+
+    found = [each for each in observation.elements if named(each)]
+    exact = [
+        each
+        for each in found
+        if structs.replace(each.candidate.action, kind=gesture.kind, value=gesture.value) == gesture
+    ]
+    exact = exact or [each for each in found if each.candidate.action.nth == gesture.nth]
+    return exact[0] if exact else found[0] if len(found) == 1 else None

@@ -89,3 +89,25 @@ def describe(action: SearchAction, gesture: Action | None) -> str:
             return f"visit [{action.title or action.state}]"
         case _:
             return str(gesture) if gesture is not None else action.action
+
+
+def loaded_url(action: SearchAction, gesture: Action | None) -> str:
+    """Return the address of the document that an action loads, as far as that is known before.
+
+    Parameters
+    ----------
+    action
+        The action.
+    gesture
+        The gesture on its element; None for actions on none.
+
+    Returns
+    -------
+    str
+        The target of a link, or the address of a `goto`; empty for everything else. A link to `#` has the address of
+        its own page and acts by a script.
+    """
+    if isinstance(action, GotoAction):
+        return action.url
+    target = gesture.target if gesture is not None and gesture.kind == "click" else ""
+    return target if target.startswith(("http:", "https:")) and not target.endswith("#") else ""

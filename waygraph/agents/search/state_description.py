@@ -28,6 +28,8 @@ class StateDescription:
         Its visible texts.
     text
         The state as one text, for models.
+    node_id
+        Its id in the map; empty: the map does not know it, or there is none.
     """
 
     url: str
@@ -35,21 +37,25 @@ class StateDescription:
     heading: str
     texts: tuple[str, ...]
     text: str
+    node_id: str = ""
 
     @classmethod
-    def of_page(cls, observation: PageObservation) -> StateDescription:
-        """Return the texts of an observed page."""
+    def of_page(cls, observation: PageObservation, node_id: str = "") -> StateDescription:
+        """Return the texts of an observed page, which shows this state of a map."""
         segments = [(each.role, each.text) for each in observation.snapshot.segments]
-        return cls._of(observation.url, observation.title, segments, observation.text)
+        return cls._of(observation.url, observation.title, segments, observation.text, node_id)
 
     @classmethod
     def of_map(cls, node: NodeAnswer) -> StateDescription:
         """Return the texts of a state as a map has it."""
         segments = [(each.role, each.text) for each in node.segments]
         text = "\n".join(f"{role} '{text}'" for role, text in segments)
-        return cls._of(node.url, node.title, segments, text)
+        return cls._of(node.url, node.title, segments, text, node.node_id)
 
     @classmethod
-    def _of(cls, url: str, title: str, segments: Sequence[tuple[str, str]], text: str) -> StateDescription:
+    def _of(
+        cls, url: str, title: str, segments: Sequence[tuple[str, str]], text: str, node_id: str
+    ) -> StateDescription:
         heading = next((text for role, text in segments if role == "heading"), "")
-        return cls(url, title, heading, tuple(text for _, text in segments), text[:_MAX_CHARS])
+        texts = tuple(text for _, text in segments)
+        return cls(url, title, heading, texts, text[:_MAX_CHARS], node_id)

@@ -90,13 +90,15 @@ class TreeNode(_Record):
 class CandidateStatus(StrEnum):
     """What became of a proposed action.
 
-    `QUEUED`: it waits in the frontier. `BEGUN`: it is being performed, or the process ended meanwhile. `DONE`: it was
+    `QUEUED`: it waits in the frontier. `BEGUN`: it is being performed, or the process ended meanwhile. `INTERRUPTED`:
+    the process ended while it was performed, so it may have changed data and is never repeated. `DONE`: it was
     performed. `FAILED`: the browser or the map did not get there. `REJECTED`: it does not fit the page any more.
     `DROPPED`: it was removed from the frontier. `CHOSEN`: the answer that ended the search.
     """
 
     QUEUED = "queued"
     BEGUN = "begun"
+    INTERRUPTED = "interrupted"
     DONE = "done"
     FAILED = "failed"
     REJECTED = "rejected"
@@ -122,7 +124,8 @@ class TreeCandidate(_Record):
     text
         The action as text.
     score
-        How much it promises: the value of its outcome, times the number of generators that proposed it.
+        How much it promises: the value of its outcome, times the number of generators that proposed it; walks over the
+        map have no such factor.
     contexts
         Names of the generators that proposed it.
     thinking
@@ -139,6 +142,8 @@ class TreeCandidate(_Record):
         The node that it led to.
     changed
         Requests that changed data, seen while it was performed.
+    merged
+        Equal proposals that became this one, and why they are equal, in words.
     """
 
     id: int
@@ -156,6 +161,7 @@ class TreeCandidate(_Record):
     reason: str = ""
     result: int | None = None
     changed: list[str] = []
+    merged: list[str] = []
 
     @property
     def is_stop(self) -> bool:

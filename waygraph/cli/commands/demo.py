@@ -6,13 +6,14 @@ import asyncio
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waygraph.cli.commands.show import page_address
 from waygraph.cli.display.answers import print_path
 from waygraph.cli.options import load_settings
 from waygraph.cli.output import clean, say
@@ -20,6 +21,7 @@ from waygraph.core.errors import InvalidInput, TeleportFailed, WaygraphError
 from waygraph.core.settings import Settings
 
 if TYPE_CHECKING:
+    from waygraph.cli.service_process import ServiceProcess
     from waygraph.client.map_source import MapSource
     from waygraph.core.schemas import Hit
 
@@ -63,6 +65,9 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", metavar="DIR", help="Folder for the map and the screenshot.")
     ] = Path("demo-output"),
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the shop and the service running until Ctrl-C, to look at the map.")
+    ] = False,
 ) -> None:
     """Try everything on a bundled web shop, in one or two minutes.
 
@@ -74,21 +79,66 @@ def demo(
     Examples:
       waygraph demo
       waygraph demo --output /tmp/waygraph-demo
+      waygraph demo --keep
     """  # noqa: D301 - \b keeps the lines of an example together
     settings = load_settings({"store": str(output / "maps"), "explore": {"depth": DEPTH}})
-    with _sigterm_as_interrupt():
-        screenshot, queries = run(settings, output)
-    say()
-    say("Next:")
-    say("  waygraph index https://example.org --depth 2     map a site of your own")
-    say("  waygraph serve                                   serve its map to agents")
-    say("  python -m waygraph.demo_site                     visit the shop yourself")
-    say()
-    say(f"Demo finished: {queries} queries answered, arrival verified, screenshot in {screenshot}")
+    with _sigterm_as_interrupt(), ExitStack() as stack:
+        found = run(settings, output, stack)
+        if not keep:
+            stack.close()
+        say()
+        say("Next:")
+        if not keep:
+            shown = f"waygraph show {found.site} --store {settings.store} --open"
+            say(f"  {shown:<48} look at the map in a web browser")
+        say("  waygraph index https://example.org --depth 2     map a site of your own")
+        say("  waygraph serve                                   serve its map to agents")
+        say("  python -m waygraph.demo_site                     visit the shop yourself")
+        say()
+        say(f"Demo finished: {found.queries} queries answered, arrival verified, screenshot in {found.screenshot}")
+        if keep:
+            _keep_running(found)
 
 
-def run(settings: Settings, output: Path) -> tuple[Path, int]:
-    """Run the demo; return the path of the screenshot and the number of answered queries."""
+def _keep_running(found: DemoResult) -> None:
+    """Say where the page is, and leave everything running until Ctrl-C or SIGTERM."""
+    say()
+    say(f"The shop runs at {found.shop_url}")
+    say(f"Its map is shown at {found.service.url.rstrip('/')}/{page_address(found.site, None)}")
+    say("Press Ctrl-C to stop both.")
+    sys.stdout.flush()
+    with suppress(KeyboardInterrupt):
+        found.service.wait()
+    say("Stopping.")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult:
+    """What the demo made. Shop and service run until the stack of `run` is closed.
+
+    Attributes
+    ----------
+    screenshot
+        Path of the screenshot.
+    queries
+        Number of answered queries.
+    site
+        Key of the shop's map.
+    shop_url
+        Address of the shop.
+    service
+        The service.
+    """
+
+    screenshot: Path
+    queries: int
+    site: str
+    shop_url: str
+    service: ServiceProcess
+
+
+def run(settings: Settings, output: Path, stack: ExitStack) -> DemoResult:
+    """Run the demo; what it starts ends with `stack`."""
     from waygraph.cli.service_process import service_process
     from waygraph.client.service import ServiceMap
     from waygraph.demo_site import DemoSite
@@ -100,27 +150,26 @@ def run(settings: Settings, output: Path) -> tuple[Path, int]:
         raise InvalidInput(f"Cannot create {output}: {error.strerror}.", hint="Choose another --output.") from error
     # Fail before minutes of work, not after.
     find_browser(settings.browser.executable)
-    with ExitStack() as stack:
-        shop = stack.enter_context(DemoSite())
-        _headline("A web shop with a back office", f"runs at {shop.url}")
-        site = _map_shop(shop.url, settings)
-        if shop.mutations:
-            raise WaygraphError(f"Mapping sent {shop.mutations} state-changing requests to the shop.")
-        say("  state-changing requests sent to the shop: 0")
+    shop = stack.enter_context(DemoSite())
+    _headline("A web shop with a back office", f"runs at {shop.url}")
+    site = _map_shop(shop.url, settings)
+    if shop.mutations:
+        raise WaygraphError(f"Mapping sent {shop.mutations} state-changing requests to the shop.")
+    say("  state-changing requests sent to the shop: 0")
 
-        _headline("Serving the map", "queries over HTTP")
-        url = stack.enter_context(service_process(settings.store, output / "serve.log"))
-        source = ServiceMap(url, api_key=next(iter(settings.serve.api_keys), None))
-        stack.callback(source.close)
-        say(f"  {url}")
-        start = source.site(site).start_node_id
-        answers = [_answer(source, site, start, query) for query in QUERIES]
+    _headline("Serving the map", "queries over HTTP")
+    service = stack.enter_context(service_process(settings.store, output / "serve.log"))
+    source = ServiceMap(service.url, api_key=next(iter(settings.serve.api_keys), None))
+    stack.callback(source.close)
+    say(f"  {service.url}")
+    start = source.site(site).start_node_id
+    answers = [_answer(source, site, start, query) for query in QUERIES]
 
-        _headline("Teleport", "a real browser walks there, checking the page before and after every step")
-        query, hit = next((q, h) for q, h in zip(QUERIES, answers, strict=True) if not q.addressable)
-        screenshot = output / "arrived.png"
-        asyncio.run(_walk(source, site, hit.node_id, query.evidence, settings, screenshot=screenshot))
-    return screenshot, len(answers)
+    _headline("Teleport", "a real browser walks there, checking the page before and after every step")
+    query, hit = next((q, h) for q, h in zip(QUERIES, answers, strict=True) if not q.addressable)
+    screenshot = output / "arrived.png"
+    asyncio.run(_walk(source, site, hit.node_id, query.evidence, settings, screenshot=screenshot))
+    return DemoResult(screenshot, len(answers), site, shop.url, service)
 
 
 def _map_shop(start_url: str, settings: Settings) -> str:

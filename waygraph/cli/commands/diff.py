@@ -10,7 +10,7 @@ import typer
 from waygraph.cli.options import JsonOption, SiteArgument, StoreOption
 from waygraph.cli.output import print_json, print_table, say, write_file
 from waygraph.cli.selection import open_mapped_site
-from waygraph.core.errors import NotFound, StoreError
+from waygraph.core.errors import NotFound
 
 if TYPE_CHECKING:
     from waygraph.index.graph.diff import EdgeChange, MapDiff, StateChange
@@ -53,10 +53,9 @@ def diff(
     old, new = opened.read(key, first), opened.read(key, second)
     changes = compare_versions(opened, old, new)
     if html is not None:
-        from waygraph.cli.display.diff_page import diff_page
+        from waygraph.serve.views.changes_report import changes_report
 
-        page = diff_page(changes, old, new, lambda digest: _read_screenshot(opened, digest))
-        write_file(html, page, option="--html")
+        write_file(html, changes_report(opened, changes, old, new).html(), option="--html")
     if as_json:
         print_json(_document(key, changes, old, new))
         return
@@ -75,13 +74,6 @@ def _versions_to_compare(store: Store, site: str, a: int | None, b: int | None) 
         raise NotFound(f"'{site}' has no version before {second}.", hint=f"To make one, run: waygraph refresh {site}")
     # Version numbers only grow, so the current version replaced the one before it, however each of them was made.
     return earlier[-1], second
-
-
-def _read_screenshot(store: Store, digest: str) -> bytes | None:
-    try:
-        return store.blobs.get(digest)
-    except (NotFound, StoreError):  # the page shows that there is none
-        return None
 
 
 def _document(site: str, changes: MapDiff, old: MapVersion, new: MapVersion) -> dict[str, Any]:

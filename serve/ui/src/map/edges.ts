@@ -17,6 +17,14 @@ export const KIND_GROUPS: Record<string, string> = {
   goto: "load",
 };
 
+/** Up to this number of walked edges all are drawn at first; of more, only how each state was found. */
+const FEW_EDGES = 400;
+
+/** Whether a map is drawn with all walked edges unless something else is asked for. */
+export function drawsAllEdges(model: MapModel): boolean {
+  return model.flags.filter((flags) => !(flags & INHERITED)).length <= FEW_EDGES;
+}
+
 export interface DrawnEdges {
   from: Int32Array;
   to: Int32Array;

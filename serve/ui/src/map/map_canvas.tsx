@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { count, line, shortUrl } from "../words";
 import { titleOf } from "./model";
+import { MiniMap } from "./mini_map";
 import { MapRenderer, type Scene } from "./renderer";
 
 interface Props {
@@ -14,12 +15,15 @@ interface Props {
   onExpand: (group: number) => void;
   /** States that are fitted into the view whenever the list changes; empty: none. */
   fitTo: readonly number[];
+  /** The page around the map scrolls: the wheel zooms only once the map has the focus. */
+  scrollsPage?: boolean;
 }
 
 type Direction = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
 
-export function MapCanvas({ site, scene, onSelect, onExpand, fitTo }: Props) {
+export function MapCanvas({ site, scene, onSelect, onExpand, fitTo, scrollsPage = false }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const small = useRef<HTMLCanvasElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   const renderer = useRef<MapRenderer | null>(null);
   const current = useRef({ scene, onSelect, onExpand });
@@ -30,6 +34,7 @@ export function MapCanvas({ site, scene, onSelect, onExpand, fitTo }: Props) {
   useEffect(() => {
     const made = new MapRenderer(canvas.current!, site);
     renderer.current = made;
+    const mini = new MiniMap(small.current!, made);
     made.setScene(current.current.scene);
     made.readColours();
     let fitted = false;
@@ -43,9 +48,10 @@ export function MapCanvas({ site, scene, onSelect, onExpand, fitTo }: Props) {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const follow = () => made.readColours();
     dark.addEventListener("change", follow);
-    const stopPointer = followPointer(canvas.current!, made, current, setTip);
+    const stopPointer = followPointer(canvas.current!, made, current, setTip, scrollsPage);
     return () => {
       stopPointer();
+      mini.destroy();
       dark.removeEventListener("change", follow);
       observer.disconnect();
       made.destroy();
@@ -99,6 +105,8 @@ export function MapCanvas({ site, scene, onSelect, onExpand, fitTo }: Props) {
         aria-label={`Map of ${answer.site}: ${count(scene.model.states, "state")}. Arrow keys select the next state, plus and minus zoom, 0 shows everything.`}
         onKeyDown={onKeyDown}
       />
+      {/* The arrow keys with Shift move the map too. */}
+      <canvas class="mini-map" ref={small} aria-hidden="true" title="Drag to move the map" />
       <div class="map-buttons" role="group" aria-label="View">
         <button type="button" aria-label="Zoom in" title="Zoom in (+)" onClick={() => renderer.current?.zoom(1.4)}>
           +
@@ -144,6 +152,7 @@ function followPointer(
   renderer: MapRenderer,
   current: Current,
   setTip: (tip: { place: number; x: number; y: number } | null) => void,
+  scrollsPage: boolean,
 ): () => void {
   const pointers = new Map<number, { x: number; y: number }>();
   let moved = 0;
@@ -187,6 +196,7 @@ function followPointer(
     else expandAt(current.current, place);
   };
   const wheel = (event: WheelEvent) => {
+    if (scrollsPage && document.activeElement !== canvas) return;
     event.preventDefault();
     hover(-1);
     const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;

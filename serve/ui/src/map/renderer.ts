@@ -40,6 +40,8 @@ const LEAST_CARD_SCALE = 0.3;
 
 export class MapRenderer {
   camera: Camera = { x: 0, y: 0, scale: 1 };
+  /** Called after each frame. */
+  onDrawn: (() => void) | null = null;
   private readonly context: CanvasRenderingContext2D;
   private readonly thumbnails = new Thumbnails(() => this.redraw());
   private readonly colours = new Map<string, string>();
@@ -136,6 +138,24 @@ export class MapRenderer {
     const dy = clientY === undefined ? 0 : clientY - box.top - this.height / 2;
     const least = fitCamera(this.boundsOf(), this.width, this.height).scale * 0.5;
     this.setCamera(zoomAt(this.camera, factor, dx, dy, least));
+  }
+
+  /** Move a point of the map into the middle of the view. */
+  centre(x: number, y: number): void {
+    cancelAnimationFrame(this.animation);
+    this.setCamera({ x, y, scale: this.camera.scale });
+  }
+
+  get layout(): Layout | null {
+    return this.scene?.layout ?? null;
+  }
+
+  /** The visible part of the map. */
+  visible(): Bounds {
+    const halfWidth = this.width / 2 / this.camera.scale;
+    const halfHeight = this.height / 2 / this.camera.scale;
+    const { x, y } = this.camera;
+    return { left: x - halfWidth, right: x + halfWidth, top: y - halfHeight, bottom: y + halfHeight };
   }
 
   private setCamera(camera: Camera): void {
@@ -246,6 +266,7 @@ export class MapRenderer {
     this.drawPlaces(scene);
     this.drawPath(scene);
     this.drawBands(scene);
+    this.onDrawn?.();
     if (!this.drawnOnce) {
       this.drawnOnce = true;
       performance.mark("waygraph:map-drawn");
@@ -559,7 +580,7 @@ export class MapRenderer {
     this.context.roundRect(left, top, width, height, radius);
   }
 
-  private colour(name: string): string {
+  colour(name: string): string {
     return this.colours.get(name) || "#888";
   }
 }

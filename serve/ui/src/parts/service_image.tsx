@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { imageUrl } from "../service";
+import { hasImageSource, imageUrl } from "../service";
 
 interface Props {
   path: string | null;
@@ -14,7 +14,8 @@ interface Props {
 
 export function ServiceImage({ path, alt, missing: words = "No screenshot", onLoad }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [near, setNear] = useState(false);
+  // Those of a report are in memory, and have to be there when it is printed.
+  const [near, setNear] = useState(hasImageSource);
   const [shown, setShown] = useState<{ path: string; url: string | null } | null>(null);
   useEffect(() => {
     const observer = new IntersectionObserver(

@@ -14,8 +14,19 @@ import pytest
 
 UI = Path(__file__).parents[4] / "serve" / "ui"
 BUILT = UI / "built"
-#: The files that `serve/ui/vite.config.js` lists too.
-SOURCES = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js", "src")
+#: The files that `serve/ui/sources.js` lists too.
+SOURCES = (
+    "index.html",
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "vite.config.js",
+    "build_report.js",
+    "sources.js",
+    "src",
+)
+#: The page of reports, which `build_report.js` writes.
+TEMPLATE = UI.parents[1] / "waygraph" / "core" / "report_template.html"
 MOST_BYTES = 500_000
 
 
@@ -30,6 +41,7 @@ def test_the_build_records_the_hash_of_the_present_sources() -> None:
     lines = sorted(f"{name} {digest}\n" for name, digest in hashes.items())
     digest = hashlib.sha256("".join(lines).encode()).hexdigest()
     assert json.loads((BUILT / "sources.json").read_text()) == {"sha256": digest}, "run: make ui"
+    assert f'<meta name="waygraph-sources" content="{digest}" />' in TEMPLATE.read_text(), "run: make ui"
 
 
 def test_building_the_sources_again_gives_the_committed_files(tmp_path: Path) -> None:
@@ -40,6 +52,9 @@ def test_building_the_sources_again_gives_the_committed_files(tmp_path: Path) ->
     command = ["node", "node_modules/vite/bin/vite.js", "build", "--outDir", str(tmp_path / "built")]
     subprocess.run(command, cwd=UI, check=True, capture_output=True, text=True)
     assert files_of(tmp_path / "built") == files_of(BUILT), "run: make ui"
+    command = ["node", "build_report.js", str(tmp_path / "report.html")]
+    subprocess.run(command, cwd=UI, check=True, capture_output=True, text=True)
+    assert (tmp_path / "report.html").read_bytes() == TEMPLATE.read_bytes(), "run: make ui"
 
 
 def test_the_page_loads_its_own_files_only_by_relative_addresses() -> None:
@@ -58,3 +73,4 @@ def test_the_page_loads_its_own_files_only_by_relative_addresses() -> None:
 
 def test_the_page_is_small() -> None:
     assert sum(len(gzip.compress(content)) for content in files_of(BUILT).values()) <= MOST_BYTES
+    assert len(gzip.compress(TEMPLATE.read_bytes())) <= MOST_BYTES

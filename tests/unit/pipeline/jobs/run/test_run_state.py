@@ -503,4 +503,4 @@ def test_run_interrupted_before_its_start_has_a_report_and_can_be_resumed(store)
     reports = [run_index(["http://a.example/"], settings=settings, on_event=interrupt) for _ in range(2)]
     assert [(report.exit_code, report.stopped_by, report.unfinished) for report in reports] == [(130, "signal", 1)] * 2
     assert reports[0].run_id == reports[1].run_id
-    assert b"left unfinished" in store.read_run(reports[0].run_id, "report.html")
+    assert b'"stopped_by":"signal","unfinished":1,' in store.read_run(reports[0].run_id, "report.html")

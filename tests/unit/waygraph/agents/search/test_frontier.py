@@ -61,6 +61,12 @@ def test_the_score_is_the_value_times_the_number_of_generators():
     assert add(tree, 0, [(both[0], 0.25)])[0].score == 0.5
 
 
+def test_two_sources_of_the_same_walk_are_one_map():
+    (walk,) = merge([visit("n1"), visit("n1", context="two")])
+    (candidate,) = add(grown(), 0, [(walk, 0.25)])
+    assert (candidate.score, candidate.contexts) == (0.25, ["one", "two"])
+
+
 def test_what_changed_data_is_not_proposed_again_on_the_same_page():
     tree = grown(depth=2)
     put(tree, 0, click("Save"), 0.5, status=CandidateStatus.DONE, changed=["POST http://a.example/save"])

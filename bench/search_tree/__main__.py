@@ -1,0 +1,150 @@
+"""Benchmark of the tree search: find-a-page tasks with lookahead over a map and without a map, and returns to states.
+
+    python -m bench.search_tree --work FOLDER [--site NAME] [--states 100] [--tasks 20] [--max-steps 10]
+                                [--returns 50] [--save]
+
+Each site is served and mapped. Its tasks are the questions of `bench/retrieval/questions/` whose targets are addresses
+alone, each begun on the start page by four agents without a language model, one after the other: the tree search with
+lookahead and hits of the map, the tree search without a map, and the greedy agent with and without the map. A task
+succeeds if the address of the page where the agent stopped is one of the targets.
+
+For the returns, a search that values states at random builds a tree of visited states. Then states are drawn from it,
+and a new browser context returns to each twice: over the map or a URL, and over URLs alone. A return has arrived if
+the page then shows the recorded state.
+
+Every row is written to FOLDER at once. The same command goes on where it was interrupted; a site is mapped again then.
+`--save` writes bench/results/search-tree.json from all rows of the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from bench.agents import questions_of
+from bench.real_sites import Served
+from bench.result_files import RESULTS, processor, run_info, write_result
+from bench.search_tree.returns import ReturnRow, measure_returns
+from bench.search_tree.site import BENCH_SITES, OpenSite, opened
+from bench.search_tree.summary import return_summary, task_summary
+from bench.search_tree.tasks import TaskRow, do_task
+from waygraph.core.settings import Settings
+from waygraph.pipeline.encode.registry import create_encoder
+
+RESULT = RESULTS / "search-tree.json"
+TASKS, RETURNS = TypeAdapter(TaskRow), TypeAdapter(ReturnRow)
+
+
+class Rows:
+    """The rows of a site, in a file with one JSON object a line.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.written: list[dict[str, Any]] = [json.loads(line) for line in lines]
+
+    def of(self, kind: str) -> list[Any]:
+        """Return the rows of a kind, as JSON."""
+        return [each[kind] for each in self.written if kind in each]
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Write a row."""
+        self.written.append(dict(row))
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+async def measure(site: OpenSite, name: str, rows: Rows, work: Path, options: argparse.Namespace) -> None:
+    """Do the tasks and returns of a site that are not done yet."""
+    setup = {**run_info(), **processor(), "states": site.states, "max_steps": options.max_steps}
+    rows.add({"setup": setup})
+    chosen = questions_of(name) if name != "fixtures" else []
+    chosen = random.Random(7).sample(chosen, options.tasks) if len(chosen) > options.tasks else chosen
+    done = {row["ask"] for row in rows.of("task")}
+    trees = work / f"{name}-trees"
+    trees.mkdir(exist_ok=True)
+    for number, query in enumerate(chosen):
+        if query.ask in done:
+            continue
+        task = await do_task(site, query, number, max_steps=options.max_steps, trees=trees)
+        rows.add({"task": TASKS.dump_python(task, mode="json")})
+        marks = " ".join(f"{'+' if each.success else '-'}{each.steps}" for each in task.by_agent.values())
+        print(f"{name}: {marks} {query.ask}", flush=True)
+    (trees / "returns.json").unlink(missing_ok=True)
+    measured = len(rows.of("return"))
+    async for row in measure_returns(site, trees / "returns.json", done=measured, count=options.returns):
+        rows.add({"return": RETURNS.dump_python(row, mode="json")})
+        arms = (row.with_map, row.urls_alone)
+        print(f"{name}: node {row.node}", *((each.arrived, each.tried, each.seconds) for each in arms), flush=True)
+
+
+def summary_of(name: str, rows: Rows) -> dict[str, Any]:
+    """Return the numbers of a site with its rows."""
+    tasks, returns = rows.of("task"), rows.of("return")
+    return {
+        **(rows.of("setup") or [{}])[-1],
+        "split": BENCH_SITES[name].split if name != "fixtures" else "fixtures",
+        "tasks": task_summary([TASKS.validate_python(row) for row in tasks]),
+        "returns": return_summary([RETURNS.validate_python(row) for row in returns]),
+        "task_rows": tasks,
+        "return_rows": returns,
+    }
+
+
+def document(work: Path) -> dict[str, Any]:
+    """Return the numbers of all sites with rows in a folder, and of the sites together."""
+    found = {name: Rows(work / f"{name}.jsonl") for name in BENCH_SITES if (work / f"{name}.jsonl").exists()}
+    every = list(found.values())
+    tasks = [TASKS.validate_python(row) for rows in every for row in rows.of("task")]
+    returns = [RETURNS.validate_python(row) for rows in every for row in rows.of("return")]
+    sites = {name: summary_of(name, rows) for name, rows in found.items()}
+    return {"all": {"tasks": task_summary(tasks), "returns": return_summary(returns)}, "sites": sites}
+
+
+async def run_site(name: str, served: Served, maps: Path, rows: Rows, options: argparse.Namespace) -> None:
+    """Map and measure a site."""
+    encoder = create_encoder(Settings().encode)
+    async with opened(BENCH_SITES[name], served, maps, encoder, states=options.states) as site:
+        await measure(site, name, rows, options.work, options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder of rows and trees, from which a run goes on")
+    parser.add_argument("--scratch", type=Path, help="folder where sites are installed (default: in --work)")
+    parser.add_argument("--site", choices=sorted(BENCH_SITES), action="append", default=[], help="measure these sites")
+    parser.add_argument("--states", type=int, default=100, help="limit of each map")
+    parser.add_argument("--tasks", type=int, default=20, help="tasks per site")
+    parser.add_argument("--max-steps", type=int, default=10)
+    parser.add_argument("--returns", type=int, default=50, help="returns per site")
+    parser.add_argument("--save", action="store_true", help="write bench/results/search-tree.json")
+    options = parser.parse_args()
+    scratch = (options.scratch or options.work / "sites").absolute()
+    for folder in (options.work, scratch):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in options.site:
+        rows = Rows(options.work / f"{name}.jsonl")
+        with BENCH_SITES[name].get(scratch) as served, TemporaryDirectory() as maps:
+            asyncio.run(run_site(name, served, Path(maps), rows, options))
+        found = summary_of(name, rows)
+        print(name, json.dumps({key: found[key] for key in ("tasks", "returns")}, indent=1), flush=True)
+    if options.save:
+        write_result(RESULT, document(options.work))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Find-a-page tasks, each done by four agents without a language model in the same number of steps."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.retrieval.queries import Query, Target
+from bench.search_tree.site import OpenSite
+from waygraph.agents.actions import AgentSession
+from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.run_record import Agent
+from waygraph.core.settings import AgentSettings
+
+LOOKAHEAD, NO_MAP = "search with lookahead", "search without map"
+AGENTS = (LOOKAHEAD, NO_MAP, "greedy with map", "greedy without map")
+_TASK_SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an agent did a task.
+
+    Attributes
+    ----------
+    success : whether the address of the page where it stopped is a target's.
+    steps : number of its actions.
+    loads : documents that the browser requested.
+    seconds : time.
+    end : why it stopped.
+    url : where.
+    """
+
+    success: bool
+    steps: int
+    loads: int
+    seconds: float
+    end: str
+    url: str
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task, and the outcome of each agent by its name."""
+
+    ask: str
+    by_agent: dict[str, Outcome]
+
+
+def agent_of(name: str, site: OpenSite, session: AgentSession, *, max_steps: int, tree_file: Path | None) -> Agent:
+    """Create one of the agents that are compared, as `waygraph run` creates it."""
+    kind = AgentName.GREEDY if name.startswith("greedy") else AgentName.SEARCH
+    is_mapped = name in {LOOKAHEAD, "greedy with map"}
+    return AgentParts(kind, AgentSettings(), site.encoder).agent(
+        session,
+        sites=[site.key] if is_mapped else [],
+        maps=site.maps if is_mapped else None,
+        max_steps=max_steps,
+        tree_file=tree_file,
+    )
+
+
+async def do_task(site: OpenSite, query: Query, number: int, *, max_steps: int, trees: Path) -> TaskRow:
+    """Let every agent do a task; another one begins with each task. Trees of searches are kept in `trees`."""
+    outcomes: dict[str, Outcome] = {}
+    first = number % len(AGENTS)
+    for name in (*AGENTS[first:], *AGENTS[:first]):
+        tree_file = trees / f"{number}-{name.replace(' ', '-')}.json"
+        tree_file.unlink(missing_ok=True)
+        async with site.session() as (session, loads):
+            began, loaded = time.perf_counter(), loads.count
+            agent = agent_of(name, site, session, max_steps=max_steps, tree_file=tree_file)
+            try:
+                async with asyncio.timeout(_TASK_SECONDS):
+                    run = await agent.run(query.ask)
+                url, steps, end = run.url, len(run.steps), run.end.value
+            except TimeoutError:
+                url, steps, end = "", max_steps, "timeout"
+            seconds = round(time.perf_counter() - began, 2)
+            success = any(Target.parse(text).is_at(url) for text in query.at) if url else False
+            shown = url.removeprefix(site.served.start.rstrip("/"))
+            outcomes[name] = Outcome(success, steps, loads.count - loaded, seconds, end, shown)
+    return TaskRow(query.ask, {name: outcomes[name] for name in AGENTS})
