@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from waygraph.core.errors import NotFound, WaygraphError
 from waygraph.core.run_progress import PROGRESS_NAME, STALE_SECONDS, RunProgress
+from waygraph.index.store import Store
 from waygraph.serve.query.maps import Maps
 
 log = logging.getLogger("ray.serve.waygraph")
@@ -21,6 +22,8 @@ log = logging.getLogger("ray.serve.waygraph")
 NEWEST_RUNS = 20
 #: For how long an answer is given again, in seconds. Many pages may ask at once.
 CACHED_SECONDS = 1.5
+#: For how long a run that has ended, or has written nothing, is not looked at. It may be resumed under the same id.
+IDLE_SECONDS = 10.0
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
@@ -36,7 +39,7 @@ class RunsInProgress:
     def __init__(self, maps: Maps) -> None:
         self._maps = maps
         self._lock = threading.Lock()
-        self._ended: set[str] = set()
+        self._idle_until: dict[str, float] = {}
         self._read_at = float("-inf")
         self._known: list[RunProgress] = []
 
@@ -66,23 +69,29 @@ class RunsInProgress:
     def _read(self) -> list[RunProgress]:
         store = self._maps.catalog.store
         newest = sorted(filter(_RUN_ID.fullmatch, store.runs()), reverse=True)[:NEWEST_RUNS]
-        self._ended &= set(newest)
+        now = time.monotonic()
+        self._idle_until = {run_id: until for run_id, until in self._idle_until.items() if until > now}
         found = []
         for run_id in newest:
-            if run_id in self._ended:
+            if run_id in self._idle_until:
                 continue
-            try:
-                progress = RunProgress.model_validate_json(store.read_run(run_id, PROGRESS_NAME))
-            except NotFound:
-                continue  # it has just begun, or an earlier version of waygraph made it
-            except (ValidationError, WaygraphError) as error:
-                log.warning("the progress of run %s cannot be read: %s", run_id, error)
-                continue
-            if progress.ended:
-                self._ended.add(run_id)
-            elif _age_seconds(progress) <= STALE_SECONDS:
+            if (progress := _read_progress(store, run_id)) is not None:
                 found.append(progress)
+            else:
+                self._idle_until[run_id] = now + IDLE_SECONDS
         return found
+
+
+def _read_progress(store: Store, run_id: str) -> RunProgress | None:
+    """Return the progress of a run; None if it does not go on."""
+    try:
+        progress = RunProgress.model_validate_json(store.read_run(run_id, PROGRESS_NAME))
+    except NotFound:
+        return None  # it has just begun, or an earlier version of waygraph made it
+    except (ValidationError, WaygraphError) as error:
+        log.warning("the progress of run %s cannot be read: %s", run_id, error)
+        return None
+    return None if progress.ended or _age_seconds(progress) > STALE_SECONDS else progress
 
 
 def _visible(runs: Collection[RunProgress], sites: Collection[str]) -> list[RunProgress]:

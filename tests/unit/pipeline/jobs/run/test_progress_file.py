@@ -98,6 +98,18 @@ def test_the_service_lists_runs_that_are_going_on_and_no_others(store: Store) ->
     assert found[0].active == [ACTIVE]
 
 
+def test_a_run_that_is_resumed_is_listed_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("waygraph.serve.views.progress.CACHED_SECONDS", 0.0)
+    monkeypatch.setattr("waygraph.serve.views.progress.IDLE_SECONDS", 0.0)
+    with Maps(Settings(store=store.location)) as maps:
+        maps.open()
+        runs = RunsInProgress(maps)
+        put(store, "20261122-000001-000001", ended=True)
+        assert runs.progress() == []
+        put(store, "20261122-000001-000001")
+        assert [run.run_id for run in runs.progress()] == ["20261122-000001-000001"]
+
+
 def test_a_caller_sees_the_progress_of_its_own_sites_only(store: Store) -> None:
     put(store, "20261122-000001-000001", active=(ACTIVE, ACTIVE.model_copy(update={"site": "b.example"})))
     put(store, "20261122-000002-000002")
