@@ -3,7 +3,9 @@
 #   docker build --target browser bulk runs and refreshes, on CPUs; everything the command line can do
 #   docker build --target encoder the same with torch for GPUs and the encoders that see
 # Without --target it is serve.
-FROM python:3.11.14-slim-bookworm AS base
+# BASE: another image of the same Debian release with Python 3.11 below /usr/local, where this one cannot be pulled.
+ARG BASE=python:3.11.14-slim-bookworm
+FROM ${BASE} AS base
 
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
@@ -37,8 +39,18 @@ COPY serve serve
 # the build with CUDA, several gigabytes that only GPU nodes need.
 FROM sources AS libraries
 ARG TORCH_INDEX=""
+# Then delete parts of libraries that are not used here: headers, tests, Java, reinforcement learning, Arrow's Flight, and
+# the bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
-    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,weights,s3]'
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,weights,s3]' \
+    && packages="$(echo /libraries/lib/python3.*/site-packages)" \
+    && find "$packages/torch/bin" -type f -not -name torch_shm_manager -delete \
+    && rm -rf "$packages"/torch/{include,test} "$packages"/ray/{jars,rllib} "$packages"/pyarrow/{include,tests} \
+        "$packages"/pyarrow/{libarrow_flight,libarrow_python_flight}.so* \
+    && find "$packages"/{sympy,networkx} -type d -name tests -prune -exec rm -rf {} + \
+    && find "$packages/transformers/models" -type d -name __pycache__ -prune -exec rm -rf {} + \
+    && install -d "/driver/${packages#/libraries/}/playwright" \
+    && mv "$packages/playwright/driver" "/driver/${packages#/libraries/}/playwright/driver"
 
 
 # What pip finds by default is torch with a CUDA of its own choice; another CUDA has its own index, too.
@@ -71,6 +83,7 @@ CMD ["--help"]
 
 FROM with-browser AS browser
 COPY --from=libraries /libraries /usr/local
+COPY --from=libraries /driver /usr/local
 USER 10001
 # As above.
 HEALTHCHECK NONE
