@@ -74,12 +74,13 @@ class _Proxy:
         headers = {
             name[5:].replace("_", "-"): value
             for name, value in environ.items()
-            if name.startswith("HTTP_") and name not in {"HTTP_EXPECT", "HTTP_CONNECTION"}
+            if name.startswith("HTTP_") and name not in {"HTTP_EXPECT", "HTTP_CONNECTION", "HTTP_TRANSFER_ENCODING"}
         }
         headers |= {
             name.replace("_", "-"): environ[name] for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if environ.get(name)
         }
-        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        chunked = environ.get("wsgi.input_terminated", False)
+        body = environ["wsgi.input"].read() if chunked else environ["wsgi.input"].read(_length(environ))
         connection = http.client.HTTPConnection(self._host, self._port, timeout=60)
         try:
             connection.request(environ["REQUEST_METHOD"], environ["RAW_URI"], body or None, headers)
@@ -92,6 +93,10 @@ class _Proxy:
             passed = [pair for pair in passed if pair[0].lower() != "content-length"]
         start_response(f"{answer.status} {answer.reason}", passed)
         return [content] if content else []
+
+
+def _length(environ: dict[str, Any]) -> int:
+    return int(environ.get("CONTENT_LENGTH") or 0)
 
 
 @contextmanager

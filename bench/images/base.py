@@ -36,13 +36,15 @@ def make_base(tools: Containers, image: str) -> None:
         return
     root, archive = tools.folder / "base", tools.folder / "base.tar"
     shutil.rmtree(root, ignore_errors=True)
-    tools.run("debootstrap", "--variant=minbase", RELEASE, root, _MIRROR, log=tools.folder / "debootstrap.log")
+    # The folder for temporary files does not exist inside.
+    clean = ("env", "--unset=TMPDIR", "DEBIAN_FRONTEND=noninteractive")
+    tools.run(*clean, "debootstrap", "--variant=minbase", RELEASE, root, _MIRROR, log=tools.folder / "debootstrap.log")
     (root / "etc/apt/sources.list").write_text(_SOURCES)
     # With security updates, and dependencies resolved by apt, which debootstrap cannot do.
-    inside = ("chroot", root, "env", "DEBIAN_FRONTEND=noninteractive")
+    inside = (*clean, "chroot", root)
     tools.run(*inside, "apt-get", "update")
     tools.run(*inside, "apt-get", "install", "--yes", "--no-install-recommends", *_PACKAGES)
-    tools.run("chroot", root, "/usr/bin/python3.11", "-m", "venv", "/usr/local")
+    tools.run(*inside, "/usr/bin/python3.11", "-m", "venv", "/usr/local")
     for folder in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
         _empty(root / folder)
     tools.run("tar", "--create", f"--file={archive}", f"--directory={root}", "--exclude=./dev/*", ".")

@@ -81,7 +81,7 @@ def test_objects_of_the_prometheus_operator_are_valid_for_its_own_types(built):
     assert {document["kind"] for document in objects} == {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
     assert errors(objects) == []
     for document in objects:
-        assert len(errors([{**document, "spec": {}}])) == 1, "control: the models validate"
+        assert errors([{**document, "spec": "none"}]), "control: the models validate"
 
 
 def test_misspelt_field_is_detected(built):
