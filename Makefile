@@ -38,7 +38,7 @@ help:
 	@echo "make ui-check  build the page, open every view in a browser, check accessibility with axe-core"
 	@echo "make screenshots  make the pictures of the page in docs/images again"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
-	@echo "make images-here   build the container images without a registry and try them (root; Debian: debootstrap buildah podman skopeo crun)"
+	@echo "make images-here   build the container images without a registry and try them (root; Debian: debootstrap buildah podman skopeo runc)"
 	@echo "make policies-here try the network policies with nftables between network namespaces (root; Debian: nftables)"
 	@echo "make alerts-here   check and test the alerts with promtool (Debian: prometheus)"
 	@echo "make manifests-here compare the manifests with kubectl's kustomize and with the schemas of operators"
@@ -109,6 +109,10 @@ policies-here: $(INSTALLED)
 manifests-here: $(INSTALLED)
 	$(BIN)/python -m bench.manifest_tools $(MANIFEST_TOOLS)
 	PATH="$(MANIFEST_TOOLS)/bin:$$PATH" WAYGRAPH_MANIFEST_TOOLS="$(MANIFEST_TOOLS)" $(BIN)/pytest -n 0 tests/unit/k8s
+
+buckets-here: $(INSTALLED)
+	$(BIN)/python -m bench.object_gateway $(BIN)/pytest -n 0 tests/integration/test_store_s3_crash.py \
+		tests/unit/index/store -k "s3 or bucket"
 
 alerts-here: $(INSTALLED)
 	@command -v promtool >/dev/null || { echo "error: promtool is missing: apt-get install prometheus" >&2; exit 6; }

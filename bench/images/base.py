@@ -19,6 +19,12 @@ _SOURCES = f"""deb {_MIRROR} {RELEASE} main
 deb {_MIRROR} {RELEASE}-updates main
 deb {_MIRROR}-security {RELEASE}-security main
 """
+#: As in Debian's own images: caches of apt would be part of every layer that installs something.
+_NO_CACHES = """Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Acquire::Languages "none";
+APT::Keep-Downloaded-Packages "false";
+"""
 
 
 def make_base(tools: Containers, image: str) -> None:
@@ -40,6 +46,7 @@ def make_base(tools: Containers, image: str) -> None:
     clean = ("env", "--unset=TMPDIR", "DEBIAN_FRONTEND=noninteractive")
     tools.run(*clean, "debootstrap", "--variant=minbase", RELEASE, root, _MIRROR, log=tools.folder / "debootstrap.log")
     (root / "etc/apt/sources.list").write_text(_SOURCES)
+    (root / "etc/apt/apt.conf.d/90no-caches").write_text(_NO_CACHES)
     # With security updates, and dependencies resolved by apt, which debootstrap cannot do.
     inside = (*clean, "chroot", root)
     tools.run(*inside, "apt-get", "update")

@@ -81,7 +81,7 @@ def measure(tools: Containers, image: str) -> dict[str, Any]:
 def _transferred(tools: Containers, image: str) -> int:
     copied = tools.folder / "copied"
     shutil.rmtree(copied, ignore_errors=True)
-    tools.run("podman", "push", "--quiet", "--format=v2s2", image, f"dir:{copied}")
+    tools.run("podman", "push", "--quiet", "--compress", "--format=v2s2", image, f"dir:{copied}")
     size = sum(path.stat().st_size for path in copied.iterdir())
     shutil.rmtree(copied)
     return size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+_MOST_FILES = 1_048_576
 #: Program: the Debian package that contains it.
 TOOLS = {
     "debootstrap": "debootstrap",
     "buildah": "buildah",
     "podman": "podman",
     "skopeo": "skopeo",
-    "crun": "crun",
+    "runc": "runc",
 }
 
 
@@ -51,10 +53,14 @@ class Containers:
         storage.write_text(
             f'[storage]\ndriver = "{driver}"\ngraphroot = "{folder / "images"}"\nrunroot = "{folder / "run"}"\n'
         )
-        # Neither systemd nor journald are assumed.
+        # Neither systemd nor journald are assumed, and cgroups may be of both versions, which crun refuses. Without
+        # CAP_SYS_RESOURCE a limit cannot be raised to podman's defaults.
+        files = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], _MOST_FILES)
+        processes = int(Path("/proc/sys/kernel/pid_max").read_text()) - 1
         engine.write_text(
-            '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "crun"\n[containers]\n'
+            '[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "runc"\n[containers]\n'
             'log_driver = "k8s-file"\n'
+            f'default_ulimits = ["nofile={files}:{files}", "nproc={processes}:{processes}"]\n'
         )
         temporary = folder / "tmp"
         temporary.mkdir(exist_ok=True)

@@ -119,7 +119,7 @@ class S3Commit:
             raise
 
     def check_writable(self, marker: str) -> None:
-        """Check that the server refuses to create an existing object, and replaces an object only if it is unchanged."""
+        """Check that the server refuses to create an existing object, and replaces unchanged objects only."""
         content, existing = self._get(marker), self._head(marker)
         if content is None or existing is None:
             return
