@@ -26,22 +26,31 @@ ENV WAYGRAPH_STORE=/maps
 ENTRYPOINT ["tini", "--", "waygraph"]
 
 
-FROM base AS sources
+# waygraph itself, without what it depends on: the layer that an upgrade transfers.
+FROM base AS application
 WORKDIR /app
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY waygraph waygraph
 COPY index index
 COPY pipeline pipeline
 COPY serve serve
+RUN pip install --no-cache-dir --no-deps --prefix=/application .
+
+
+# Libraries are installed for a package without content, so that their layer does not change with the sources.
+FROM base AS requirements
+WORKDIR /app
+COPY pyproject.toml constraints.txt LICENSE ./
+RUN touch README.md
 
 
 # Where else pip looks for torch: give PyTorch's own CPU wheel index (see pytorch.org/get-started). Without it pip takes
 # the build with CUDA, several gigabytes that only GPU nodes need.
-FROM sources AS libraries
+FROM requirements AS libraries
 ARG TORCH_INDEX=""
-# The package with the weights alone: it asks for sentence-transformers, SciPy and scikit-learn, which nothing here uses.
-# Then delete parts of libraries that are not used here: headers, tests, Java, reinforcement learning, Arrow's Flight, and
-# the bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
+# The package of the weights depends on sentence-transformers, SciPy and scikit-learn, which nothing here uses: it comes
+# without. Then delete what is not used here: headers, tests, Java, reinforcement learning, Arrow's Flight, and the
+# bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
 # hadolint ignore=SC3009
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
     ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,s3]' \
@@ -57,14 +66,14 @@ RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
 
 
 # What pip finds by default is torch with a CUDA of its own choice; another CUDA has its own index, too.
-FROM sources AS libraries-cuda
+FROM requirements AS libraries-cuda
 ARG TORCH_CUDA_INDEX=""
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
     ${TORCH_CUDA_INDEX:+--extra-index-url "$TORCH_CUDA_INDEX"} '.[serve,weights,s3,gpu,visual]'
 
 
 # Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop. libatomic1:
-# for Playwright's driver. Mesa's drivers and LLVM, a quarter of the layer, are for graphics cards; Chromium draws without.
+# for Playwright's driver. Mesa's drivers and LLVM, a quarter of the layer, are for graphics cards.
 FROM base AS with-browser
 # hadolint ignore=DL3008,SC3009
 RUN apt-get update \
@@ -80,6 +89,7 @@ ENV WAYGRAPH_BROWSER__EXECUTABLE=/usr/bin/chromium-headless-shell \
 
 FROM with-browser AS encoder
 COPY --from=libraries-cuda /libraries /usr/local
+COPY --from=application /application /usr/local
 USER 10001
 # A run is healthy while it runs, and says the rest with its exit code. Nodes of a Ray cluster are asked by KubeRay.
 HEALTHCHECK NONE
@@ -89,6 +99,7 @@ CMD ["--help"]
 FROM with-browser AS browser
 COPY --from=libraries /libraries /usr/local
 COPY --from=libraries /driver /usr/local
+COPY --from=application /application /usr/local
 USER 10001
 # As above.
 HEALTHCHECK NONE
@@ -97,10 +108,11 @@ CMD ["--help"]
 
 FROM base AS serve
 COPY --from=libraries /libraries /usr/local
+COPY --from=application /application /usr/local
 USER 10001
 ENV WAYGRAPH_SERVE__HOST=0.0.0.0 \
     WAYGRAPH_SERVE__PORT=8321
 EXPOSE 8321
 HEALTHCHECK --interval=30s --timeout=5s --start-period=120s --retries=3 \
-    CMD ["wget", "--quiet", "--tries=1", "--timeout=4", "--output-document=-", "http://127.0.0.1:8321/healthz"]
+    CMD ["sh", "-c", "exec wget --quiet --tries=1 --timeout=4 -O - http://127.0.0.1:$WAYGRAPH_SERVE__PORT/healthz"]
 CMD ["serve"]

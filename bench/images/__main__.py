@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.images import checks, termination
+from bench.images import checks, compose, termination
 from bench.images.base import make_base
 from bench.images.building import BASE, TARGETS, build, measure, name_of
 from bench.images.containers import Containers, check_tools
@@ -30,6 +30,7 @@ STEPS: dict[str, Callable[[Containers], dict[str, Any]]] = {
     "browser": lambda tools: checks.check_browser(tools, depth=DEPTH),
     "serve": checks.check_serve,
     "encoder": checks.check_encoder,
+    "refresh": compose.refresh_on_schedule,
     "stop-serve": termination.stop_service_under_load,
     "stop-browser": lambda tools: termination.stop_and_resume_exploration(tools, depth=DEPTH),
 }

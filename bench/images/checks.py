@@ -29,9 +29,9 @@ RIGHTS = ("--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=host"
 _PATIENCE_S = 300.0
 
 
-def store_volume(tools: Containers) -> Path:
-    """Return an empty folder that the user of the images owns."""
-    folder = tools.folder / "maps"
+def store_volume(tools: Containers, name: str = "maps") -> Path:
+    """Return a folder for a store that the user of the images owns."""
+    folder = tools.folder / name
     folder.mkdir(exist_ok=True)
     os.chown(folder, USER, USER)
     return folder

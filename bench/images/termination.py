@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import threading
 import time
 from collections import Counter
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.images.building import name_of
-from bench.images.checks import KEY, PROFILE, RIGHTS, USER, service, wait_for
+from bench.images.checks import KEY, PROFILE, RIGHTS, service, store_volume, wait_for
 from bench.images.containers import Containers
 from waygraph.demo_site import DemoSite
 from waygraph.index.graph.export import to_json
@@ -20,6 +19,8 @@ from waygraph.index.store import Store
 
 _CLIENTS = 8
 _LOAD_S = 3.0
+#: What a client, or a load balancer, sends elsewhere or again: the pause before it, in seconds, as `Retry-After` asks.
+_AGAIN = {"refused": 0.05, "503": 1.0}
 #: What compose.yaml and the manifests grant, in seconds.
 _GRACE = {"serve": "60", "browser": "120"}
 
@@ -43,8 +44,8 @@ class _Load:
             outcome = self._outcome(json.dumps({"query": f"lamp {client} {number}"}).encode())
             with self._lock:
                 self.outcomes[outcome] += 1
-            if outcome == "refused":
-                self._end.wait(0.05)
+            if outcome in _AGAIN:
+                self._end.wait(_AGAIN[outcome])
 
     def _outcome(self, body: bytes) -> str:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
@@ -61,7 +62,8 @@ class _Load:
             return f"broken: {type(error).__name__}"
         finally:
             connection.close()
-        return str(answer.status)
+        again = answer.status == 503 and answer.headers.get("Retry-After") == "1"
+        return str(answer.status) if again or answer.status != 503 else "503 for good"
 
     def stop(self) -> None:
         """Let every client finish its request."""
@@ -93,7 +95,7 @@ def stop_service_under_load(tools: Containers) -> dict[str, Any]:
         seconds = time.perf_counter() - since
         load.stop()
         exit_code = container.state()["ExitCode"]
-    failed = {kind: count for kind, count in load.outcomes.items() if kind not in ("200", "refused")}
+    failed = {kind: count for kind, count in load.outcomes.items() if kind not in ("200", *_AGAIN)}
     return {
         "answered_before": before,
         "outcomes": dict(load.outcomes),
@@ -119,10 +121,10 @@ def stop_and_resume_exploration(tools: Containers, *, depth: int) -> dict[str, A
         Exit codes, loads of pages with and without the interruption, and whether the maps are equal.
     """
     with DemoSite() as site:
-        whole = _folder(tools, "whole")
+        whole = store_volume(tools, "whole")
         undisturbed = _explore(tools, site.url, whole, depth)
         loads = _documents(site)
-        broken = _folder(tools, "stopped")
+        broken = store_volume(tools, "stopped")
         options = _options(broken)
         with tools.started(name_of("browser"), *_command(site.url, depth), options=options) as container:
             while _documents(site) - loads < loads // 2 and container.state()["Running"]:
@@ -144,13 +146,6 @@ def stop_and_resume_exploration(tools: Containers, *, depth: int) -> dict[str, A
 
 def _documents(site: DemoSite) -> int:
     return len(site.requests)
-
-
-def _folder(tools: Containers, name: str) -> Path:
-    folder = tools.folder / name
-    folder.mkdir(exist_ok=True)
-    os.chown(folder, USER, USER)
-    return folder
 
 
 def _options(maps: Path) -> list[str]:
