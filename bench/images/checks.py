@@ -204,6 +204,8 @@ def check_encoder(tools: Containers) -> dict[str, Any]:
     weights, maps = tools.folder / "colmodernvbert", tools.folder / "seen"
     if not weights.exists():
         make_colmodernvbert(weights)
+        for file in weights.iterdir():
+            file.chmod(0o644)  # transformers writes for its own user alone
     maps.mkdir(exist_ok=True)
     os.chown(maps, USER, USER)
     options = [
