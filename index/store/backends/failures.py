@@ -31,6 +31,11 @@ _TEXT_HINTS = (
         re.compile("InvalidAccessKeyId|SignatureDoesNotMatch|INVALID_ACCESS_KEY_ID|credentials", re.IGNORECASE),
         CREDENTIALS_HINT,
     ),
+    # Checksums at the end of an upload, which the AWS libraries send by default, and older servers cannot read.
+    (
+        re.compile("MissingContentLength|status 411"),
+        "The server knows no checksums at the end of uploads: set AWS_REQUEST_CHECKSUM_CALCULATION=when_required.",
+    ),
     (re.compile("NoSuchBucket|NO_SUCH_BUCKET"), "Create the bucket first; waygraph creates none."),
     (
         re.compile("QuotaExceeded|InsufficientStorage|InsufficientCapacity|StorageFull|status 507", re.IGNORECASE),

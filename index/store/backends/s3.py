@@ -60,6 +60,8 @@ _NOT_MET = {"PreconditionFailed", "412", "404", "NoSuchKey"}
 _CONFLICT = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _ABSENT = {"404", "NoSuchKey", "NotFound"}
 _UNKNOWN = {"NotImplemented", "501"}
+_NEEDED = "which publishing needs."
+_SERVERS = "Use an object store with conditional writes, such as Amazon S3, MinIO, Ceph or R2."
 
 
 def connect() -> Any:  # noqa: ANN401 - boto3 creates its client classes at run time
@@ -102,6 +104,8 @@ class S3Commit:
         self._prefix = f"{prefix}/" if prefix else ""
         #: By register, key and content of the newest record that was read. Records never change.
         self._records: dict[str, tuple[str, bytes]] = {}
+        #: Whether the server compares the value of `If-Match` without quotes, as Ceph 16 does.
+        self._bare_etags = False
 
     def create_root(self) -> None:
         """Check that the bucket exists; prefixes need not be created."""
@@ -115,17 +119,26 @@ class S3Commit:
             raise
 
     def check_writable(self, marker: str) -> None:
-        """Check that the server refuses to create an existing object, and to replace a changed one."""
-        content = self._get(marker)
-        if content is None:
+        """Check that the server refuses to create an existing object, and replaces unchanged objects only."""
+        content, existing = self._get(marker), self._head(marker)
+        if content is None or existing is None:
             return
+
+        def replaces(**condition: str) -> bool:
+            return self._put_if(marker, content, uuid.uuid4().hex, **condition) is not None
+
         for condition in ({"IfNoneMatch": "*"}, {"IfMatch": _NO_ETAG}):
-            if self._put_if(marker, content, uuid.uuid4().hex, **condition) is not None:
+            if replaces(**condition):
                 name = "If-None-Match: *" if "IfNoneMatch" in condition else "If-Match"
-                raise StoreError(
-                    f"The server of s3://{self._bucket} ignores '{name}', which publishing needs.",
-                    hint="Use an object store with conditional writes, such as Amazon S3, MinIO, Ceph or R2.",
-                )
+                raise StoreError(f"The server of s3://{self._bucket} ignores '{name}', {_NEEDED}", hint=_SERVERS)
+        if replaces(**self._if_match(existing["ETag"])):
+            return
+        self._bare_etags = True
+        if not replaces(**self._if_match(existing["ETag"])):
+            raise StoreError(f"The server of s3://{self._bucket} never fulfils 'If-Match', {_NEEDED}", hint=_SERVERS)
+
+    def _if_match(self, etag: str) -> dict[str, str]:
+        return {"IfMatch": etag.strip('"') if self._bare_etags else etag}
 
     def put(self, path: str, content: bytes) -> None:
         """Put an object; a large one is uploaded in concurrent parts."""
@@ -286,7 +299,7 @@ class S3Commit:
         existing = self._head(path)
         if existing is None or self._age(existing) < STALE_SECONDS:
             return None
-        return self._lease(path, IfMatch=existing["ETag"])
+        return self._lease(path, **self._if_match(existing["ETag"]))
 
     def _lease(self, path: str, **condition: str) -> StoreLease | None:
         since, holder = clock(), uuid.uuid4().hex
@@ -298,13 +311,16 @@ class S3Commit:
         existing = self._head(path)
         if existing is None or existing["Metadata"].get(_WRITER) != holder:
             return None
-        return self._put_if(path, _claim_content(holder), holder, IfMatch=existing["ETag"])
+        return self._put_if(path, _claim_content(holder), holder, **self._if_match(existing["ETag"]))
 
     def delete_claim(self, path: str, etag: str) -> None:
-        """Delete a claim with this ETag. Without conditional deletes on the server, the caller's check must suffice."""
+        """Delete a claim with this ETag. Where the server ignores the condition, as Ceph 16 does, it is read before."""
+        existing = self._head(path)
+        if existing is None or existing["ETag"] != etag:
+            return
         try:
             with _as_os_errors():
-                self._client.delete_object(**self._at(path), IfMatch=etag)
+                self._client.delete_object(**self._at(path), **self._if_match(etag))
         except _Rejected as error:
             if error.code in _UNKNOWN:
                 self.delete([path])

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kustomize import identity
-from tests.manifests import BROWSING, ROOT, of_kind, pods, role
+from tests.manifests import BROWSING, ROOT, of_kind, pods
 from tests.networking import Pod, may_connect, selects
+from tests.policy_cases import ALLOWED, FORBIDDEN, OUTSIDE, end
 from waygraph.pipeline.browser.egress import non_public_reason
 
 
@@ -29,70 +30,6 @@ def test_labels_in_policies_are_labels_of_pods(installed):
             for peer in [*rule.get("from", ()), *rule.get("to", ())]:
                 if "podSelector" in peer and "namespaceSelector" not in peer:
                     assert any(selects(peer["podSelector"], labels) for labels in theirs), identity(policy)
-
-
-ELSEWHERE = {"kubernetes.io/metadata.name": "elsewhere"}
-OUTSIDE = {
-    "stranger": Pod({"app": "shop"}, ELSEWHERE),
-    "operator": Pod({"app.kubernetes.io/name": "kuberay-operator"}, ELSEWHERE),
-    "dns": Pod({"k8s-app": "kube-dns"}, {"kubernetes.io/metadata.name": "kube-system"}),
-    "prometheus": Pod({"app.kubernetes.io/name": "prometheus"}, {"kubernetes.io/metadata.name": "monitoring"}),
-    "web": "93.184.215.14",
-    "metadata": "169.254.169.254",
-}
-
-ALLOWED = [
-    ("stranger", "answer", 8321),
-    ("answer", "qdrant", 6333),
-    ("answer", "qdrant", 6334),
-    ("gc", "qdrant", 6333),
-    ("gc", "qdrant", 6334),
-    ("answer", "serve head", 6379),
-    ("serve head", "answer", 33333),
-    ("explore", "index head", 6379),
-    ("index head", "explore", 33333),
-    ("submit", "index head", 8265),
-    ("operator", "serve head", 8265),
-    ("operator", "index head", 8265),
-    ("prometheus", "answer", 8080),
-    ("prometheus", "explore", 8080),
-    ("prometheus", "qdrant", 6333),
-    ("explore", "web", 443),
-    ("explore", "web", 8443),
-    ("refresh", "web", 80),
-]
-FORBIDDEN = [
-    ("stranger", "serve head", 8321),
-    ("stranger", "serve head", 8265),
-    ("stranger", "serve head", 6379),
-    ("stranger", "answer", 10001),
-    ("stranger", "explore", 33333),
-    ("stranger", "qdrant", 6333),
-    ("operator", "serve head", 10001),
-    ("explore", "answer", 8321),
-    ("explore", "serve head", 8265),
-    ("explore", "qdrant", 6333),
-    ("explore", "stranger", 80),
-    ("explore", "metadata", 80),
-    ("refresh", "metadata", 80),
-    ("refresh", "qdrant", 6333),
-    ("refresh", "index head", 8265),
-    ("gc", "web", 443),
-    ("answer", "web", 443),
-    ("answer", "explore", 33333),
-    ("qdrant", "web", 443),
-    ("qdrant", "answer", 8321),
-    ("submit", "web", 443),
-    ("index head", "web", 443),
-]
-
-
-def end(documents, name):
-    if name in OUTSIDE:
-        return OUTSIDE[name]
-    *cluster, last = name.split()
-    (cluster,) = cluster or ({"answer": "serve", "explore": "index", "submit": "index"}.get(last),)
-    return Pod(role(documents, last, cluster)[0].labels)
 
 
 def test_each_pod_reaches_what_it_needs(installed):

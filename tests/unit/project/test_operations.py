@@ -133,8 +133,8 @@ def test_panels_that_are_explained_are_on_the_dashboard():
     assert set(explained) <= titles
 
 
-def test_document_states_that_nothing_was_run():
-    assert "Nothing on this page has been run on a cluster" in PAGE
+def test_document_states_that_no_cluster_was_tried():
+    assert "Nothing on this page has been run on a Kubernetes cluster" in PAGE
     assert "No cluster has seen these manifests" in (ROOT / "k8s" / "README.md").read_text()
 
 

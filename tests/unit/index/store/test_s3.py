@@ -238,6 +238,39 @@ def test_a_server_that_ignores_conditions_is_refused(
         Store.open(location, create=True)
 
 
+def test_a_server_that_compares_etags_without_quotes_is_spoken_to_in_its_way(
+    store: Store, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = commit_of(Store.open(location, create=True))._client
+    put = type(client).put_object
+
+    def bare(self: object, **arguments: str) -> object:
+        if arguments.get("IfMatch", "").startswith('"'):
+            arguments["IfMatch"] = '"never"'  # not what any object has
+        return put(self, **arguments)
+
+    monkeypatch.setattr(type(client), "put_object", bare)
+    opened = Store.open(location, create=True)
+    monkeypatch.setattr("waygraph.index.store.backends.s3.STALE_SECONDS", -10)
+    assert commit_of(opened)._bare_etags
+    assert opened.commit.claim("gc.claim") is not None
+    assert opened.commit.take_over("gc.claim") is not None
+
+
+def test_a_server_that_never_fulfils_a_condition_is_refused(
+    store: Store, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = commit_of(store)._client
+    put = type(client).put_object
+
+    def refusing(self: object, **arguments: str) -> object:
+        return put(self, **{**arguments, "IfMatch": '"never"'} if "IfMatch" in arguments else arguments)
+
+    monkeypatch.setattr(type(client), "put_object", refusing)
+    with pytest.raises(StoreError, match="never fulfils 'If-Match'"):
+        Store.open(location, create=True)
+
+
 def test_large_objects_are_sent_in_parts(store: Store, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("waygraph.index.store.backends.s3._MULTIPART_BYTES", 1)
     content = bytes(range(256)) * (20 * 2**12)

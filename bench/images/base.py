@@ -1,0 +1,70 @@
+"""A base image made by debootstrap, in place of the one that the Dockerfile pulls.
+
+The same Debian release, with Debian's own Python. A virtual environment at /usr/local gives that Python the layout of
+the official image: commands in /usr/local/bin, packages in /usr/local/lib/python3.11/site-packages.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from bench.images.containers import Containers
+
+RELEASE = "bookworm"
+_PACKAGES = ("ca-certificates", "netbase", "tzdata", "python3.11", "python3.11-venv")
+_MIRROR = "http://deb.debian.org/debian"
+_SOURCES = f"""deb {_MIRROR} {RELEASE} main
+deb {_MIRROR} {RELEASE}-updates main
+deb {_MIRROR}-security {RELEASE}-security main
+"""
+#: As in Debian's own images: caches of apt would be part of every layer that installs something.
+_NO_CACHES = """Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Acquire::Languages "none";
+APT::Keep-Downloaded-Packages "false";
+"""
+
+
+def make_base(tools: Containers, image: str) -> None:
+    """Make the base image, unless it exists.
+
+    Parameters
+    ----------
+    tools
+        Where to put it.
+    image
+        Its name.
+    """
+    known = subprocess.run(["podman", "image", "exists", image], env=tools.environment, check=False)
+    if known.returncode == 0:
+        return
+    root, archive = tools.folder / "base", tools.folder / "base.tar"
+    shutil.rmtree(root, ignore_errors=True)
+    # The folder for temporary files does not exist inside.
+    clean = ("env", "--unset=TMPDIR", "DEBIAN_FRONTEND=noninteractive")
+    tools.run(*clean, "debootstrap", "--variant=minbase", RELEASE, root, _MIRROR, log=tools.folder / "debootstrap.log")
+    (root / "etc/apt/sources.list").write_text(_SOURCES)
+    (root / "etc/apt/apt.conf.d/90no-caches").write_text(_NO_CACHES)
+    # With security updates, and dependencies resolved by apt, which debootstrap cannot do.
+    inside = (*clean, "chroot", root)
+    tools.run(*inside, "apt-get", "update")
+    tools.run(*inside, "apt-get", "install", "--yes", "--no-install-recommends", *_PACKAGES)
+    tools.run(*inside, "/usr/bin/python3.11", "-m", "venv", "/usr/local")
+    for folder in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
+        _empty(root / folder)
+    tools.run("tar", "--create", f"--file={archive}", f"--directory={root}", "--exclude=./dev/*", ".")
+    shutil.rmtree(root)
+    changes = ["--change", "ENV PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"]
+    changes += ["--change", "ENV LANG=C.UTF-8", "--change", "CMD python3"]
+    tools.run("podman", "import", *changes, archive, image)
+    archive.unlink()
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
