@@ -36,8 +36,8 @@ class WayBack:
 def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]:
     """Return the ways to a node, those with the fewest replayed actions first.
 
-    A way begins at a node that the map knows, or whose URL is not that of its parent, or at the root. It contains no action that would
-    change data, and none that is not a gesture on an element, and does not lead over the root.
+    A way begins at a node that the map knows, or whose URL is not that of its parent, or at the root. It contains no
+    action that would change data, and none that is not a gesture on an element, and does not lead over the root.
 
     Parameters
     ----------
