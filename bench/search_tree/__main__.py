@@ -70,7 +70,8 @@ class Rows:
 
 async def measure(site: OpenSite, name: str, rows: Rows, work: Path, options: argparse.Namespace) -> None:
     """Do the tasks and returns of a site that are not done yet."""
-    setup = {**run_info(), **processor(), "states": site.states, "max_steps": options.max_steps}
+    parts = {"tasks": len(rows.of("task")), "returns": len(rows.of("return"))}
+    setup = {**run_info(), **processor(), "states": site.states, "max_steps": options.max_steps, "done_before": parts}
     rows.add({"setup": setup})
     chosen = questions_of(name) if name != "fixtures" else []
     chosen = random.Random(7).sample(chosen, options.tasks) if len(chosen) > options.tasks else chosen
@@ -96,7 +97,7 @@ def summary_of(name: str, rows: Rows) -> dict[str, Any]:
     """Return the numbers of a site with its rows."""
     tasks, returns = rows.of("task"), rows.of("return")
     return {
-        **(rows.of("setup") or [{}])[-1],
+        "setups": rows.of("setup"),  # one for each time that the site was mapped
         "split": BENCH_SITES[name].split if name != "fixtures" else "fixtures",
         "tasks": task_summary([TASKS.validate_python(row) for row in tasks]),
         "returns": return_summary([RETURNS.validate_python(row) for row in returns]),

@@ -153,6 +153,9 @@ async def measure_returns(site: OpenSite, file: Path, *, done: int, count: int) 
     if done >= count:
         return
     tree = await grow_tree(site, file)
+    # A click may have changed data, as the first look into a menu of news does. Earlier states count nevertheless:
+    # whether they can be returned to is what is measured. Ways contain no action that changed data.
+    tree.root = 0
     nodes = [
         each for each in tree.live_nodes() if each.same_as is None and not each.problem and each.parent is not None
     ]

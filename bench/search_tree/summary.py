@@ -62,8 +62,17 @@ def _ratio(rows: Sequence[TaskRow]) -> float:
 
 
 def return_summary(rows: Sequence[ReturnRow]) -> dict[str, Any]:
-    """Return how many returns arrived, with the map and over URLs alone, and what they took."""
-    summary: dict[str, Any] = {"returns": len(rows), "nodes": len({row.node for row in rows})}
+    """Return how many returns arrived, with the map and over URLs alone, and what they took.
+
+    States behind a change of data that have no checkpoint are counted apart.
+    """
+    without_way = [row for row in rows if not (row.with_map.tried or row.urls_alone.tried)]
+    rows = [row for row in rows if row not in without_way]  # a search never tries to return to these
+    summary: dict[str, Any] = {
+        "returns": len(rows),
+        "nodes": len({row.node for row in rows}),
+        "states_that_no_way_leads_to": len(without_way),
+    }
     parts = {
         "all": rows,
         "without_address": [row for row in rows if not row.has_address],

@@ -25,11 +25,12 @@ START = f"""<!doctype html><title>Start</title><h1>Start</h1>
 <a href=/items/1/delete>Tidy up</a> <a href=/shelf>Shelf</a> <a href=/other>Other</a> {SILENT}"""
 SHELF = """<!doctype html><title>Shelf</title><h1>Shelf</h1><button onclick="panel.hidden = false">Details</button>
 <p id=panel hidden>Made of oak <a href=/oak>Oak</a></p>"""
+#: In the order in which the search requests them.
 PAGES = {
     "/": START,
     "/shelf": SHELF,
-    "/other": "<!doctype html><title>Other</title><h1>Other</h1>",
     "/oak": "<!doctype html><title>Oak</title><h1>Oak</h1>",
+    "/other": "<!doctype html><title>Other</title><h1>Other</h1>",
     "/count": "counted",
     "/orders": "<!doctype html><title>Ordered</title><h1>Ordered</h1>",
     "/items/1/delete": "<!doctype html><title>Deleted</title><h1>Deleted</h1>",

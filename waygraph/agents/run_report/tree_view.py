@@ -34,7 +34,8 @@ article.node meter { width: 6rem; vertical-align: middle; }
   margin-right: .3rem; }
 .badge.failure, .badge.success { border-color: currentColor; }
 details.actions table { font-size: .9rem; } details.actions div.scroll td { min-width: 4rem; }
-details.actions td.what { min-width: 14rem; } tr.done td.what, tr.chosen td.what { font-weight: 600; }
+details.actions td.what { min-width: 14rem; } details.actions td.why { min-width: 12rem; }
+tr.done td.what, tr.chosen td.what { font-weight: 600; }
 @media (max-width: 40rem) { article.node { grid-template-columns: minmax(0, 1fr); } ol.tree ol { margin-left: .2rem; } }
 """
 
@@ -220,9 +221,10 @@ def _action(candidate: TreeCandidate) -> str:
     marks = " (changes data)" if candidate.is_destructive else ""
     outcome = " (outcome known)" if candidate.outcome else ""
     led = f", led to {candidate.result}" if candidate.result is not None else ""
+    reason = escape(shortened(candidate.reason, _SHOWN))
     merged = "<br>".join(escape(shortened(each, _SHOWN)) for each in candidate.merged)
     return (
         f'<tr class="{candidate.status.value}"><td class="number">{candidate.score:.3f}<td class="what">{text}'
-        f"{marks}{outcome}<td>{candidate.status.value}{led}<td>{escape(shortened(candidate.reason, _SHOWN))}"
+        f'{marks}{outcome}<td>{candidate.status.value}{led}<td class="why">{reason}'
         f"<td>{escape(', '.join(candidate.contexts))}<td>{merged}</tr>"
     )

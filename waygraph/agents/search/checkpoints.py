@@ -36,8 +36,8 @@ class WayBack:
 def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]:
     """Return the ways to a node, those with the fewest replayed actions first.
 
-    A way begins at a node that the map knows, or whose URL is not that of its parent. It contains no action that would
-    change data, and none that is not a gesture on an element, and does not lead over the root.
+    A way begins at a node that the map knows, or whose URL is not that of its parent, or at the root. It contains no
+    action that would change data, and none that is not a gesture on an element, and does not lead over the root.
 
     Parameters
     ----------
@@ -72,7 +72,8 @@ def is_reachable(tree: SearchTree, node: int, *, with_map: bool) -> bool:
 
 
 def _has_own_url(tree: SearchTree, node: TreeNode) -> bool:
-    return node.parent is None or tree.nodes[node.parent].state.url != node.state.url
+    # After a change of data, the state above the root is no longer one that its URL could show instead.
+    return node.parent is None or node.id == tree.root or tree.nodes[node.parent].state.url != node.state.url
 
 
 def _is_replayable(tree: SearchTree, node: TreeNode) -> bool:

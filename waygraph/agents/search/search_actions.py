@@ -70,7 +70,9 @@ def merge_key(action: SearchAction, gesture: Action | None) -> str:
             value = gesture.value
             if isinstance(action, TypeAction):
                 value = value.lower().encode("ascii", "ignore").decode()
-            parts = [gesture.kind, value, *gesture.frame, gesture.role, gesture.name, gesture.nth, gesture.target]
+            # A link to `#` has the address of the page that it is on, and is the same on another one.
+            target = "" if gesture.target.endswith("#") else gesture.target
+            parts = [gesture.kind, value, *gesture.frame, gesture.role, gesture.name, gesture.nth, target]
         case _:
             parts = [action.action, action.model_dump_json()]
     return json.dumps(parts, ensure_ascii=False)

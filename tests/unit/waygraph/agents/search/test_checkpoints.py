@@ -52,10 +52,10 @@ def test_no_way_repeats_what_may_change_data():
         assert not is_reachable(tree, 1, with_map=True)
 
 
-def test_no_way_leads_over_the_root():
+def test_no_way_leads_over_the_root_whose_url_is_a_checkpoint():
     tree = with_menu()
     tree.root = 2
-    assert ways(tree, 2) == []
+    assert ways(tree, 2) == [("url:2", [])]
     assert not is_reachable(tree, 1, with_map=True)
 
 

@@ -35,6 +35,20 @@ def test_the_same_click_has_one_key_whatever_the_id_of_its_element():
     assert click("Help").key != click("Help", nth=1).key
 
 
+def test_a_link_that_acts_by_a_script_is_the_same_on_another_page():
+    first, second = (click("Publish", target=f"http://a.example/{page}#") for page in ("", "publish"))
+    assert first.key == second.key
+    assert first.key != click("Publish", target="http://a.example/publish").key
+
+
+def test_a_link_that_acts_by_a_script_is_kept_though_its_address_was_visited():
+    tree = grown()
+    here = tree.nodes[0].state.url
+    script, page = (put(tree, 0, click(name, target=here + ending), 0.5) for name, ending in (("a", "#"), ("b", "")))
+    drop_visited(tree)
+    assert (script.status, page.status) == (CandidateStatus.QUEUED, CandidateStatus.DROPPED)
+
+
 def test_addresses_and_queries_are_keys():
     first, second = GotoAction(url="http://a.example/x"), GotoAction(url="http://a.example/y")
     assert merge_key(first, None) != merge_key(second, None)
