@@ -72,7 +72,7 @@ test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
 
 test-fast: $(INSTALLED)
-	$(BIN)/pytest -n $(PROCESSES) --dist loadfile tests/unit
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" tests/unit
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
