@@ -51,7 +51,7 @@ async def test_with_a_key_set_every_call_below_v1_requires_it(locked: httpx.Asyn
     asked = 0
     for path, operations in described["paths"].items():
         for method, operation in operations.items():
-            place = path.format_map({"site": "tea.example", "node_id": MAP.id("home"), "version": 1})
+            place = path.format_map({"site": "tea.example", "node_id": MAP.id("home"), "version": 1, "kind": "dom"})
             refused = await locked.request(method, place, json={"query": "x", "url": "x", "to": MAP.id("home")})
             assert (refused.status_code == 401) == path.startswith("/v1") == ("security" in operation)
             if path.startswith("/v1"):
