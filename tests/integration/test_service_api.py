@@ -58,7 +58,7 @@ async def test_with_a_key_set_every_call_below_v1_requires_it(locked: httpx.Asyn
                 asked += 1
                 answer = await locked.request(method, place, headers={"authorization": f"Bearer {KEY}"})
                 assert answer.status_code != 401
-    assert asked == 19
+    assert asked == 21
 
 
 async def test_missing_weights_prevent_searches_and_nothing_else(store: Path, tmp_path: Path) -> None:
