@@ -1,12 +1,14 @@
 """The demo does what the README says, leaves what it says, cleans up after itself, and fails loudly."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
 import psutil
 import pytest
 
@@ -33,6 +35,28 @@ def run_demo(output, **environment):
     return process.returncode, out, err
 
 
+def run_demo_until_interrupted(output):
+    """Run the demo with --keep; when it waits, request the printed page, then press Ctrl-C."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "waygraph", "demo", "--keep", "--output", str(output)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "WAYGRAPH_DEMO_MARK": str(output)},
+        start_new_session=True,
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith("Press Ctrl-C"):
+            break
+    pages = [line.split()[-1] for line in lines if line.startswith("Its map is shown at ")]
+    shown = [httpx.get(page).text for page in pages]
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    return process.returncode, "".join(lines) + out, err, shown
+
+
 def left_running(output):
     """Return the processes that inherited the environment mark of this run."""
     found = []
@@ -56,17 +80,25 @@ def demo(tmp_path_factory):
     output = tmp_path_factory.mktemp("demo")
     earlier = Store.open(str(output / "maps"), create=True)
     earlier.publish(SmallMap().draft(create_encoder(EncodeSettings()), earlier.blobs))
-    return output, *run_demo(output)
+    code, out, err, pages = run_demo_until_interrupted(output)
+    return output, code, out, err, pages
 
 
-def test_demo_succeeds_and_reports_it_in_the_last_line(demo):
-    _, code, out, err = demo
+def test_demo_succeeds_and_reports_it(demo):
+    _, code, out, err, _ = demo
     assert code == 0, err
-    assert out.splitlines()[-1].startswith("Demo finished: ")
+    assert len([line for line in out.splitlines() if line.startswith("Demo finished: ")]) == 1
+
+
+def test_demo_that_keeps_running_shows_its_page_until_it_is_interrupted(demo):
+    *_, out, _, pages = demo
+    (page,) = pages
+    assert "<title>waygraph</title>" in page
+    assert out.splitlines()[-1] == "Stopping."
 
 
 def test_every_query_is_answered_with_a_path(demo):
-    _, _, out, _ = demo
+    out = demo[2]
     for query in QUERIES:
         assert query.text in out
     assert out.count("by actions only") == len(QUERIES)
@@ -81,8 +113,9 @@ def test_demo_does_not_change_the_shop(demo):
 
 
 def test_screenshot_exists_at_the_printed_path(demo):
-    output, _, out, _ = demo
-    picture = Path(out.splitlines()[-1].rpartition(" ")[2])
+    output, _, out, *_ = demo
+    (finished,) = [line for line in out.splitlines() if line.startswith("Demo finished: ")]
+    picture = Path(finished.rpartition(" ")[2])
     assert picture.parent == output
     content = picture.read_bytes()
     assert content.startswith(b"\x89PNG")
@@ -94,7 +127,7 @@ def test_demo_prints_next_commands(demo):
 
 
 def test_demo_leaves_no_process_and_no_open_port(demo):
-    output, _, out, _ = demo
+    output, _, out, *_ = demo
     assert left_running(output) == []
     urls = [word for line in out.splitlines() for word in line.split() if word.startswith("http://127.0.0.1:")]
     assert urls

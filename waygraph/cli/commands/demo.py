@@ -82,7 +82,7 @@ def demo(
       waygraph demo --keep
     """  # noqa: D301 - \b keeps the lines of an example together
     settings = load_settings({"store": str(output / "maps"), "explore": {"depth": DEPTH}})
-    with _sigterm_as_interrupt(), ExitStack() as stack:
+    with _signals_interrupt(), ExitStack() as stack:
         found = run(settings, output, stack)
         if not keep:
             stack.close()
@@ -255,13 +255,17 @@ def _headline(title: str, text: str) -> None:
 
 
 @contextmanager
-def _sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM end the block like Ctrl-C, so that everything that was started is stopped."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM and SIGINT end the block, so that everything that was started is stopped.
+
+    SIGINT too: Python does not handle it if the process inherits that it is ignored, as in the background of a script.
+    """
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def register(app: typer.Typer) -> None:

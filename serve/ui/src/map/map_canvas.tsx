@@ -37,11 +37,8 @@ export function MapCanvas({ site, scene, onSelect, onExpand, fitTo, scrollsPage 
     const mini = new MiniMap(small.current!, made);
     made.setScene(current.current.scene);
     made.readColours();
-    let fitted = false;
     const observer = new ResizeObserver(([entry]) => {
       made.resize(entry!.contentRect.width, entry!.contentRect.height);
-      if (!fitted) made.jumpToFit();
-      fitted = true;
       if (current.current.scene.selected >= 0) made.reveal(current.current.scene.selected);
     });
     observer.observe(frame.current!);

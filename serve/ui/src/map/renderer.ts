@@ -51,6 +51,8 @@ export class MapRenderer {
   private restTimer = 0;
   private frame = 0;
   private animation = 0;
+  /** Until something moves the view, it shows the whole map, also after a change of size. */
+  private showsAll = true;
   private scene: Scene | null = null;
   private hovered = -1;
   private width = 1;
@@ -79,6 +81,10 @@ export class MapRenderer {
     this.canvas.width = Math.round(this.width * this.ratio);
     this.canvas.height = Math.round(this.height * this.ratio);
     this.dropLayer();
+    if (this.showsAll && this.scene) {
+      cancelAnimationFrame(this.animation);
+      this.setCamera(fitCamera(this.boundsOf(), this.width, this.height));
+    }
     this.redraw();
   }
 
@@ -105,12 +111,9 @@ export class MapRenderer {
   // The view.
 
   fit(states?: readonly number[]): void {
-    if (this.scene) this.moveTo(fitCamera(this.boundsOf(states), this.width, this.height));
-  }
-
-  /** Fit without an animation: the first view. */
-  jumpToFit(states?: readonly number[]): void {
-    if (this.scene) this.setCamera(fitCamera(this.boundsOf(states), this.width, this.height));
+    if (!this.scene) return;
+    this.moveTo(fitCamera(this.boundsOf(states), this.width, this.height));
+    this.showsAll = states === undefined;
   }
 
   /** Bring a state into view, zoomed in far enough to see what it is. */
@@ -126,13 +129,13 @@ export class MapRenderer {
   }
 
   pan(dx: number, dy: number): void {
-    cancelAnimationFrame(this.animation);
+    this.leaveView();
     const { x, y, scale } = this.camera;
     this.setCamera({ x: x - dx / scale, y: y - dy / scale, scale });
   }
 
   zoom(factor: number, clientX?: number, clientY?: number): void {
-    cancelAnimationFrame(this.animation);
+    this.leaveView();
     const box = this.canvas.getBoundingClientRect();
     const dx = clientX === undefined ? 0 : clientX - box.left - this.width / 2;
     const dy = clientY === undefined ? 0 : clientY - box.top - this.height / 2;
@@ -142,7 +145,7 @@ export class MapRenderer {
 
   /** Move a point of the map into the middle of the view. */
   centre(x: number, y: number): void {
-    cancelAnimationFrame(this.animation);
+    this.leaveView();
     this.setCamera({ x, y, scale: this.camera.scale });
   }
 
@@ -169,8 +172,14 @@ export class MapRenderer {
     this.redraw();
   }
 
-  private moveTo(target: Camera): void {
+  /** Stop an animation, and keep what is shown from now on. */
+  private leaveView(): void {
     cancelAnimationFrame(this.animation);
+    this.showsAll = false;
+  }
+
+  private moveTo(target: Camera): void {
+    this.leaveView();
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.setCamera(target);
       return;
