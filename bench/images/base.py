@@ -14,11 +14,6 @@ from bench.images.containers import Containers
 
 RELEASE = "bookworm"
 _PACKAGES = ("ca-certificates", "netbase", "tzdata", "python3.11", "python3.11-venv")
-_MIRROR = "http://deb.debian.org/debian"
-_SOURCES = f"""deb {_MIRROR} {RELEASE} main
-deb {_MIRROR} {RELEASE}-updates main
-deb {_MIRROR}-security {RELEASE}-security main
-"""
 #: As in Debian's own images: caches of apt would be part of every layer that installs something.
 _NO_CACHES = """Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
@@ -44,8 +39,9 @@ def make_base(tools: Containers, image: str) -> None:
     shutil.rmtree(root, ignore_errors=True)
     # The folder for temporary files does not exist inside.
     clean = ("env", "--unset=TMPDIR", "DEBIAN_FRONTEND=noninteractive")
-    tools.run(*clean, "debootstrap", "--variant=minbase", RELEASE, root, _MIRROR, log=tools.folder / "debootstrap.log")
-    (root / "etc/apt/sources.list").write_text(_SOURCES)
+    tools.run(*clean, "debootstrap", "--variant=minbase", RELEASE, root, log=tools.folder / "debootstrap.log")
+    sources = root / "etc/apt/sources.list"
+    sources.write_text(_with_updates(sources.read_text()))
     (root / "etc/apt/apt.conf.d/90no-caches").write_text(_NO_CACHES)
     # With security updates, and dependencies resolved by apt, which debootstrap cannot do.
     inside = (*clean, "chroot", root)
@@ -68,3 +64,20 @@ def _empty(folder: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def _with_updates(sources: str) -> str:
+    """Add updates and security updates to the list of sources that debootstrap leaves.
+
+    >>> print(_with_updates("deb http://mirror.example/debian bookworm main"))
+    deb http://mirror.example/debian bookworm main
+    deb http://mirror.example/debian bookworm-updates main
+    deb http://mirror.example/debian-security bookworm-security main
+    <BLANKLINE>
+    """
+    mirror = sources.split()[1]
+    return (
+        f"deb {mirror} {RELEASE} main\n"
+        f"deb {mirror} {RELEASE}-updates main\n"
+        f"deb {mirror}-security {RELEASE}-security main\n"
+    )
