@@ -245,6 +245,7 @@ class Explorer:
             url_policy=self._settings.explore.url_policy,
             advise=self._parts.stats.advise,
             connection_problem=start.boundary.proxy.problem,
+            is_pressed_behind_guard=start.site_policies.hazards.is_pressed,
         )
         return Worker(
             context, pace, loads=self._parts.loads, agrees=self._crawl.agrees, item_seconds=explore.page_seconds

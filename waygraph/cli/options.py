@@ -20,6 +20,7 @@ from waygraph.core.settings import (
     ExploreOrder,
     ExploreSettings,
     GuardMode,
+    HazardMode,
     IdentityMode,
     ScopeKind,
     Settings,
@@ -272,6 +273,14 @@ DelayOption = Annotated[
 CookieBannersOption = Annotated[
     bool | None,
     typer.Option("--cookie-banners/--no-cookie-banners", help="Close cookie banners first.", show_default="yes"),
+]
+HazardsOption = Annotated[
+    HazardMode | None,
+    typer.Option(
+        "--hazards",
+        help="Buttons that save or send: leave them alone, or press them behind the guard, which stops what they send.",
+        show_default="skip",
+    ),
 ]
 SubmitSearchOption = Annotated[
     bool | None,

@@ -35,6 +35,7 @@ ScopeKind = Literal["host", "domain"]
 IdentityMode = Literal["exact", "tolerant"]
 ExploreMode = Literal["full", "skeleton"]
 ExploreOrder = Literal["novelty", "breadth"]
+HazardMode = Literal["skip", "press"]
 
 
 class _Section(BaseModel):
@@ -121,6 +122,10 @@ class ExploreSettings(_Section):
     """What the network guard stops: `strict` every request but GET, HEAD and OPTIONS and every WebSocket message;
     `guard` also lets through the reads that its rules know (GraphQL queries, searches); `observe` stops nothing, and
     records."""
+    hazards: HazardMode = "skip"
+    """Buttons whose names say only that something is sent or saved ("Save", "Submit"), and those of POST forms: `skip`
+    leaves them alone, `press` presses them behind the guard, which stops and records what they send. With
+    `guard="observe"` they are left alone."""
     scope: ScopeKind = "host"
     """What belongs to the site: its exact host and port, or its registrable domain with all hosts."""
     scope_hosts: tuple[str, ...] = ()

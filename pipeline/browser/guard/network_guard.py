@@ -166,6 +166,9 @@ class NetworkGuard:
             *([_DOCUMENT_RESPONSES] if self._request_policy.lets_visits_pass else []),
         ]
         self.hold_navigations = False
+        self.stops_unknown_reads = False
+        """Whether script requests of any method are stopped if their paths are new in the page, and messages that only
+        a visit lets pass. For actions that are expected to change something, which a GET may do as well."""
         self.before_document: Callable[[str], Awaitable[None]] | None = None
         """Awaited before a document of the main frame is requested: it may have to wait for its host's turn."""
         self.on_unguarded: Callable[[], None] | None = None
@@ -299,16 +302,18 @@ class NetworkGuard:
             return "malformed"  # a URL that the policy cannot parse is not loaded
 
     def _is_of_visit(self, request: OutgoingRequest, visit: PageVisit | None) -> bool:
-        return visit is not None and self._request_policy.lets_visits_pass and visit.lets_pass(request)
+        if visit is None or self.stops_unknown_reads or not self._request_policy.lets_visits_pass:
+            return False
+        return visit.lets_pass(request)
 
     def _may_change(self, event: Mapping[str, Any], visit: PageVisit, *, is_navigation: bool) -> bool:
         request = event["request"]
         headers = {name.lower(): value for name, value in request["headers"].items()}
         outgoing = OutgoingRequest(request["method"], request["url"], headers, _body_of(request))
-        is_document = event["resourceType"] == "Document"
-        if not self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation):
-            return False
-        return event["resourceType"] not in _SCRIPT_REQUESTS or not self._is_of_visit(outgoing, visit)
+        is_document, is_script_request = event["resourceType"] == "Document", event["resourceType"] in _SCRIPT_REQUESTS
+        if self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation):
+            return not is_script_request or not self._is_of_visit(outgoing, visit)
+        return is_script_request and not visit.reads(outgoing.url, is_new_allowed=not self.stops_unknown_reads)
 
     async def _handle_paused(
         self, session: DevToolsSession, event: Mapping[str, Any], guarded: _GuardedTargets

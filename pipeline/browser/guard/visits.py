@@ -73,6 +73,8 @@ class PageVisit:
         Shapes that may pass during the next action: a visit of the address that the action leads to sends them.
     stopped
         Shapes that did not pass, since the last `take_stopped`, of requests that name no change.
+    paths
+        URLs, without their queries, from which scripts of this document have read.
     """
 
     site: SiteVisits
@@ -81,11 +83,13 @@ class PageVisit:
     shapes: set[str] = field(default_factory=set)
     granted: frozenset[str] = frozenset()
     stopped: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
         """Begin the visit of another document: the browser is about to show it."""
         self.is_loading = True
         self.shapes.clear()
+        self.paths.clear()
 
     def end(self) -> None:
         """End the visit: the document has settled. What it sends from now on may be the effect of an action."""
@@ -116,6 +120,13 @@ class PageVisit:
             return False
         self.site.record(request)
         return True
+
+    def reads(self, url: str, *, is_new_allowed: bool) -> bool:
+        """Return whether a script may read from a URL; an allowed one is remembered without its query."""
+        path = url.partition("#")[0].partition("?")[0]
+        if is_new_allowed:
+            self.paths.add(path)
+        return path in self.paths
 
     def take_stopped(self) -> frozenset[str]:
         """Return the shapes that did not pass since the last call."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from waygraph.core.urls import UrlPolicy
 from waygraph.pipeline.browser.egress.problems import ConnectionProblem
-from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.browser.session import GuardedPage, PreparedSession, TakeCapture
 
 #: Stores a snapshot, with a function that captures the page while it shows it, and returns the snapshot's key.
@@ -35,6 +35,9 @@ class CrawlContext:
         Reports stopped requests that seem to have broken a page.
     connection_problem
         Returns why the egress proxy could not connect to the host of a URL, or None. The browser does not know it.
+    is_pressed_behind_guard
+        Whether an element of a state is known to send something, and is pressed to learn what
+        (`explore.hazards: press`).
     """
 
     open_page: Callable[[], Awaitable[GuardedPage]]
@@ -44,6 +47,7 @@ class CrawlContext:
     url_policy: UrlPolicy
     advise: Callable[[str], None]
     connection_problem: Callable[[str], ConnectionProblem | None] = lambda _: None
+    is_pressed_behind_guard: Callable[[Candidate, Snapshot], bool] = lambda _element, _state: False
 
     def saving_to(self, save_snapshot: SaveSnapshot) -> CrawlContext:
         """Return a copy that stores snapshots elsewhere."""

@@ -287,6 +287,7 @@ class Worker:
             self._page = await self._context.open_page()
             self._counters["browser/contexts"] += 1
         self._page.guard.hold_navigations = False
+        self._page.guard.stops_unknown_reads = False
         self._requested += 1
         replayed = await replay(self._page.view, route[skipped:], agrees=self._agrees)
         self._counters["reach/replays"] += 1
@@ -336,6 +337,7 @@ class Worker:
         # Requests of the page itself until now do not belong to this action.
         page.take_stopped()
         requests = page.guard.requests
+        page.guard.stops_unknown_reads = self._context.is_pressed_behind_guard(candidate, stage.state)
         performed = await page.view.perform(candidate.action)
         # What style sheets show under the pointer does not change the document.
         settled = await page.view.settle(unless_digest="" if keeps_pointer(candidate.action) else stage.snapshot.digest)
@@ -372,6 +374,11 @@ class Worker:
             return replace(attempt, sends=sends)
         if not page.guard.hold_navigations and after.url != before.url:
             await check_answer(page, after, after.raw_url, pace=self._pace, counters=self._counters)
+        if (held or outcome.blocked) and self._context.is_pressed_behind_guard(candidate, stage.state):
+            # What the page shows follows from the stopped request, and a document could be what changes data.
+            refused = () if outcome.blocked else tuple((document.url, "hazard") for document in held)
+            outcome = structs.replace(outcome, node_id=stage.state.id, refused=outcome.refused + refused)
+            return _Followed(outcome, after)
         if advice := suggest_rule(outcome.blocked, before, after):
             self._context.advise(advice)
         if held:
@@ -435,6 +442,8 @@ class Worker:
         requested = result.requested_document
         if stage.hovered or (not requested and self._changed_storage(before, after)):
             return False, after
+        if self._context.is_pressed_behind_guard(candidate, stage.state):
+            return False, after  # reverting may press the element again
         if after is before:
             # A handler without a visible effect may still have changed its own state.
             return requested or not result.performed.handled, after

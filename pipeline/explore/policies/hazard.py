@@ -2,11 +2,13 @@
 
 They are recognised by the words of `hazards.yaml` in names, URLs, event handlers and icons, and by attributes that name
 an HTTP method. `allow` rules of the user's rules file permit single elements and URLs; the lexicon as a whole cannot be
-switched off.
+switched off. In the mode `press`, buttons with generic names ("Save") are not refused, since the network guard stops
+what they send.
 """
 
 from __future__ import annotations
 
+from waygraph.core.settings import HazardMode
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.policies.forms import PRESSLESS_KINDS
 from waygraph.pipeline.explore.policies.hazard_names import (
@@ -30,19 +32,29 @@ class HazardPolicy:
     ----------
     allowed
         Exceptions of the user.
+    mode
+        Whether buttons with generic names are pressed behind the network guard.
     """
 
-    def __init__(self, allowed: AllowRules | None = None) -> None:
+    def __init__(self, allowed: AllowRules | None = None, mode: HazardMode = "skip") -> None:
         self._allowed = allowed
+        self._mode = mode
 
     def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:
         """Return why an element is not clicked. Hovering is always safe."""
         if candidate.action.kind in PRESSLESS_KINDS:
             return None
         match = _hazard(candidate, snapshot)
-        if match is None or (self._allowed is not None and self._allowed.allows(candidate)):
+        if match is None or (match.is_generic and self._mode == "press") or self._allows(candidate):
             return None
         return Refusal("hazard", match.phrase, match.rule)
+
+    def is_pressed(self, candidate: Candidate, snapshot: Snapshot) -> bool:
+        """Return whether an element that the mode `skip` refuses, or a submit button, is pressed behind the guard."""
+        if self._mode == "skip" or candidate.action.kind in PRESSLESS_KINDS or self._allows(candidate):
+            return False
+        match = _hazard(candidate, snapshot)
+        return match.is_generic if match is not None else candidate.submits == "post"
 
     def refuse_url(self, url: str) -> Refusal | None:
         """Return why a document is not loaded, also if a script requests it: `location = "/logout"` is no link."""
@@ -51,20 +63,25 @@ class HazardPolicy:
             return None
         return Refusal("hazard", match.phrase, match.rule)
 
+    def _allows(self, candidate: Candidate) -> bool:
+        return self._allowed is not None and self._allowed.allows(candidate)
+
 
 def _hazard(candidate: Candidate, snapshot: Snapshot) -> LexiconMatch | None:
-    """Return the first match in this order: method attribute, target, name, handler, icon."""
+    """Return the first match in this order: method attribute, target, name, handler, icon; generic names come last."""
     action = candidate.action
     if is_state_changing_method(candidate.method):
         return LexiconMatch(candidate.method, "an attribute says that a script sends this method instead")
     other_page = action.target if _leads_to_other_page(action.target, snapshot.raw_url) else ""
     shows = bool(other_page) or (action.role in _SHOWING_ROLES and not _runs_script(action.target, snapshot.raw_url))
+    name = None if _has_anchor(other_page) else hazard_in_name(action.name, shows=shows, leads_to=other_page)
     return (
         (hazard_in_url(action.target) if action.target else None)
-        or (None if _has_anchor(other_page) else hazard_in_name(action.name, shows=shows, leads_to=other_page))
+        or (name if name is not None and not name.is_generic else None)
         or (hazard_in_code(candidate.handler) if candidate.handler else None)
         or (hazard_in_code(action.target) if action.target.startswith("javascript:") else None)
         or hazard_in_icon(candidate.icon, action.name)
+        or name
     )
 
 

@@ -56,16 +56,18 @@ def hazard_in_name(name: str, *, shows: bool, leads_to: str = "") -> LexiconMatc
         if name_words[: len(phrase)] == phrase:
             name_words = name_words[len(phrase) :]
             break
-    match = next(_spaced_matches(name_words[:_COMPARED_WORDS], lex, shows=shows, is_link=bool(leads_to)), None)
-    if match is None:
-        match = next(_unspaced_matches(fold(name), lex, shows=shows), None)
-    if match is None:
+    spaced = _spaced_matches(name_words[:_COMPARED_WORDS], lex, shows=shows, is_link=bool(leads_to))
+    # A phrase that is not generic takes precedence: "Save and delete".
+    matches = sorted(
+        [*spaced, *_unspaced_matches(fold(name), lex, shows=shows)], key=lambda match: match[1] in lex.generic
+    )
+    if not matches:
         return None
-    entry, matching_phrase = match
+    entry, matching_phrase = matches[0]
     if leads_to and _is_article(name_words, fold(name), leads_to, lex) and not (entry.always and len(name_words) <= 2):
         return None
     rule = f"hazards.yaml: {entry.group} ({', '.join(entry.languages)})"
-    return LexiconMatch(matching_phrase, rule, entry.group)
+    return LexiconMatch(matching_phrase, rule, entry.group, is_generic=matching_phrase in lex.generic)
 
 
 def hazard_in_code(code: str) -> LexiconMatch | None:

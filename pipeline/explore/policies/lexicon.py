@@ -41,11 +41,14 @@ class LexiconMatch:
         The part of `hazards.yaml` that it belongs to, for users.
     group
         Group of the phrase.
+    is_generic
+        Whether the phrase says only that something is sent or saved, so that the network guard can be relied on.
     """
 
     phrase: str
     rule: str
     group: str = ""
+    is_generic: bool = False
 
 
 class NameEntry(NamedTuple):
@@ -86,6 +89,8 @@ class Lexicon:
         Words of the longest phrase in `spaced`.
     verb_last_languages
         Languages whose verbs also stand at the end of a name.
+    generic
+        Phrases of names of buttons that say only that something is sent or saved.
     harmless
         Beginnings of button names that only change what is shown, the longest first.
     openers
@@ -130,6 +135,7 @@ class Lexicon:
     unspaced: Mapping[str, NameEntry]
     longest: int
     verb_last_languages: frozenset[str]
+    generic: frozenset[str]
     harmless: tuple[Words, ...]
     openers: tuple[Words, ...]
     article_words: tuple[Words, ...]
@@ -227,6 +233,7 @@ def lexicon() -> Lexicon:
         unspaced=unspaced,
         longest=max(map(len, spaced)),
         verb_last_languages=frozenset(document["verbs_last"]),
+        generic=_generic(document["generic"]),
         harmless=tuple(sorted(map(words, _expand(document["harmless"])), key=len, reverse=True)),
         openers=tuple(map(words, articles["openers"])),
         article_words=tuple(map(words, articles["words"])),
@@ -251,6 +258,15 @@ def lexicon() -> Lexicon:
 
 def _phrases(lines: Iterable[str]) -> frozenset[Words]:
     return frozenset(map(words, _expand(lines)))
+
+
+def _generic(by_language: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Return phrases as `LexiconMatch.phrase` has them."""
+    return frozenset(
+        fold("".join(line.split())) if language in _UNSPACED_LANGUAGES else " ".join(words(line))
+        for language, lines in by_language.items()
+        for line in _expand(lines)
+    )
 
 
 def _expand(lines: Iterable[str]) -> Iterator[str]:

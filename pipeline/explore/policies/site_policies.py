@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from waygraph.core.settings import ExploreSettings
+from waygraph.core.settings import ExploreSettings, HazardMode
 from waygraph.pipeline.explore.policies.blocklist import BlockList
 from waygraph.pipeline.explore.policies.element_state import CoveredPolicy, DisabledPolicy
 from waygraph.pipeline.explore.policies.forms import FormPolicy
@@ -28,11 +28,14 @@ class SitePolicies:
         Rules of the user for the site.
     hazards
         The lexicon, with the exceptions that the rules make.
+    forms
+        The policy for submit buttons.
     """
 
     scope: Scope
     rules: BlockList
     hazards: HazardPolicy
+    forms: FormPolicy
 
     @classmethod
     def of(cls, site: str, explore: ExploreSettings, *, start: str = "") -> SitePolicies:
@@ -59,7 +62,9 @@ class SitePolicies:
         """
         scope = Scope.of(site, explore, start=start)
         rules = BlockList.read(explore.rules, site)
-        return cls(scope, rules, HazardPolicy(rules))
+        # Nothing is pressed that a guard which only observes would let through.
+        mode: HazardMode = "skip" if explore.guard == "observe" else explore.hazards
+        return cls(scope, rules, HazardPolicy(rules, mode), FormPolicy(rules, mode))
 
     def for_elements(self, robots: RobotsPolicy | None) -> tuple[ElementPolicy, ...]:
         """Return the policies for elements, in order. The first refusal counts."""
@@ -69,7 +74,7 @@ class SitePolicies:
             self.scope,
             *((robots,) if robots is not None else ()),
             self.rules,
-            FormPolicy(self.rules),
+            self.forms,
             self.hazards,
         )
 

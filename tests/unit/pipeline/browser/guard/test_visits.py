@@ -221,3 +221,12 @@ def test_any_body_has_a_stable_shape(content, text):
         assert send_shape(request) == send_shape(request)
         assert all(isinstance(name, str) for name in names_in(request))
         operation_label(request)
+
+
+def test_a_page_reads_where_it_has_read_before():
+    page = visit()
+    assert page.reads("https://x.example/status?t=1", is_new_allowed=True)
+    assert page.reads("https://x.example/status?t=2", is_new_allowed=False)
+    assert not page.reads("https://x.example/save?t=2", is_new_allowed=False)
+    page.begin()
+    assert not page.reads("https://x.example/status", is_new_allowed=False)

@@ -23,6 +23,17 @@ def refusal(name="", role="button", target="", *, kind="click", submits="", **de
     return HazardPolicy().refuse(element, HERE)
 
 
+def is_pressed(name="", role="button", target="", *, submits="", handler="", mode="press"):
+    action = Action("click", role=role, name=name, target=target)
+    element = Candidate(
+        action, "a", disabled=False, submits=submits, download=False, box=Box(0, 0, 1, 1), handler=handler
+    )
+    policy = HazardPolicy(mode=mode)
+    refused = policy.refuse(element, HERE) or FormPolicy(mode=mode).refuse(element, HERE)
+    assert not (refused and policy.is_pressed(element, HERE))
+    return policy.is_pressed(element, HERE)
+
+
 KNOWN = yaml.safe_load(Path(__file__).with_name("hazard_words.yaml").read_text(encoding="utf-8"))
 
 
@@ -229,3 +240,52 @@ def test_folding_removes_case_and_accents_only():
     assert fold("\u0131") == "i"
     assert fold("ガギ") == "ガギ"
     assert words("Log-out, (now)!") == ("log", "out", "now")
+
+
+# ---- buttons that are pressed behind the guard -----------------------------------------------------------------------
+
+
+def test_generic_phrases_are_phrases_of_buttons():
+    lex = lexicon()
+    buttons = {" ".join(phrase) for phrase, entry in lex.spaced.items() if entry.at == "buttons"}
+    buttons |= {phrase for phrase, entry in lex.unspaced.items() if entry.at == "buttons"}
+    assert len(lex.generic) > 80
+    assert lex.generic <= buttons
+
+
+@pytest.mark.parametrize(
+    "name", ["Save", "Submit request", "Speichern", "Nachricht senden", "送信", "저장", "Upload a file"]
+)
+def test_buttons_with_generic_names_are_pressed(name):
+    assert is_pressed(name)
+    assert not is_pressed(name, mode="skip")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Delete", "Save and delete", "Submit order", "Buy", "Restart", "Log out", "Send and unsubscribe", "保存して削除"],
+)
+def test_buttons_whose_names_say_more_are_not(name):
+    assert not is_pressed(name)
+    assert not is_pressed(name, submits="post")
+
+
+def test_what_the_handler_or_the_address_says_counts_for_generic_names_too():
+    assert not is_pressed("Save", handler="deleteUser(5)")
+    assert not is_pressed("Save", target="http://x/posts/5/delete", role="link")
+
+
+def test_submit_buttons_of_post_forms_are_pressed_and_those_of_get_forms_are_not():
+    assert is_pressed("Go", submits="post")
+    assert not is_pressed("Go", submits="post", mode="skip")
+    assert not is_pressed("Go")  # it is acted on like every element
+
+
+def test_elements_that_the_user_allows_are_acted_on_without_restrictions(tmp_path):
+    file = tmp_path / "rules.yaml"
+    file.write_text("sites:\n  - host: x\n    allow:\n      - {name: saving, text: '^Save$'}\n")
+    policy = HazardPolicy(BlockList.read(file, "x"), "press")
+    action = Action("click", role="button", name="Save")
+    element = Candidate(action, "a", disabled=False, submits="", download=False, box=Box(0, 0, 1, 1))
+    assert policy.refuse(element, HERE) is None
+    assert not policy.is_pressed(element, HERE)
