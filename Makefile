@@ -22,7 +22,7 @@ INSTALLED := $(VENV)/.installed-by-make
 BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-search bench-paths bench-retrieval bench-journal bench-likeness bench-encode bench-refresh bench-scale
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-extended check coverage site lint docs ui ui-check screenshots clean browser \
+.PHONY: help demo test test-fast test-extended check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
 	images-here policies-here alerts-here manifests-here buckets-here \
 	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
 	soak-teleports soak-runner soak-search soak-properties $(BENCHES)
@@ -31,7 +31,7 @@ help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
 	@echo "make test    all checks and all tests but the extended ones"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
-	@echo "make test-extended  tests that kill processes and machines, and repeat explorations under other conditions"
+	@echo "make test-extended  tests that kill processes and machines, and repeat runs under other conditions"
 	@echo "make check   lint, format, types, layers, docstrings, documentation site"
 	@echo "make coverage  all tests with a coverage report"
 	@echo "make lint    format the code and fix what ruff can fix"
@@ -67,19 +67,27 @@ test: check browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" --durations=25
 	@echo "All checks passed."
 
-# Tests that kill processes and machines, and that repeat explorations under other conditions.
+# Tests that kill processes and machines, and that repeat runs under other conditions (store, profile, order, encoder).
 test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
 
 test-fast: $(INSTALLED)
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" tests/unit
 
+# Two at a time: the types take as long as all others together.
 check: $(INSTALLED)
+	@$(MAKE) --no-print-directory --jobs 2 check-format check-types check-layers check-docstrings check-site
+
+check-types:
+	$(BIN)/mypy
+check-format:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+check-layers:
 	$(BIN)/lint-imports
+check-docstrings:
 	$(BIN)/pydoclint --quiet waygraph index pipeline serve
+check-site:
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
 
 coverage: $(INSTALLED) browser

@@ -17,13 +17,15 @@ from waygraph.agents.scoring.score import score_task
 from waygraph.agents.tasks.task import EvaluatorKind, Task
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page
+    from playwright.async_api import BrowserContext, Locator, Page
 
 #: The end of a run that does nothing.
 IDLE = ReplayedEnd()
 EndName = Literal["right", "wrong", "idle"]
 #: Longest wait for a text or an element of a page, in milliseconds.
 SHOWN_CAP_MS = 20_000
+#: Most times that a field is filled, and how long it must keep its value, in milliseconds.
+_FILLS, _KEPT_MS = 3, 500
 #: All text of a page, of hidden parts too, with single spaces.
 _TEXT = "() => document.documentElement.textContent.replace(/\\s+/g, ' ')"
 
@@ -141,13 +143,22 @@ async def do_step(page: Page, step: ReplayedStep) -> None:
             async with page.expect_response(lambda answer: answer.request.method != "GET", timeout=SHOWN_CAP_MS):
                 await target.click(timeout=SHOWN_CAP_MS)
         case "fill":
-            await target.fill(step.value, timeout=SHOWN_CAP_MS)
+            await _fill(page, target, step.value)
         case "press":
             await target.press(step.value, timeout=SHOWN_CAP_MS)
         case "select":
             await target.select_option(step.value, timeout=SHOWN_CAP_MS)
         case "see":
             await target.wait_for(timeout=SHOWN_CAP_MS)
+
+
+async def _fill(page: Page, field: Locator, value: str) -> None:
+    """Fill a field, again if its editor sets the value that it had: some show their fields before they do."""
+    for _ in range(_FILLS):
+        await field.fill(value, timeout=SHOWN_CAP_MS)
+        await page.wait_for_timeout(_KEPT_MS)
+        if await field.evaluate("field => field.value ?? field.textContent") == value:
+            return
 
 
 async def end_problems(task: Task, name: EndName, state: FinalState) -> list[str]:

@@ -213,6 +213,7 @@ def test_signal_while_ray_starts_ends_the_run(tmp_path):
     assert run.left_over() == []
 
 
+@pytest.mark.extended
 def test_site_without_response_gives_one_message_and_exit_code_4(tmp_path):
     with FixtureServer({}) as site:
         url = site.url

@@ -16,6 +16,8 @@ from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.search import SearchTree
 from waygraph.agents.search.tree import CandidateStatus
 
+pytestmark = pytest.mark.extended
+
 KILLS_AT_ALL = os.environ.get("WAYGRAPH_KILLS") == "all"
 PATIENCE_S = 120.0
 #: The first button sends data without a telling name, so that only its request shows what it does.

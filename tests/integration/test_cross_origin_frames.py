@@ -40,7 +40,7 @@ def framed_site(host):
         yield site, other, third, area, f"{host}:{port}"
 
 
-@pytest.fixture(scope="module", params=["127.0.0.1", "localhost"])
+@pytest.fixture(scope="module", params=[pytest.param("127.0.0.1", marks=pytest.mark.extended), "localhost"])
 def explored(request):
     """Captures with the other host in the same renderer process (another port) and in a separate one."""
     with framed_site(request.param) as (site, other, third, area, key):

@@ -101,6 +101,7 @@ def run(work, encoding):
     return asyncio.run(all_of_it())
 
 
+@pytest.mark.extended
 def test_killed_encoder_loses_no_state(encoding):
     pictures = encoding(colours(40), least=2, most=2)
 
@@ -166,6 +167,7 @@ def test_pool_stops_when_encoders_die_of_every_batch(encoding):
     assert pictures.pool.report().actors_lost <= max_losses_in_row(4) + 1
 
 
+@pytest.mark.extended
 def test_encoder_is_started_while_batches_wait_and_stopped_when_idle(encoding, monkeypatch):
     monkeypatch.setattr(pools, "IDLE_SECONDS", 0.5)
     pictures = encoding(colours(120), most=2)

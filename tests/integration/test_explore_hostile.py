@@ -125,6 +125,7 @@ def test_a_beacon_is_blocked_and_the_pages_behind_its_edge_are_reached():
     assert not menu.is_state_changing
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(120)
 def test_pages_that_hang_or_have_no_body_fail_their_own_items_only():
     pages = {

@@ -6,6 +6,8 @@ from bench.coverage_site import CoverageSite, kind_of
 from tests.exploring import explore
 from waygraph.index.graph.export import to_json
 
+pytestmark = pytest.mark.extended
+
 STATES = 40
 
 
@@ -28,7 +30,6 @@ def exported(capture):
     return to_json(capture.site, 1, capture.graph, inherited=True, leads=capture.leads)
 
 
-@pytest.mark.extended
 def test_the_map_does_not_depend_on_the_number_of_workers(site, by_novelty):
     alone = explore(site.url, max_states=STATES, workers=1)
     assert exported(alone) == exported(by_novelty)

@@ -12,6 +12,8 @@ from waygraph.core.settings import Settings
 from waygraph.index.graph.export import to_json
 from waygraph.pipeline.explore.exploration import explore_site
 
+pytestmark = pytest.mark.extended
+
 SETTINGS = Settings(browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
 
 LINKS = {"/": "Home", "/a": "A", "/b": "B", "/c": "C", "http://elsewhere.example/": "Away"}

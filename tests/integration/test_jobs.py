@@ -175,6 +175,7 @@ def wait_for_metrics(is_there):
         time.sleep(0.2)  # a poll, as a scraper's
 
 
+@pytest.mark.extended
 def test_equal_content_in_an_equal_context_is_not_encoded_again_by_the_next_run(serve, reading):
     shop = serve(dict(SHOP))
     first, second = index([shop.url], reading), index([shop.url], reading)
@@ -309,6 +310,7 @@ def test_run_with_killed_coordinator_is_resumed_and_locked_against_other_runs(se
     assert (len(report.calls), report.unfinished, report.exit_code) == (2, 0, 0)
 
 
+@pytest.mark.extended
 def test_budget_ends_an_invocation_and_the_next_one_resumes(serve, settings):
     sites = [serve(dict(SHOP)) for _ in range(7)]  # of three states each
     one_by_one = settings.model_copy(update={"jobs": JobSettings(sites_at_once=1, max_total_states=4)})

@@ -177,6 +177,7 @@ def test_leads_do_not_depend_on_the_number_of_workers(shop, settings):
     assert one == other
 
 
+@pytest.mark.extended
 def test_leads_that_agents_reached_are_visited_first_by_the_next_refresh(tmp_path):
     links = "".join(f"<li><a href='/item/{n}'>Item {n}</a></li>" for n in range(40))
     pages = {"/": f"<h1>Items</h1><ul>{links}</ul>"} | {f"/item/{n}": f"<h1>Item {n}</h1>" for n in range(40)}

@@ -201,6 +201,7 @@ def crowded(*, refusals):
     }
 
 
+@pytest.mark.extended
 async def test_explorations_that_share_a_browser_obey_the_delays_of_each_host(monkeypatch):
     monkeypatch.setattr("waygraph.pipeline.explore.politeness.pacer.FIRST_COOL_DOWN_S", 0.5)
     settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "delay_seconds": 0.1, "workers": 2})

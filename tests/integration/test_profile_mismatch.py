@@ -19,6 +19,8 @@ from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 
+pytestmark = pytest.mark.extended
+
 COOKIE = {"name": MEMBER[0], "value": MEMBER[1], "domain": "127.0.0.1", "path": "/"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 

@@ -183,6 +183,7 @@ def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path):
     assert sum(spooled(store).values())
 
 
+@pytest.mark.extended
 def test_version_published_during_a_run_is_not_replaced_by_an_older_graph(tmp_path):
     store = store_of(tmp_path)
     published = []
@@ -254,6 +255,7 @@ def test_text_encoder_gets_the_context_of_the_whole_site(reencode, tmp_path):
     assert version.pages.keys() == version.graph.nodes.keys()
 
 
+@pytest.mark.extended
 def test_jina_v4_encodes_stored_maps(reencode, tmp_path):
     store = Store.open(str(tmp_path / "maps"), create=True)
     publish(store, SITES[0], colours(8))

@@ -15,6 +15,8 @@ from waygraph.pipeline.explore.checkpoint.journal_file import FileLease
 from waygraph.pipeline.jobs import run_index, run_refresh
 from waygraph.pipeline.jobs.work_files import journal_path
 
+pytestmark = pytest.mark.extended
+
 
 def command(capsys, *words):
     capsys.readouterr()

@@ -33,6 +33,7 @@ def gone(folder: Path) -> bool:
     return not files_of_services(folder)
 
 
+@pytest.mark.extended
 def test_interrupted_service_leaves_no_files_and_no_processes(tmp_path: Path, temporary: Path) -> None:
     """With SIGINT; `test_service` tests SIGTERM."""
     service = RunningService(tmp_path / "maps", temporary=str(temporary))
@@ -77,6 +78,7 @@ def test_service_with_killed_ray_reports_it_and_exits(tmp_path: Path, temporary:
     assert len(errors.strip().splitlines()) == 1
 
 
+@pytest.mark.extended
 def test_missing_weights_give_one_error_and_leave_no_files(tmp_path: Path, temporary: Path) -> None:
     weights = str(tmp_path / "nowhere")
     settings = {"store": str(tmp_path / "maps"), "serve": {"port": 0}, "encode": {"weights": weights}}

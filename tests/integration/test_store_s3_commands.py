@@ -19,7 +19,7 @@ from waygraph.demo_site import DemoSite
 from waygraph.index.store import Store
 from waygraph.sdk.facade import Waygraph
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.extended]
 STORE = f"s3://{BUCKET}/team"
 
 
@@ -63,7 +63,6 @@ def test_report_of_the_run_is_in_the_bucket_and_no_upload_is_unfinished(site: st
     assert list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.sqlite")) == []
 
 
-@pytest.mark.extended
 def test_service_answers_from_the_bucket_and_stores_feedback_there(site: str) -> None:
     service = RunningService(STORE)
     try:

@@ -192,6 +192,7 @@ def model_settings(shop_store, url, *, key="", **agents):
     return Settings(store=str(shop_store), agents=AgentSettings(model=model, **agents))
 
 
+@pytest.mark.extended
 def test_a_model_is_asked_its_usage_stored_and_its_calls_replayed(file, options, shop_store, chat_server, tmp_path):
     server = chat_server(reply(ANSWER))
     run = options(
@@ -223,6 +224,7 @@ def test_a_model_is_asked_its_usage_stored_and_its_calls_replayed(file, options,
     assert len(server.requests) == asked
 
 
+@pytest.mark.extended
 def test_a_model_that_is_down_gives_no_result_and_the_run_goes_on(file, options, shop_store, chat_server):
     server = chat_server(failure(503), failure(503), reply(ANSWER))
     run = options(agent=AgentName.WEBNAVIGATOR, settings=model_settings(shop_store, server.url), maps=False)
@@ -232,6 +234,7 @@ def test_a_model_that_is_down_gives_no_result_and_the_run_goes_on(file, options,
     assert run_tasks(file, tasks_of(file, "101"), run, TaskLimits()) == {}
 
 
+@pytest.mark.extended
 def test_a_run_ends_when_its_budget_is_spent_and_goes_on_with_a_larger_one(file, options, shop_store, chat_server):
     server = chat_server(reply(ANSWER))
 

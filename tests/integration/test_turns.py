@@ -183,6 +183,7 @@ def export(site, graph, leads):
     return json.dumps(to_json(site, 1, graph, leads=leads), sort_keys=True)
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(300)
 async def test_a_site_explored_in_turns_has_the_map_of_one_exploration(settings):
     real = settings.model_copy(

@@ -28,6 +28,7 @@ def test_query_is_matched_best_by_the_page_it_was_generated_from():
         assert int(np.argmax(scores)) == 10 * site + state
 
 
+@pytest.mark.extended
 def test_every_part_of_the_benchmark_runs_at_a_small_size(monkeypatch):
     monkeypatch.setattr(search_stages, "SITES", 2)
     monkeypatch.setattr(search_stages, "PER_SITE", 8)

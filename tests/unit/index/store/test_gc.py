@@ -252,6 +252,7 @@ def test_wrong_clock_of_a_machine_deletes_nothing_on_a_disk(
     assert collect_garbage(store, keep=3, grace=DAY).blobs == 0
 
 
+@pytest.mark.extended
 def test_wrong_clock_of_a_machine_deletes_nothing_in_a_bucket(bucket: Store) -> None:
     bucket.publish(draft(bucket, marker="a"))
     bucket.publish(draft(bucket, marker="b"))
