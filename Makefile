@@ -15,6 +15,9 @@ DEMO_OUTPUT ?= demo-output
 # Where `make manifests-here` keeps kubectl and the models of operators.
 MANIFEST_TOOLS ?= $(CURDIR)/build/manifest-tools
 
+# Tests without browser, Ray, network, and checks of the repository itself.
+PURE_CORE := $(addprefix tests/unit/,index pipeline serve waygraph)
+
 PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -72,7 +75,7 @@ test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
 
 test-fast: $(INSTALLED)
-	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" tests/unit
+	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended and not s3" $(PURE_CORE)
 
 # Two at a time: the types take as long as all others together.
 check: $(INSTALLED)

@@ -51,6 +51,13 @@ def pytest_unconfigure() -> None:
         os._exit(_exit_codes[-1])
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs an S3 server, which `make test-fast` leaves out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "bucket" in item.fixturenames:
+            item.add_marker("s3")
+
+
 def pytest_collection_finish() -> None:
     """Exclude modules that all tests import from garbage collection."""
     gc.collect()

@@ -22,6 +22,9 @@ from waygraph.index.store.layout import claim_path, head_path
 from waygraph.index.store.publishing import Publisher
 
 
+pytestmark = pytest.mark.s3
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[S3Server]:
     with pytest.MonkeyPatch.context() as patch, s3_server(patch) as running:
