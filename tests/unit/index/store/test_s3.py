@@ -21,7 +21,6 @@ from waygraph.index.store.backends.storage_urls import bucket_and_prefix
 from waygraph.index.store.layout import claim_path, head_path
 from waygraph.index.store.publishing import Publisher
 
-
 pytestmark = pytest.mark.s3
 
 
