@@ -210,7 +210,7 @@ class Catalog:
         best: list[tuple[str, SearchHit]] = []
         skipped: dict[str, str] = {}
         wanted = [site for site in self.sites() if sites is None or site in sites]
-        for group in self._groups_within_budget(wanted, fingerprint, skipped):
+        for group in self._groups_by_budget(wanted, fingerprint, skipped):
             fetched = max(k, WORDS_CANDIDATES) if words else k
             found: dict[str, list[ScoredNode]] = defaultdict(list)
             maps = {site: opened.searchable for site, opened in group.items()}
@@ -226,12 +226,13 @@ class Catalog:
             tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(best[:k], start=1)), skipped
         )
 
-    def _groups_within_budget(
+    def _groups_by_budget(
         self, sites: Collection[str], fingerprint: str, skipped: dict[str, str]
     ) -> Iterator[dict[str, OpenMap]]:
-        """Open sites in as few groups as the budget allows; a group's maps are closed before the next one is opened.
+        """Open sites in groups, each until its maps exceed the budget, and close one group before the next is opened.
 
-        Sites that cannot be searched are added to `skipped`, with the reason.
+        A group may exceed the budget by its last map. Sites that cannot be searched are added to `skipped`, with the
+        reason.
         """
         with ExitStack() as stack:
             group: dict[str, OpenMap] = {}

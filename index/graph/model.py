@@ -150,7 +150,12 @@ class Edge:
         Such an edge is never part of a path. Pings are excepted: they report that a page was used, which walking any
         edge of the page does too.
         """
-        return any(request.kind != "ping" for request in self.blocked)
+        return bool(self.state_changing_requests)
+
+    @property
+    def state_changing_requests(self) -> tuple[BlockedRequest, ...]:
+        """The requests that the action would send and that may change something on the server; no pings."""
+        return tuple(request for request in self.blocked if request.kind != "ping")
 
 
 @dataclass(frozen=True, slots=True)

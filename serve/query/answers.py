@@ -278,7 +278,7 @@ def _edge_model(opened: OpenMap, edge: Edge) -> StepModel:
         cost_ms=edge.cost_ms,
         inherited=edge.inherited,
         opens_tab=edge.opens_tab,
-        sends=[f"{request.method} {request.url}" for request in edge.blocked if request.kind != "ping"],
+        sends=[f"{request.method} {request.url}" for request in edge.state_changing_requests],
     )
 
 

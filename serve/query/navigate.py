@@ -152,4 +152,4 @@ def _count_sending_actions(opened: OpenMap, node_id: str) -> int:
     """Return the number of actions of a state that sent what may change something on the server; 0 for a lead."""
     if node_id not in opened.graph.nodes:
         return 0
-    return sum(any(each.kind != "ping" for each in edge.blocked) for edge in opened.graph.edges_from(node_id))
+    return sum(edge.is_state_changing for edge in opened.graph.edges_from(node_id))

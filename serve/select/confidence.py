@@ -1,7 +1,7 @@
-"""Confidence in the first hit of a search: how often it is right when it leads the second by that much.
+"""Confidence in the first hit of a search: how often it is right by its margin over the second.
 
-A lead of 0.3 over the second hit is rarely wrong. With a lead of 0.02 the second is nearly as likely: an agent should
-look at several hits, or ask.
+A margin of 0.3 over the second hit is rarely wrong. With a margin of 0.02 the second is nearly as likely: an agent
+should look at several hits, or ask.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from waygraph.core.schemas import Hit
 
-#: Least lead of the first hit over the second, and the share of dev questions of `bench/retrieval` with such a lead
+#: Least margin of the first hit over the second, and the share of dev questions of `bench/retrieval` with such a margin
 #: whose first hit is right. `python -m bench.retrieval.reasoning` measures them; see "Confidence" in docs/retrieval.md.
 TEXT_LEVELS = ((0.2, 0.84), (0.1, 0.67), (0.0, 0.43))
 
@@ -36,5 +36,5 @@ def confidence(fingerprint: str, hits: Sequence[Hit]) -> float | None:
     levels = LEVELS.get(fingerprint)
     if levels is None or len(hits) < 2:
         return None
-    lead = hits[0].score - hits[1].score
-    return next((share for least, share in levels if lead >= least), None)
+    margin = hits[0].score - hits[1].score
+    return next((share for least, share in levels if margin >= least), None)

@@ -155,7 +155,7 @@ def _element_model(opened: OpenMap, edge: Edge, boxes: ElementBoxes) -> ElementM
         cost_ms=edge.cost_ms,
         inherited=edge.inherited,
         opens_tab=edge.opens_tab,
-        sends=[f"{request.method} {request.url}" for request in edge.blocked if request.kind != "ping"],
+        sends=[f"{request.method} {request.url}" for request in edge.state_changing_requests],
         box=segment_model(Segment("", "", box)).box if box is not None else None,
     )
 

@@ -247,3 +247,14 @@ async def test_a_host_that_shows_a_block_page_for_everything_is_given_up_whateve
     asked = {target for _, target in site.arrivals if target.startswith("/wall")}
     assert len(asked) == MAX_COOL_DOWNS_IN_A_ROW + 1
     assert capture.report.partial
+
+
+async def test_a_page_whose_headers_say_that_it_is_a_challenge_is_none_of_the_site(monkeypatch):
+    monkeypatch.setattr("waygraph.pipeline.explore.politeness.pacer.FIRST_COOL_DOWN_S", 0.01)
+    content = "<h1>Just like other pages</h1>" + "<p>A page with many words and links.</p>" * 200
+    pages = {"/": "<a href='/one'>one</a>", "/one": Page(content, headers={"cf-mitigated": "challenge"})}
+    settings = Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 1})
+    with Clocked(pages) as site:
+        capture = await explore_site(site.url, settings=settings, blobs=MemoryBlobs())
+    assert len(capture.graph) == 1
+    assert ["cloudflare" in failure.reason for failure in capture.report.failures] == [True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -77,10 +77,15 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class NavigationResponse:
-    """Response of a server to a navigation: seconds until it began, and its `Retry-After` header."""
+    """Response of a server to a navigation: seconds until it began, and its headers by lower-case name."""
 
     seconds: float
-    retry_after: str
+    headers: Mapping[str, str]
+
+    @property
+    def retry_after(self) -> str:
+        """The `Retry-After` header; empty if there is none."""
+        return self.headers.get("retry-after", "")
 
 
 class PageView:
@@ -145,7 +150,7 @@ class PageView:
         """Entered before a document is requested; its value is called when the response has begun."""
         self.before_leaving: BeforeLeaving | None = None
         """Awaited before an action on a link: the target may have to wait for its host's turn."""
-        self.response = NavigationResponse(0.0, "")
+        self.response = NavigationResponse(0.0, {})
         """The server's response to the last navigation."""
         self.delayed_s = 0.0
         """Time that the document being loaded was delayed by pacing and not by the server, in seconds."""
@@ -288,7 +293,7 @@ class PageView:
         except PlaywrightError as error:
             raise PageFailure.of(error, url) from error
         seconds = time.monotonic() - start - self.delayed_s
-        self.response = NavigationResponse(seconds, response.headers.get("retry-after", "") if response else "")
+        self.response = NavigationResponse(seconds, response.headers if response else {})
         snapshot, banners = await self._close_banners(await self.observe(digest=digest))
         return ActionResult("url", snapshot, None, self.dialogs, self.downloads, _ms_since(start), banners=banners)
 

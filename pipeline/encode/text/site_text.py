@@ -67,14 +67,14 @@ class SiteText:
         Sites of up to three states have no boilerplate and keep their titles, since shares of so few states say
         nothing.
         """
-        max_states_for_distinctive = max(BOILERPLATE_SHARE * counts.states, BOILERPLATE_MIN_STATES)
-        boilerplate = frozenset(text for text, states in counts.texts.items() if states > max_states_for_distinctive)
+        max_text_states = max(BOILERPLATE_SHARE * counts.states, BOILERPLATE_MIN_STATES)
+        boilerplate = frozenset(text for text, states in counts.texts.items() if states > max_text_states)
         parts: Counter[str] = Counter()
         for title, states in counts.titles.items():
             for part in set(title_parts(title)):
                 parts[part] += states
-        max_states_for_distinctive = max(TITLE_SHARE * counts.states, BOILERPLATE_MIN_STATES)
-        titles = frozenset(part for part, states in parts.items() if states > max_states_for_distinctive)
+        max_title_states = max(TITLE_SHARE * counts.states, BOILERPLATE_MIN_STATES)
+        titles = frozenset(part for part, states in parts.items() if states > max_title_states)
         shared = {url: texts - boilerplate for url, texts in counts.shared.items()}
         return cls(boilerplate, titles, shared)
 

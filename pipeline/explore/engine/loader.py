@@ -212,16 +212,18 @@ async def check_answer(page: GuardedPage, snapshot: Snapshot, url: str, *, pace:
         pace.record_block_page(url, blocker, status=snapshot.status, retry_after=answer.retry_after)
         raise BlockedOrRateLimited(f"{url} shows a block page ({blocker}).", FailureKind.BLOCKED_OR_RATE_LIMITED)
     if pace.record_answer(url, seconds=answer.seconds, status=snapshot.status, retry_after=answer.retry_after):
-        message = f"{url} answers {snapshot.status}, even after waiting."
+        message = f"{url} answers {snapshot.status}: come again later."
         raise BlockedOrRateLimited(message, FailureKind.BLOCKED_OR_RATE_LIMITED)
 
 
 async def _blocker(page: GuardedPage, snapshot: Snapshot) -> str | None:
     """Return the name of the service whose block page is shown, if any."""
+    headers = page.view.response.headers
     if not needs_document(snapshot):
-        return None
+        return detect_block_page(snapshot, headers=headers)
     frames = [frame.url for frame in page.page.frames[1:]]
-    return detect_block_page(snapshot, html=await page.view.with_timeout(page.page.content()), frames=frames)
+    html = await page.view.with_timeout(page.page.content())
+    return detect_block_page(snapshot, html=html, frames=frames, headers=headers)
 
 
 class Loads:

@@ -177,7 +177,7 @@ class Worker:
             self._stage = None
 
     async def perform(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
-        """Perform one work item. A failed attempt is repeated once in a new session.
+        """Perform one work item. Failed attempts are repeated as `Retries` allows, most of them in a new session.
 
         Parameters
         ----------

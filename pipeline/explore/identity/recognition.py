@@ -196,7 +196,7 @@ class Recogniser:
     def _merge_other_url(self, snapshot: Snapshot) -> Merge | None:
         """Apply the rules `volatile` and `volatile_parameters` to a page with a new URL whose document stayed."""
         key = self.url_key(snapshot.url)
-        noise = self._noise.get(key) or UrlNoise()
+        noise = self._known_noise(snapshot.url)
         for kept in self._states_at.get(key, ()):
             known = self._known[kept]
             # The size is known without reading the snapshot of the state.
@@ -209,7 +209,7 @@ class Recogniser:
 
     def _in_page_change(self, snapshot: Snapshot, source: Snapshot, changed: Mapping[str, int] | None) -> InPageChange:
         """Return what the action and the in-page actions that led to `source` changed together, without noise."""
-        noise = self._noise.get(self.url_key(snapshot.url)) or UrlNoise()
+        noise = self._known_noise(snapshot.url)
         anchor, so_far = self._changes.get(source.id, InPageChange(source.id, Features()))
         total = Features(so_far)
         total.update(feature_change(self._features_of(source), features(snapshot)) if changed is None else changed)
@@ -219,7 +219,7 @@ class Recogniser:
     def _merge_same_url(self, snapshot: Snapshot, source: Snapshot, change: InPageChange) -> Merge | None:
         """Apply the rules `volatile` and `same_change` to a page whose document and URL stayed."""
         key = self.url_key(snapshot.url)
-        noise = self._noise.get(key) or UrlNoise()
+        noise = self._known_noise(snapshot.url)
         if not noise.elements:
             return None
         anchor, total = change
@@ -290,7 +290,7 @@ class Recogniser:
         known = self._snapshot_of(node_id)
         if not self._tolerant or snapshot.url != known.url:
             return False
-        return differs_in_noise_only(known, snapshot, self._noise.get(self.url_key(snapshot.url)) or UrlNoise())
+        return differs_in_noise_only(known, snapshot, self._known_noise(snapshot.url))
 
     def loaded_state(self, url: str) -> str | None:
         """Return the state that was loaded from a URL, or from one that differs in volatile parts only."""
@@ -301,12 +301,12 @@ class Recogniser:
         known = self._changes.get(node_id)
         if known is None:
             return None
-        return without_volatile(known.features, self._noise_at(self._known[node_id].url).features)
+        return without_volatile(known.features, self._known_noise(self._known[node_id].url).features)
 
     def noise_at(self, url: str) -> tuple[frozenset[str], frozenset[str]]:
         """Return the known noise of a URL: element hashes (first 12 characters) and features."""
-        noise = self._noise.get(self.url_key(url))
-        return (frozenset(noise.elements), frozenset(noise.features)) if noise else (frozenset(), frozenset())
+        noise = self._known_noise(url)
+        return frozenset(noise.elements), frozenset(noise.features)
 
     # ---- learning ------------------------------------------------------------------------------------------------
 
@@ -352,11 +352,14 @@ class Recogniser:
     def note_noise(self, url: str, noise: Noise) -> None:
         """Add elements and features that came or went at a URL although nothing was done."""
         if self._tolerant and noise:
-            known = self._noise_at(url)
+            known = self._noise_to_extend(url)
             _add_noise(known.elements, noise.elements)
             _add_noise(known.features, noise.features)
 
-    def _noise_at(self, url: str) -> UrlNoise:
+    def _known_noise(self, url: str) -> UrlNoise:
+        return self._noise.get(self.url_key(url)) or UrlNoise()
+
+    def _noise_to_extend(self, url: str) -> UrlNoise:
         return self._noise.setdefault(self.url_key(url), UrlNoise())
 
     # ---- checkpoints ---------------------------------------------------------------------------------------------
