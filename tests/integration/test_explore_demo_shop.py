@@ -105,8 +105,7 @@ def test_the_whole_graph_does_not_depend_on_the_number_of_workers(shop, workers)
 @pytest.mark.extended
 def test_renewing_browser_contexts_gives_the_same_graph(shop, shallow, monkeypatch):
     base = shop.site.url
-    for module in ("loader", "worker"):
-        monkeypatch.setattr(f"waygraph.pipeline.explore.engine.{module}.LOADS_PER_CONTEXT", 2)
+    monkeypatch.setattr("waygraph.pipeline.explore.engine.session_page.LOADS_PER_CONTEXT", 2)
     often = explore(base, depth=1, workers=1)
     contexts = [capture.report.counters["browser/contexts"] for capture in (shallow, often)]
     loads, reached = (often.report.counters[name] for name in ("browser/loads", "reach/replays"))

@@ -15,9 +15,10 @@ from waygraph.core.urls import UrlPolicy, normalize_url
 from waygraph.pipeline.browser.guard import suggest_rule
 from waygraph.pipeline.browser.page.failures import ClassifiedError, FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Snapshot
-from waygraph.pipeline.browser.session import RESTORABLE_AREAS, GuardedPage
+from waygraph.pipeline.browser.session import GuardedPage
 from waygraph.pipeline.explore.engine.context import CrawlContext, SaveSnapshot
 from waygraph.pipeline.explore.engine.retries import Retries
+from waygraph.pipeline.explore.engine.session_page import SessionPage
 from waygraph.pipeline.explore.engine.varying import needs_second_load, shows_another_page
 from waygraph.pipeline.explore.policies.block_page import detect_block_page, needs_document
 from waygraph.pipeline.explore.politeness.pace import Pace
@@ -25,8 +26,6 @@ from waygraph.pipeline.explore.records.state import Load
 
 log = logging.getLogger(__name__)
 
-#: Loads after which a browser context is replaced. Playwright keeps up to 10,000 requests of each kind until then.
-LOADS_PER_CONTEXT = 200
 #: Kinds of failures that the same load will meet again.
 _LASTING = frozenset({FailureKind.NETWORK_ERROR, FailureKind.NAVIGATION_ABORTED})
 
@@ -54,8 +53,7 @@ class Loader:
     def __init__(self, context: CrawlContext, pace: Pace) -> None:
         self._context = context
         self._counters = context.counters
-        self._page: GuardedPage | None = None
-        self._loaded = 0
+        self._page = SessionPage(context)
         self.pace = pace
         self.requested_by: Snapshot | None = None
 
@@ -81,7 +79,9 @@ class Loader:
         retries = Retries()
         while True:
             async with self.pace.hold_slot():
-                page = await self._fresh_page()
+                await self._page.close_if_worn()
+                page = await self._page.open()
+                self._page.requested += 1
                 try:
                     return await self._load(page, url, referrer)
                 except BlockedOrRateLimited as error:
@@ -160,29 +160,12 @@ class Loader:
         return result.snapshot
 
     async def _restore_session(self, page: GuardedPage, snapshot: Snapshot) -> None:
-        """Restore the prepared session in the page, or close the page if that is not possible."""
-        changed = self._context.session.changed_areas(await page.stored_values(snapshot))
-        if not changed <= RESTORABLE_AREAS:
-            self._counters["session/renewals"] += 1
-            await self.close()
-        elif changed:
-            self._counters["session/resets"] += 1
-            await page.restore(self._context.session, changed)
-
-    async def _fresh_page(self) -> GuardedPage:
-        if self._loaded == LOADS_PER_CONTEXT:
-            await self.close()
-        if self._page is None:
-            self._page, self._loaded = await self._context.open_page(), 0
-            self._counters["browser/contexts"] += 1
-        self._loaded += 1
-        return self._page
+        self._page.changed |= self._context.session.changed_areas(await page.stored_values(snapshot))
+        await self._page.restore()
 
     async def close(self) -> None:
         """Close the page. The next load opens another one."""
-        page, self._page = self._page, None
-        if page is not None:
-            await page.close()
+        await self._page.close()
 
 
 async def check_answer(page: GuardedPage, snapshot: Snapshot, url: str, *, pace: Pace, counters: Counter[str]) -> None:

@@ -30,11 +30,12 @@ from waygraph.pipeline.browser.page.gestures import keeps_pointer
 from waygraph.pipeline.browser.page.observer import SettledPage
 from waygraph.pipeline.browser.page.replay import Agreement, ReplayResult, replay
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
-from waygraph.pipeline.browser.session import RESTORABLE_AREAS, GuardedPage, StoredValues, storage_hashes
+from waygraph.pipeline.browser.session import GuardedPage, StoredValues, storage_hashes
 from waygraph.pipeline.explore.engine.context import CrawlContext
-from waygraph.pipeline.explore.engine.loader import LOADS_PER_CONTEXT, BlockedOrRateLimited, Loader, Loads, check_answer
+from waygraph.pipeline.explore.engine.loader import BlockedOrRateLimited, Loader, Loads, check_answer
 from waygraph.pipeline.explore.engine.retries import Retries
 from waygraph.pipeline.explore.engine.revert import Reverter, RevertRates, is_back
+from waygraph.pipeline.explore.engine.session_page import SessionPage
 from waygraph.pipeline.explore.identity import feature_change, rebase
 from waygraph.pipeline.explore.identity.rebase import noise_between
 from waygraph.pipeline.explore.politeness.pace import Pace
@@ -147,12 +148,8 @@ class Worker:
         self._agrees = agrees
         self._item_seconds = item_seconds
         self._reverter = Reverter(RevertRates(), context.counters)
-        self._page: GuardedPage | None = None
+        self._page = SessionPage(context)
         self._stage: _Stage | None = None
-        self._changed: frozenset[str] = frozenset()
-        """Storage areas in which the page's context differs from the prepared session."""
-        self._requested = 0
-        """Documents requested in the page's context, loaded or held back."""
         self.loader = Loader(context, pace)
 
     async def close(self) -> None:
@@ -282,28 +279,27 @@ class Worker:
         skipped = next((i + 1 for i, step in reversed(list(enumerate(route))) if step.expected_node_id == shown), 0)
         self._stage = None
         if not skipped:
-            await self._restore_session()
-        if self._page is None:
-            self._page = await self._context.open_page()
-            self._counters["browser/contexts"] += 1
-        self._page.guard.hold_navigations = False
-        self._page.guard.stops_unknown_reads = False
-        self._requested += 1
-        replayed = await replay(self._page.view, route[skipped:], agrees=self._agrees)
+            await self._page.close_if_worn()
+            await self._page.restore()
+        page = await self._page.open()
+        page.guard.hold_navigations = False
+        page.guard.stops_unknown_reads = False
+        self._page.requested += 1
+        replayed = await replay(page.view, route[skipped:], agrees=self._agrees)
         self._counters["reach/replays"] += 1
         self._counters["reach/steps"] += len(replayed.steps)
-        snapshot = await self._check_replay(state, route[skipped:], replayed, self._page)
+        snapshot = await self._check_replay(state, route[skipped:], replayed, page)
         noise = noise_between(state, snapshot) if snapshot is not state else NO_NOISE
-        stored = await self._page.stored_values(snapshot)
-        self._changed |= self._context.session.changed_areas(stored)
+        stored = await page.stored_values(snapshot)
+        self._page.changed |= self._context.session.changed_areas(stored)
         self._stage = _Stage(
-            self._page,
+            page,
             state,
             snapshot,
             noise,
             stored,
             digest=snapshot.digest,
-            hovered=self._page.view.is_hovering,
+            hovered=page.view.is_hovering,
         )
         return self._stage
 
@@ -345,7 +341,7 @@ class Worker:
         self._counters["explore/activations"] += 1
         self._counters["settle/capped"] += int(settled.capped)
         stopped = page.take_stopped()
-        self._requested += len(stopped.held)
+        self._page.requested += len(stopped.held)
         return _ActionResult(performed, settled, stopped)
 
     async def _follow(
@@ -370,7 +366,7 @@ class Worker:
         after = before if unchanged else settled.snapshot or await page.view.observe(digest=False)
         if sends := await self._sent_by_visit(before, after, result.stopped, attempt):
             self._stage = None
-            self._changed |= await self._changed_areas(stage, after)
+            self._page.changed |= await self._changed_areas(stage, after)
             return replace(attempt, sends=sends)
         if not page.guard.hold_navigations and after.url != before.url:
             await check_answer(page, after, after.raw_url, pace=self._pace, counters=self._counters)
@@ -384,7 +380,7 @@ class Worker:
         if held:
             if changed := await self._changed_areas(stage, after):
                 self._stage = None
-                self._changed |= changed
+                self._page.changed |= changed
                 return replace(attempt, hold_navigations=False)
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
         elif settled.tabs:
@@ -430,7 +426,7 @@ class Worker:
             return  # storage was compared in `_follow`, and the document has not changed since
         # Storage is compared after the revert: values that were changed back do not differ.
         changed = await self._changed_areas(stage, latest)
-        self._changed |= changed
+        self._page.changed |= changed
         if changed or not reverted:
             self._stage = None
 
@@ -466,23 +462,7 @@ class Worker:
         """Return the storage areas that changed since the state was reached."""
         return self._context.session.changed_areas(await stage.page.stored_values(snapshot), since=stage.stored)
 
-    async def _restore_session(self) -> None:
-        """Restore the prepared session in the page, or close the page if that is not possible."""
-        if self._requested >= LOADS_PER_CONTEXT:
-            await self._renew()
-        if not self._changed or self._page is None:
-            return
-        if self._changed <= RESTORABLE_AREAS:
-            self._counters["session/resets"] += 1
-            await self._page.restore(self._context.session, self._changed)
-            self._changed = frozenset()
-        else:
-            self._counters["session/renewals"] += 1
-            await self._renew()
-
     async def _renew(self) -> None:
         """Close the page. The next one starts from the prepared session."""
-        page, self._page, self._stage = self._page, None, None
-        self._changed, self._requested = frozenset(), 0
-        if page is not None:
-            await page.close()
+        self._stage = None
+        await self._page.close()
