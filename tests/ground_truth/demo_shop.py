@@ -14,8 +14,9 @@ The rules, with the words of docs/architecture.md:
    actionable, but for the field of the search form, which is submitted once, where it is seen first: on the start
    page, with the first word of the first linked heading there.
 3. Never activated, but reported as skipped: targets outside the site ("external"), other URL schemes ("scheme"),
-   URLs that robots.txt disallows ("robots"), names of the hazard lexicon ("hazard"), submit buttons of any form
-   ("submit"). Where two reasons hold, either is right.
+   URLs that robots.txt disallows ("robots"), names of the hazard lexicon ("hazard"), submit buttons of GET forms
+   ("submit"). Where two reasons hold, either is right. Submit buttons of POST forms with harmless or generic names
+   ("Save changes") are pressed.
 4. An element is *new* in a state when the state's parent has no actionable element with the same (XPath, role,
    name, target). Only new elements are activated or reported as skipped. The start state has no parent. `place`
    stands for the XPath: two elements have the same place exactly when the page templates put them at the same
@@ -369,7 +370,7 @@ def _account() -> list[View]:
     return [
         View(
             _shop_state("account", "Profile", 1, shows=("Hello, Ingrid",)),
-            _shop_frame(*ACCOUNT_SIDE, _never("profile/save", "button", "Save changes", "hazard", "submit")),
+            _shop_frame(*ACCOUNT_SIDE, _posts("profile/save", "Save changes", "account", "/account")),
         ),
         View(
             _shop_state("account/orders", "Order history", 2, shows=tuple(order.number for order in own)),
@@ -415,7 +416,7 @@ def _help() -> list[View]:
         View(_shop_state("help/returns", "Returns", 1, shows=("Thirty days, no questions.",)), _shop_frame(*HELP_SIDE)),
         View(
             _shop_state("help/contact", "Contact", 1, shows=("Liv and Anders",)),
-            _shop_frame(*HELP_SIDE, _never("contact/send", "button", "Send message", "hazard", "submit")),
+            _shop_frame(*HELP_SIDE, _posts("contact/send", "Send message", "help/contact", "/help/contact")),
         ),
     ]  # fmt: skip
 
@@ -530,7 +531,7 @@ def _settings() -> list[View]:
         _button("tabs/1", "General", "admin/settings", role="tab"),
         _button("tabs/2", "Taxes", "admin/settings+taxes", role="tab"),
         _button("tabs/3", "Notifications", "admin/settings+notifications", role="tab"),
-        _never("settings/save", "button", "Save settings", "hazard", "submit"),
+        _posts("settings/save", "Save settings", "admin/settings", "/admin/settings"),
         _posts("settings/holiday", "Holiday mode", "admin/settings", "/admin/settings/holiday", role="switch"),
         _never("settings/erase", "button", "Delete everything", "hazard"),
     )

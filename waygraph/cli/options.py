@@ -279,7 +279,7 @@ HazardsOption = Annotated[
     typer.Option(
         "--hazards",
         help="Buttons that save or send: leave them alone, or press them behind the guard, which stops what they send.",
-        show_default="skip",
+        show_default="press",
     ),
 ]
 SubmitSearchOption = Annotated[

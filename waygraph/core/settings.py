@@ -122,7 +122,7 @@ class ExploreSettings(_Section):
     """What the network guard stops: `strict` every request but GET, HEAD and OPTIONS and every WebSocket message;
     `guard` also lets through the reads that its rules know (GraphQL queries, searches); `observe` stops nothing, and
     records."""
-    hazards: HazardMode = "skip"
+    hazards: HazardMode = "press"
     """Buttons whose names say only that something is sent or saved ("Save", "Submit"), and those of POST forms: `skip`
     leaves them alone, `press` presses them behind the guard, which stops and records what they send. With
     `guard="observe"` they are left alone."""

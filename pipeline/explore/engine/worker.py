@@ -85,11 +85,24 @@ class _Stage:
 
 @dataclass(frozen=True, slots=True)
 class _ActionResult:
-    """What an action did to the stage, before anything was followed or reverted."""
+    """What an action did to the stage, before anything was followed or reverted.
+
+    Attributes
+    ----------
+    performed
+        How the action was performed.
+    settled
+        The page after it.
+    stopped
+        Requests that the guard stopped meanwhile.
+    is_pressed_behind_guard
+        See `CrawlContext`.
+    """
 
     performed: PerformedAction
     settled: SettledPage
     stopped: StoppedRequests
+    is_pressed_behind_guard: bool
 
     @property
     def requested_document(self) -> bool:
@@ -333,7 +346,8 @@ class Worker:
         # Requests of the page itself until now do not belong to this action.
         page.take_stopped()
         requests = page.guard.requests
-        page.guard.stops_unknown_reads = self._context.is_pressed_behind_guard(candidate, stage.state)
+        is_pressed = self._context.is_pressed_behind_guard(candidate, stage.state)
+        page.guard.stops_unknown_reads = is_pressed
         performed = await page.view.perform(candidate.action)
         # What style sheets show under the pointer does not change the document.
         settled = await page.view.settle(unless_digest="" if keeps_pointer(candidate.action) else stage.snapshot.digest)
@@ -342,35 +356,21 @@ class Worker:
         self._counters["settle/capped"] += int(settled.capped)
         stopped = page.take_stopped()
         self._page.requested += len(stopped.held)
-        return _ActionResult(performed, settled, stopped)
+        return _ActionResult(performed, settled, stopped, is_pressed)
 
     async def _follow(
         self, stage: _Stage, candidate: Candidate, result: _ActionResult, attempt: _Attempt
     ) -> _Followed | _Attempt:
-        """Find out where the action led.
-
-        The action must be repeated if its navigation changed the session, and hence must not be held back; and if it
-        led to another address of the application and sent there what a visit of that address sends as well.
-        """
+        """Find out where the action led, or how it must be attempted instead (`_other_attempt`)."""
         page, before, settled, held = stage.page, stage.snapshot, result.settled, result.stopped.held
-        outcome = ActionOutcome(
-            opens_tab=result.performed.new_tab or bool(settled.tabs and not held),
-            blocked=result.stopped.blocked + settled.stopped,
-            observed=result.stopped.observed,
-            refused=result.stopped.refused,
-            dialogs=page.view.dialogs,
-            downloads=page.view.downloads,
-            other_tabs=settled.tabs[1:],
-        )
+        outcome = _effects(page, result)
         unchanged = settled.digest == before.digest and not keeps_pointer(candidate.action)
         after = before if unchanged else settled.snapshot or await page.view.observe(digest=False)
-        if sends := await self._sent_by_visit(before, after, result.stopped, attempt):
-            self._stage = None
-            self._page.changed |= await self._changed_areas(stage, after)
-            return replace(attempt, sends=sends)
+        if (other := await self._other_attempt(stage, result, after, attempt)) is not None:
+            return other
         if not page.guard.hold_navigations and after.url != before.url:
             await check_answer(page, after, after.raw_url, pace=self._pace, counters=self._counters)
-        if (held or outcome.blocked) and self._context.is_pressed_behind_guard(candidate, stage.state):
+        if result.is_pressed_behind_guard and (held or outcome.blocked):
             # What the page shows follows from the stopped request, and a document could be what changes data.
             refused = () if outcome.blocked else tuple((document.url, "hazard") for document in held)
             outcome = structs.replace(outcome, node_id=stage.state.id, refused=outcome.refused + refused)
@@ -378,10 +378,6 @@ class Worker:
         if advice := suggest_rule(outcome.blocked, before, after):
             self._context.advise(advice)
         if held:
-            if changed := await self._changed_areas(stage, after):
-                self._stage = None
-                self._page.changed |= changed
-                return replace(attempt, hold_navigations=False)
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
         elif settled.tabs:
             outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url)
@@ -390,6 +386,26 @@ class Worker:
         else:
             outcome = await self._save_new_state(outcome, stage, after)
         return _Followed(outcome, after)
+
+    async def _other_attempt(
+        self, stage: _Stage, result: _ActionResult, after: Snapshot, attempt: _Attempt
+    ) -> _Attempt | None:
+        """Return how the action must be attempted instead; None if this attempt counts.
+
+        It is repeated if it led to another address of the application and sent there what a visit of that address sends
+        as well; and if its navigation changed the session, and hence must not be held back.
+        """
+        if sends := await self._sent_by_visit(stage.snapshot, after, result.stopped, attempt):
+            other, changed = replace(attempt, sends=sends), await self._changed_areas(stage, after)
+        elif not result.stopped.held or result.is_pressed_behind_guard:
+            return None
+        elif changed := await self._changed_areas(stage, after):
+            other = replace(attempt, hold_navigations=False)
+        else:
+            return None
+        self._stage = None
+        self._page.changed |= changed
+        return other
 
     async def _sent_by_visit(
         self, before: Snapshot, after: Snapshot, stopped: StoppedRequests, attempt: _Attempt
@@ -438,7 +454,7 @@ class Worker:
         requested = result.requested_document
         if stage.hovered or (not requested and self._changed_storage(before, after)):
             return False, after
-        if self._context.is_pressed_behind_guard(candidate, stage.state):
+        if result.is_pressed_behind_guard:
             return False, after  # reverting may press the element again
         if after is before:
             # A handler without a visible effect may still have changed its own state.
@@ -466,3 +482,17 @@ class Worker:
         """Close the page. The next one starts from the prepared session."""
         self._stage = None
         await self._page.close()
+
+
+def _effects(page: GuardedPage, result: _ActionResult) -> ActionOutcome:
+    """Return the outcome of an action without the state that it led to."""
+    settled, stopped = result.settled, result.stopped
+    return ActionOutcome(
+        opens_tab=result.performed.new_tab or bool(settled.tabs and not stopped.held),
+        blocked=stopped.blocked + settled.stopped,
+        observed=stopped.observed,
+        refused=stopped.refused,
+        dialogs=page.view.dialogs,
+        downloads=page.view.downloads,
+        other_tabs=settled.tabs[1:],
+    )

@@ -1,6 +1,6 @@
 """Forms: search forms are submitted once, others are not, and controls with event handlers are used."""
 
-from tests.sites.answers import Area, found, never, page, shows, skipped, states
+from tests.sites.answers import Area, blocked, found, never, page, shows, skipped, states
 
 SEARCH = Area(
     "search-form",
@@ -27,7 +27,12 @@ POST = Area(
             <input type=submit value="Go on"><button type=button onclick="this.form.submit()">By script</button></form>"""
         ),
     },
-    (skipped("form_post", by="Go ahead"), skipped("form_post", by="Go on"), never("/post/sent"), states("/post", 1)),
+    (
+        blocked("POST", "/post/sent", by="Go ahead"),
+        blocked("POST", "/post/sent", by="Go on"),
+        never("/post/sent"),
+        states("/post", 1),
+    ),
 )
 
 CONTROLS = Area(
