@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import tempfile
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 from urllib.parse import urljoin, urlsplit
 
 from bench import real_sites
@@ -28,6 +29,7 @@ from waygraph.core.urls import url_template
 from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
+RESULT = RESULTS / "hazards.json"
 SITES = ("fossil", "wagtail", "dokuwiki", "node-red", "jupyterlab", "streamlit", "nicegui", "gradio")
 
 
@@ -114,6 +116,12 @@ def measure(site: str, mode: HazardMode, scratch: Path, states: int) -> Measured
     )
 
 
+def save(site: str, result: dict[str, Any]) -> None:
+    """Replace the result of one application."""
+    known = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    write_result(RESULT, {**known, site: result})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scratch", type=Path, help="folder for installed applications; kept")
@@ -123,19 +131,16 @@ def main() -> None:
     options = parser.parse_args()
     scratch = options.scratch or Path(tempfile.mkdtemp(prefix="waygraph-hazards-"))
     scratch.mkdir(parents=True, exist_ok=True)
-    rows, absent = [], {}
     for site in options.sites.split(","):
         try:
-            for mode in get_args(HazardMode):
-                row = measure(site, mode, scratch, options.states)
-                rows.append(row)
-                print(asdict(row), flush=True)
+            rows = [measure(site, mode, scratch, options.states) for mode in get_args(HazardMode)]
         except real_sites.NotAvailable as error:
-            absent[site] = str(error)
             print(f"{site}: not available: {error}", flush=True)
-    if options.save:
-        document = {**run_info(), "states": options.states, "applications": [asdict(row) for row in rows]}
-        write_result(RESULTS / "hazards.json", {**document, "absent": absent})
+            continue
+        for row in rows:
+            print(asdict(row), flush=True)
+        if options.save:
+            save(site, {**run_info(), "states": options.states, "modes": [asdict(row) for row in rows]})
 
 
 if __name__ == "__main__":
