@@ -26,7 +26,7 @@ from waygraph.index.graph import InteractionGraph, Lead, Observation
 
 #: Weight of lexical scores beside MaxSim, by name of the encoder: each has a scale of its own. Chosen on dev
 #: sites of `bench/retrieval`. Encoders without an entry have not been measured, and rank by MaxSim alone.
-WORDS_WEIGHTS: dict[str, float] = {"text": 0.5}
+WORDS_WEIGHTS: dict[str, float] = {"text": 0.5, "text-large": 0.5}
 #: Factor of the scores of leads, MaxSim and words alike: a few words about a page are weaker evidence than the page.
 #: Chosen for MaxSim on the questions about Fossil (`python -m bench.leads`); `bench.retrieval.leads` measures both.
 LEAD_FACTOR = 0.7

