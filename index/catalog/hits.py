@@ -80,6 +80,8 @@ class SearchHit:
         Content hash of the image; empty if there is none.
     lead
         The lead; None for a state.
+    reranked
+        Score of the cross-encoder that ordered the hits anew; None if there was none, or it did not read this hit.
     """
 
     rank: int
@@ -90,3 +92,4 @@ class SearchHit:
     matched: HitExplanation
     screenshot: str = ""
     lead: Lead | None = None
+    reranked: float | None = None

@@ -27,6 +27,9 @@ from waygraph.index.vectors.explain import match_rows
 from waygraph.index.vectors.multivector import MultiVector
 from waygraph.index.vectors.protocol import ScoredNode
 
+#: Visible texts that stand for one row of the `text` encoder where rows have no texts.
+_TEXTS_PER_ROW = 10
+
 
 class OpenMap:
     """One opened version of a site's map, valid until it is closed, whatever is published or removed meanwhile.
@@ -183,6 +186,32 @@ class OpenMap:
         observation = self.observations.get(node.id)
         screenshot = observation.screenshot if observation is not None else ""
         return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, screenshot)
+
+    def best_texts(self, node_id: str, query: MultiVector, count: int) -> list[str]:
+        """Return the texts of a state or lead that match a query best.
+
+        Parameters
+        ----------
+        node_id
+            Id of the state or lead.
+        query
+            Multi-vector of the query, shape (m, dim).
+        count
+            Maximum number of texts.
+
+        Returns
+        -------
+        list of str
+            The texts of the rows with the largest dot products, best first. Rows of screenshots have none: then the
+            first visible texts.
+        """
+        if self.manifest.encoder.name not in WORDS_WEIGHTS:
+            observation = self.observations.get(node_id)
+            shown = observation.segments if observation is not None else ()
+            return list(dict.fromkeys(segment.text for segment in shown))[: count * _TEXTS_PER_ROW]
+        texts, _ = self._loaded.rows[node_id]
+        scores = (self._loaded.vectors[node_id].astype(np.float32) @ np.asarray(query, np.float32).T).max(1)
+        return [texts[row] for row in np.argsort(-scores, kind="stable")[:count]]
 
     def _state_or_lead(self, node_id: str) -> Node | Lead:
         return self.leads[node_id] if node_id in self.leads else self.graph.nodes[node_id]

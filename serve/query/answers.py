@@ -161,6 +161,7 @@ def hit_model(site: str, found: SearchHit) -> Hit:
         else None,
         visited=found.lead is None,
         refusal=found.lead.refusal if found.lead is not None else "",
+        reranked=found.reranked,
     )
 
 
@@ -173,30 +174,6 @@ def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
 def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
     """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
     return _ranked([hit_model(site, node) for site, node in found.hits], fingerprint, skipped=found.skipped)
-
-
-def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, str], fingerprint: str) -> SearchAnswer:
-    """Rank the hits of several sites as one list: by score, ties by site and node id.
-
-    Parameters
-    ----------
-    per_site
-        The answer of each site.
-    k
-        Number of hits to keep.
-    skipped
-        Sites that could not be searched, with the reasons.
-    fingerprint
-        Fingerprint of the encoder.
-
-    Returns
-    -------
-    SearchAnswer
-        The answer, with ranks from 1.
-    """
-    hits = sorted((h for answer in per_site for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
-    ranked = [h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)]
-    return _ranked(ranked, fingerprint, skipped=skipped)
 
 
 def _ranked(

@@ -242,6 +242,9 @@ class Hit(_Schema):
     known of what the page shows."""
     refusal: str = ""
     """Why no path leads to a page that was not visited, as in `LeadModel`."""
+    reranked: float | None = None
+    """Score from 0 to 1 of the cross-encoder by which the hits are ordered; `score` is still that of the search.
+    Absent: this service has none, or it did not read this hit."""
 
 
 class SearchAnswer(_Schema):
@@ -257,7 +260,7 @@ class SearchAnswer(_Schema):
     not calibrated on queries without an answer."""
     confidence: float | None = None
     """How likely the first hit is right, by its lead over the second. Below 0.5: look at several hits. Absent: there is
-    no second hit, or this encoder was not measured."""
+    no second hit, this encoder was not measured, or a cross-encoder ordered the hits."""
 
 
 class BatchSearchAnswer(_Schema):

@@ -464,6 +464,11 @@ class ServeSettings(_Section):
     """Selector that chooses among the candidates of `navigate` if the request names none."""
     llm: LlmSettings = LlmSettings()
     """Language model of the selector `llm`."""
+    reranker: str = ""
+    """Cross-encoder that orders the first hits of a search anew: a folder, or a repository on the hub, of a sequence
+    classifier of transformers with one score per pair. Empty: none. It costs a pass of the model per hit."""
+    rerank_hits: int = Field(30, ge=2, le=100)
+    """Number of hits that the reranker reads."""
     feedback_minutes: float = Field(60.0, gt=0)
     """Time for which paths avoid a step that an agent reported as broken, in minutes."""
 

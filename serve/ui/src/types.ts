@@ -154,6 +154,7 @@ export interface Hit {
   screenshot: string | null;
   visited: boolean;
   refusal: string;
+  reranked: number | null;
 }
 
 export interface SearchAnswer {
