@@ -17,7 +17,17 @@ from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.graph import Evidence, InteractionGraph, Lead, Node, Observation, Path, Recognition, is_equivalent
+from waygraph.index.graph import (
+    Description,
+    Evidence,
+    InteractionGraph,
+    Lead,
+    Node,
+    Observation,
+    Path,
+    Recognition,
+    is_equivalent,
+)
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.recognition import shared_fraction
 from waygraph.index.graph.url_tokens import mask_random_tokens
@@ -91,6 +101,11 @@ class OpenMap:
     def leads(self) -> Mapping[str, Lead]:
         """Known pages that were not visited, by lead id."""
         return self._loaded.version.leads
+
+    @property
+    def descriptions(self) -> Mapping[str, Description]:
+        """Generated descriptions by node id; states without one are left out."""
+        return self._loaded.version.descriptions
 
     @property
     def visited_leads(self) -> Mapping[str, str]:
@@ -220,6 +235,8 @@ class OpenMap:
         texts, segments = self._loaded.rows[node_id]
         observation = self.observations.get(node_id)
         shown = observation.segments if observation is not None else ()
+        description = self.descriptions.get(node_id)
+        generated = description.texts if description is not None else ()
         return HitExplanation(
             tuple(
                 ExplainedRow(
@@ -228,6 +245,7 @@ class OpenMap:
                     text=texts[match.row],
                     score=match.score,
                     segments=tuple(shown[i] for i in segments[match.row] if 0 <= i < len(shown)),
+                    generated=not segments[match.row] and texts[match.row] in generated,
                 )
                 for match in match_rows(query, self._loaded.vectors[node_id])
             )

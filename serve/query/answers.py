@@ -9,6 +9,7 @@ from types import MappingProxyType
 from waygraph.core.schemas import (
     ActionModel,
     BoxModel,
+    DescriptionModel,
     EvidenceModel,
     Hit,
     LeadModel,
@@ -23,7 +24,7 @@ from waygraph.core.schemas import (
     StepModel,
 )
 from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
-from waygraph.index.graph import Action, Edge, Lead, Path, PathStep, Segment, change_digest
+from waygraph.index.graph import Action, Description, Edge, Lead, Path, PathStep, Segment, change_digest
 from waygraph.index.store import Manifest
 from waygraph.serve.select.confidence import confidence
 from waygraph.serve.select.no_match import nothing_matches
@@ -155,7 +156,10 @@ def hit_model(site: str, found: SearchHit) -> Hit:
         site=site,
         screenshot=screenshot_path(site, found.node_id, found.screenshot) if found.screenshot else None,
         matched=MatchModel(
-            text=matched.text, score=matched.score, segments=[segment_model(segment) for segment in matched.segments]
+            text=matched.text,
+            score=matched.score,
+            segments=[segment_model(segment) for segment in matched.segments],
+            generated=matched.generated,
         )
         if matched
         else None,
@@ -223,6 +227,18 @@ def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
         aliases=list(opened.aliases.get(node_id, ())),
         stands_for=opened.recognition.stands_for.get(node_id, 1),
         evidence=evidence_model(opened, node_id),
+        description=_description_model(opened.descriptions.get(node_id)),
+    )
+
+
+def _description_model(description: Description | None) -> DescriptionModel | None:
+    if description is None:
+        return None
+    return DescriptionModel(
+        sentence=description.sentence,
+        questions=list(description.questions),
+        model=description.model,
+        kind=description.kind,
     )
 
 

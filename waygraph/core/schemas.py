@@ -219,6 +219,22 @@ class MatchModel(_Schema):
     text: PageText
     score: float
     segments: list[SegmentModel] = []
+    generated: bool = False
+    """The text was written by a language model and is not on the page."""
+
+
+class DescriptionModel(_Schema):
+    """What a language model wrote about a state. None of it is on the page."""
+
+    sentence: PageText
+    """What one can see and do there."""
+    questions: list[PageText]
+    """What a person would ask who wants to get there."""
+    model: PageText
+    """Name of the model."""
+    kind: PageText = ""
+    """URL pattern of the kind of pages that is described; empty: the state alone."""
+    generated: Literal[True] = True
 
 
 class Hit(_Schema):
@@ -438,6 +454,8 @@ class NodeAnswer(_Schema):
     """What is known of the page if it was not visited; `segments` and `edges` are empty then."""
     evidence: EvidenceModel | None = None
     """As in `StepModel`."""
+    description: DescriptionModel | None = None
+    """What a language model wrote about the state, if the map was described (`waygraph describe`)."""
 
 
 class Problem(BaseModel):

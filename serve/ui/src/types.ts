@@ -150,7 +150,7 @@ export interface Hit {
   url: string;
   title: string;
   score: number;
-  matched: { text: string; score: number; segments: Segment[] } | null;
+  matched: { text: string; score: number; segments: Segment[]; generated: boolean } | null;
   screenshot: string | null;
   visited: boolean;
   refusal: string;
