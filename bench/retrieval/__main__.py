@@ -1,7 +1,7 @@
 """Benchmark of retrieval: the `text` encoder beside simpler systems, on nine mapped sites.
 
-    python -m bench.retrieval --store FOLDER [--split dev|test] [--encoder NAME] [--words WEIGHT ...] [--dtype bfloat16]
-        [--misses RANK] [--save]
+    python -m bench.retrieval --store FOLDER [--split dev|test] [--only SITE ...] [--encoder NAME] [--words WEIGHT ...]
+        [--dtype bfloat16] [--misses RANK] [--save]
 
 Maps are made once, by `python -m bench.retrieval.maps --store FOLDER`; `README.md` says how queries and targets are
 written. Scores are exact MaxSim within a site. Tune on dev; test is for the numbers that are reported. `--save` also
@@ -141,6 +141,7 @@ def main() -> None:
         "--store", type=Path, default=Path("retrieval-maps"), help="where bench.retrieval.maps has put the maps"
     )
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone; not with --save")
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
@@ -155,7 +156,10 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write bench/results/retrieval-SPLIT.json")
     arguments = parser.parse_args()
 
-    corpora = [read_corpus(name, arguments.store) for name in names(arguments.split)]
+    if arguments.save and arguments.only:
+        parser.error("--save keeps results of whole splits")
+    sites = [name for name in names(arguments.split) if name in (arguments.only or names(arguments.split))]
+    corpora = [read_corpus(name, arguments.store) for name in sites]
     text, model = remembering_encoder("text", arguments.store, arguments.dtype)
     compared, models = systems(model, text), [model]
     for name in arguments.encoder:
