@@ -78,9 +78,9 @@ class Reranker:
             search.
         """
         read = list(hits[: len(texts)])
-        scores = self._load().scores(query, texts) if read else []
+        scores = self._load().scores(query, texts).tolist() if read else []
         scored = [
-            (site, replace(hit, reranked=float(score) * (LEAD_FACTOR if hit.lead is not None else 1.0)))
+            (site, replace(hit, reranked=score * (LEAD_FACTOR if hit.lead is not None else 1.0)))
             for (site, hit), score in zip(read, scores, strict=True)
         ]
         scored.sort(key=lambda pair: (-(pair[1].reranked or 0.0), pair[1].rank))

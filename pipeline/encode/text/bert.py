@@ -137,8 +137,11 @@ class Bert:
     def _shapes(cls, config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all tensors of the architecture."""
         size, inner = config["hidden_size"], config["intermediate_size"]
-        shapes = {_WORDS: (config["vocab_size"], size), _POSITIONS: (config["max_position_embeddings"], size)}
-        shapes |= cls._own_shapes(config)
+        shapes: dict[str, tuple[int, ...]] = {
+            _WORDS: (config["vocab_size"], size),
+            _POSITIONS: (config["max_position_embeddings"], size),
+            **cls._own_shapes(config),
+        }
         linear = dict.fromkeys((*cls._attention, cls._attended), (size, size))
         linear |= {"intermediate.dense": (inner, size), "output.dense": (size, inner)}
         norms = ["embeddings.LayerNorm"]
