@@ -45,8 +45,15 @@ def random_model(folder: Path) -> Path:
     for name in ("tokenizer.json", "tokenizer_config.json"):
         if (weights / name).exists():
             shutil.copy(weights / name, folder / name)
-    shape = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
-    BertForSequenceClassification(BertConfig(vocab_size=30_522, num_labels=1, **shape)).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=30_522,
+        hidden_size=384,
+        num_hidden_layers=6,
+        num_attention_heads=12,
+        intermediate_size=1536,
+        num_labels=1,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
     return folder
 
 
