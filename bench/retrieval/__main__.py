@@ -1,7 +1,7 @@
 """Benchmark of retrieval: the `text` encoder beside simpler systems, on nine mapped sites.
 
-    python -m bench.retrieval --store FOLDER [--split dev|test] [--encoder NAME] [--dtype bfloat16] [--misses RANK]
-        [--save]
+    python -m bench.retrieval --store FOLDER [--split dev|test] [--only SITE ...] [--encoder NAME] [--words WEIGHT ...]
+        [--dtype bfloat16] [--misses RANK] [--save]
 
 Maps are made once, by `python -m bench.retrieval.maps --store FOLDER`; `README.md` says how queries and targets are
 written. Scores are exact MaxSim within a site. Tune on dev; test is for the numbers that are reported. `--save` also
@@ -14,18 +14,19 @@ import argparse
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bench.result_files import RESULTS, run_info, write_result
-from bench.retrieval.embeddings import RememberedModel
+from bench.retrieval.embeddings import RememberedModel, remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
 from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, with_words
-from waygraph.core.settings import EncodeSettings
+from waygraph.core.settings import Settings
+from waygraph.index.catalog.lexical import WORDS_WEIGHTS
+from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.encoder import TextEncoder
-from waygraph.pipeline.encode.text.sentence_model import SentenceModel
-from waygraph.pipeline.encode.text.weights import find_weights
+from waygraph.pipeline.encode.text.weights import MODELS
 
 BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, TEXT = (
     "BM25 over text segments",
@@ -90,9 +91,9 @@ def compare(better: Ranks, other: Ranks) -> dict[str, list[float]]:
     }
 
 
-def systems(model: RememberedModel, text: TextEncoder, others: Sequence[str]) -> dict[str, System]:
+def systems(model: RememberedModel, text: TextEncoder) -> dict[str, System]:
     """Return the compared systems, by name."""
-    found: dict[str, System] = {
+    return {
         BM25: bm25,
         DENSE: dense(model),
         PROTOTYPE: prototype(model),
@@ -100,9 +101,30 @@ def systems(model: RememberedModel, text: TextEncoder, others: Sequence[str]) ->
         MAXSIM: encoded(text),
         TEXT: with_words(encoded(text)),
     }
-    for name in others:
-        found[name] = encoded(create_encoder(EncodeSettings(encoder=name)))
-    return found
+
+
+def other_systems(
+    name: str, words: Sequence[float], store: Path, dtype: Literal["float32", "bfloat16"]
+) -> tuple[dict[str, System], list[RememberedModel]]:
+    """Return an encoder with MaxSim alone, with words as served, and with other weights of words; and its model."""
+    encoder: Encoder
+    models = []
+    if name in MODELS:
+        encoder, model = remembering_encoder(name, store, dtype)
+        models.append(model)
+    else:
+        encoder = create_encoder(Settings(encode={"encoder": name}).encode)
+    found = {f"{name}, MaxSim alone": encoded(encoder)}
+    if weight := WORDS_WEIGHTS.get(name):
+        found[name] = with_words(encoded(encoder), weight)
+    return found | {f"{name}, words at {weight:g}": with_words(encoded(encoder), weight) for weight in words}, models
+
+
+def print_parts(parts: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    for name, by_part in parts.items():
+        for part, values in by_part.items():
+            shown = ", ".join(f"{metric} {value:.3f}" for metric, value in values.items())
+            print(f"{name}, {part or 'of the first sites'}: {shown}")
 
 
 def print_misses(corpora: Sequence[Corpus], ranks: Ranks, beyond: int) -> None:
@@ -119,33 +141,40 @@ def main() -> None:
         "--store", type=Path, default=Path("retrieval-maps"), help="where bench.retrieval.maps has put the maps"
     )
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone; not with --save")
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
         default="float32",
-        help="precision of MiniLM: bfloat16 takes a quarter of the time where the CPU knows it",
+        help="precision of sentence models: bfloat16 takes a quarter of the time where the CPU knows it",
     )
     parser.add_argument("--encoder", nargs="*", default=[], help="encoders to measure besides `text`")
+    parser.add_argument(
+        "--words", nargs="*", type=float, default=[], help="weights of words to try with the encoders of --encoder"
+    )
     parser.add_argument("--misses", type=int, metavar="RANK", help="list questions answered beyond this rank")
     parser.add_argument("--save", action="store_true", help="write bench/results/retrieval-SPLIT.json")
     arguments = parser.parse_args()
 
-    corpora = [read_corpus(name, arguments.store) for name in names(arguments.split)]
-    weights = find_weights()
-    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{arguments.dtype}.npz"
-    model = RememberedModel(
-        SentenceModel.load(weights, batch_size=16, threads=0, dtype=arguments.dtype),
-        arguments.store / "embeddings" / kept,
-    )
-    text = TextEncoder(model, weights)  # type: ignore[arg-type] # it remembers on disk, and is otherwise the same
+    if arguments.save and arguments.only:
+        parser.error("--save keeps results of whole splits")
+    sites = [name for name in names(arguments.split) if name in (arguments.only or names(arguments.split))]
+    corpora = [read_corpus(name, arguments.store) for name in sites]
+    text, model = remembering_encoder("text", arguments.store, arguments.dtype)
+    compared, models = systems(model, text), [model]
+    for name in arguments.encoder:
+        others, more = other_systems(name, arguments.words, arguments.store, arguments.dtype)
+        compared |= others
+        models += more
     measured = {}
     for corpus in corpora:
         lacking = sum(question.is_answerable and not question.targets for question in corpus.questions)
         print(f"{corpus.name}: {len(corpus.questions)} queries, the pages of {lacking} are not in the map")
     print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}", flush=True)
-    for name, system in systems(model, text, arguments.encoder).items():
+    for name, system in compared.items():
         measured[name] = measure(system, corpora)
-        model.save()
+        for each in models:
+            each.save()
         row = "".join(f"{value:10.3f}" for value in summary(measured[name]["ranks"]).values())
         print(f"{name:<34}{row}{measured[name]['no-answer AUC']:9.3f}", flush=True)
     ours = measured[TEXT]["ranks"]
@@ -153,12 +182,12 @@ def main() -> None:
     for name, by_metric in differences.items():
         shown = ", ".join(f"{m} {d:+.3f} [{low:+.3f}, {high:+.3f}]" for m, (d, low, high) in by_metric.items())
         print(f"text - {name}: {shown}")
-    sites = {name: summary({name: found}) for name, found in ours.items()}
-    for name, values in sites.items():
-        print(f"text, {name}: " + ", ".join(f"{metric} {value:.3f}" for metric, value in values.items()))
+    by_site = {
+        system: {site: summary({site: found}) for site, found in measured[system]["ranks"].items()}
+        for system in (TEXT, *(name for name in arguments.encoder if name in measured))
+    }
     styles = by_style(corpora, ours)
-    for name, values in styles.items():
-        print(f"text, style {name or 'of the first sites'}: " + ", ".join(f"{m} {v:.3f}" for m, v in values.items()))
+    print_parts({**by_site, "text, style": styles})
     print(f"text, plain states alone: {summary(measured[TEXT]['plain'])}")
     if arguments.misses is not None:
         print_misses(corpora, ours, arguments.misses)
@@ -179,7 +208,7 @@ def main() -> None:
                 for name, found in measured.items()
             },
             "text, plain states alone": summary(measured[TEXT]["plain"]),
-            "text by site": sites,
+            **{f"{system} by site": sites for system, sites in by_site.items()},
             "text by style": styles,
             f"text minus others, mean and 95% interval of {RESAMPLES} paired resamples": differences,
         }

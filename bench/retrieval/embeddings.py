@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from waygraph.core.settings import Settings
+from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.weights import find_weights
 
 #: Texts after which the file is written again: an interrupted run loses little.
 _SAVE_EVERY = 2_000
@@ -59,3 +63,19 @@ class RememberedModel:
         np.savez(beside, texts=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
         beside.replace(self._file)
         self._unsaved = 0
+
+
+def remembering_encoder(
+    name: str, folder: Path, dtype: Literal["float32", "bfloat16"]
+) -> tuple[TextEncoder, RememberedModel]:
+    """Return `text` or `text-large`, and its model, which keeps its vectors below `folder`.
+
+    `text` runs the published model; `text-large` also what WAYGRAPH_ENCODE__WEIGHTS names.
+    """
+    weights = find_weights(Settings().encode.weights if name != "text" else None, name)
+    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{dtype}.npz"
+    model = RememberedModel(
+        SentenceModel.load(weights, batch_size=16, threads=0, dtype=dtype), folder / "embeddings" / kept
+    )
+    # The model remembers on disk, and is otherwise the same.
+    return TextEncoder(model, weights, name), model  # type: ignore[arg-type]

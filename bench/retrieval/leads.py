@@ -24,7 +24,7 @@ import numpy as np
 
 from bench import function_pages
 from bench.result_files import RESULTS, run_info, write_result
-from bench.retrieval.embeddings import RememberedModel
+from bench.retrieval.embeddings import remembering_encoder
 from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores, bootstrap, ranks_of
 from bench.retrieval.queries import Target, read_queries, resolve
@@ -39,8 +39,6 @@ from waygraph.index.catalog.lexical import (
 )
 from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.encoder import TextEncoder
-from waygraph.pipeline.encode.text.sentence_model import SentenceModel
-from waygraph.pipeline.encode.text.weights import find_weights
 from waygraph.pipeline.jobs.publishing.draft import encode_map
 from waygraph.serve.select.confidence import TEXT_LEVELS
 from waygraph.serve.select.no_match import TEXT_THRESHOLD
@@ -302,13 +300,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="replace these rows in bench/results/lead-words.json")
     options = parser.parse_args()
 
-    weights = find_weights()
-    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{options.dtype}.npz"
-    model = RememberedModel(
-        SentenceModel.load(weights, batch_size=16, threads=0, dtype=options.dtype),
-        options.store / "embeddings" / kept,
-    )
-    text = TextEncoder(model, weights)  # type: ignore[arg-type] # it remembers on disk, and is otherwise the same
+    text, model = remembering_encoder("text", options.store, options.dtype)
     maps = [AskedMap(name, open_map(name, options.store, options.states), text) for name in options.sites]
     model.save()
     main_variants = (MAXSIM_ALONE, MAXSIM, ALONE, SERVED)

@@ -1,10 +1,12 @@
 """Benchmark of steps around retrieval: the `rule` selector, shorter questions, and the answer "nothing matches".
 
-    python -m bench.retrieval.reasoning --store FOLDER [--split dev|test] [--dtype bfloat16] [--save]
+    python -m bench.retrieval.reasoning --store FOLDER [--split dev|test] [--encoder text-large] [--dtype bfloat16]
+        [--save]
 
-Retrieval is the `text` encoder's, first 30 of a site, as `POST /v1/navigate` takes them. On dev every weight of the
-grid is tried; on test only the default (`RuleWeights()`, the committed thresholds), once. Ways cost what they
-cost from anywhere, by loading a URL. `--save` writes bench/results/reasoning-SPLIT.json.
+Retrieval is that of `text`, or of the encoder of --encoder, first 30 of a site, as `POST /v1/navigate` takes them. On
+dev every weight of the grid is tried; on test only the default (`RuleWeights()`, the committed thresholds), once. Ways
+cost what they cost from anywhere, by loading a URL. `--save` writes bench/results/reasoning-SPLIT.json, for
+`text-large` reasoning-SPLIT-text-large.json.
 """
 
 from __future__ import annotations
@@ -22,20 +24,20 @@ import numpy as np
 
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.__main__ import compare, summary
-from bench.retrieval.embeddings import RememberedModel
+from bench.retrieval.embeddings import remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import Scores, area_under_curve, ranks_of
 from bench.retrieval.queries import Question
 from bench.retrieval.systems import Corpus, encoded, read_corpus, with_words
 from waygraph.core.errors import NoPath
 from waygraph.core.schemas import Hit
+from waygraph.index.catalog.lexical import WORDS_WEIGHTS
 from waygraph.index.graph.paths import PathFinder
 from waygraph.pipeline.encode.text.encoder import TextEncoder
-from waygraph.pipeline.encode.text.sentence_model import SentenceModel
-from waygraph.pipeline.encode.text.weights import find_weights
+from waygraph.pipeline.encode.text.weights import MODELS
 from waygraph.serve.select import RetrievedState
 from waygraph.serve.select import SelectionQuery as Asked
-from waygraph.serve.select.confidence import TEXT_LEVELS
+from waygraph.serve.select.confidence import LEVELS, TEXT_LEVELS
 from waygraph.serve.select.no_match import THRESHOLDS
 from waygraph.serve.select.rule import RuleSelector, RuleWeights
 
@@ -88,7 +90,8 @@ def runs(corpora: Sequence[Corpus], text: TextEncoder, rewrite: Callable[[str], 
     found = []
     for corpus in corpora:
         questions = tuple(question for question in corpus.questions if question.targets or not question.is_answerable)
-        scores = with_words(encoded(text))(corpus, [rewrite(question.query.ask) for question in questions])
+        words = WORDS_WEIGHTS[text.name]
+        scores = with_words(encoded(text), words)(corpus, [rewrite(question.query.ask) for question in questions])
         finder = PathFinder(corpus.graph)
         costs = tuple(_cost(finder, node_id) for node_id in corpus.graph.nodes)
         found.append(Run(corpus, questions, scores, costs))
@@ -154,16 +157,16 @@ def flags(measured: Sequence[Run], threshold: float) -> dict[str, Any]:
     }
 
 
-def confidence_levels(measured: Sequence[Run]) -> list[dict[str, Any]]:
+def confidence_levels(measured: Sequence[Run], levels: Sequence[tuple[float, float]]) -> list[dict[str, Any]]:
     """Return for each level of confidence how often the first hit is right, of the questions whose page is mapped."""
-    right: dict[float, list[bool]] = {least: [] for least, _ in TEXT_LEVELS}
+    right: dict[float, list[bool]] = {least: [] for least, _ in levels}
     for run in measured:
         for question, row in zip(run.questions, run.scores, strict=True):
             if question.targets:
                 first, second = np.argsort(-row, kind="stable")[:2]
                 level = next(least for least in right if row[first] - row[second] >= least)
                 right[level].append(int(first) in question.targets)
-    served = dict(TEXT_LEVELS)
+    served = dict(levels)
     return [
         {
             "least lead": least,
@@ -179,18 +182,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument("--encoder", choices=sorted(MODELS), default="text")
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--save", action="store_true", help="write bench/results/reasoning-SPLIT.json")
     options = parser.parse_args()
 
     corpora = [read_corpus(name, options.store) for name in names(options.split)]
-    weights = find_weights()
-    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{options.dtype}.npz"
-    model = RememberedModel(
-        SentenceModel.load(weights, batch_size=16, threads=0, dtype=options.dtype),
-        options.store / "embeddings" / kept,
-    )
-    text = TextEncoder(model, weights)  # type: ignore[arg-type] # it remembers on disk, and is otherwise the same
+    text, model = remembering_encoder(options.encoder, options.store, options.dtype)
     plain = runs(corpora, text)
     base = top1(plain)
     result: dict[str, Any] = {
@@ -218,11 +216,12 @@ def main() -> None:
         result["nothing matches, fitted"] = flags(plain, round(threshold, 3))
     if text.fingerprint in THRESHOLDS:
         result["nothing matches, as served"] = flags(plain, THRESHOLDS[text.fingerprint])
-    result["confidence"] = confidence_levels(plain)
+    result["confidence"] = confidence_levels(plain, LEVELS.get(text.fingerprint, TEXT_LEVELS))
     result = _rounded(result)
     print(json.dumps(result, indent=2))
     if options.save:
-        write_result(RESULTS / f"reasoning-{options.split}.json", result)
+        other = "" if text.name == "text" else f"-{text.name}"
+        write_result(RESULTS / f"reasoning-{options.split}{other}.json", result)
 
 
 def _rounded(value: Any) -> Any:

@@ -96,13 +96,13 @@ def encoded(encoder: Encoder, *, named: bool = True) -> System:
     return scores
 
 
-def with_words(system: System) -> System:
-    """Add the lexical scores that searches add to the scores of the `text` encoder."""
+def with_words(system: System, weight: float = WORDS_WEIGHTS["text"]) -> System:
+    """Add lexical scores as searches do; `weight` is that of the encoder."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
         index = LexicalIndex(state_texts(corpus.graph, {seen.node_id: seen for seen in corpus.observations}))
         names = [seen.node_id for seen in corpus.observations]
         words = np.stack([index.scores(ask, names) for ask in asks])
-        return system(corpus, asks) + WORDS_WEIGHTS["text"] * words
+        return system(corpus, asks) + weight * words
 
     return scores

@@ -23,6 +23,8 @@ class ExplainedRow:
         Its largest dot product with one of these query rows.
     segments
         The visible texts from which the row was made, with their boxes on the page; may be empty.
+    generated
+        Whether the text is part of a generated description.
     """
 
     row: int
@@ -30,6 +32,7 @@ class ExplainedRow:
     text: str
     score: float
     segments: tuple[Segment, ...]
+    generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class HitExplanation:
     def text(self) -> str:
         """The text of the row that contributed most."""
         return self.parts[0].text
+
+    @property
+    def generated(self) -> bool:
+        """Whether that text is part of a generated description."""
+        return self.parts[0].generated
 
     @property
     def score(self) -> float:
@@ -80,6 +88,8 @@ class SearchHit:
         Content hash of the image; empty if there is none.
     lead
         The lead; None for a state.
+    reranked
+        Score of the cross-encoder that ordered the hits anew; None if there was none, or it did not read this hit.
     """
 
     rank: int
@@ -90,3 +100,4 @@ class SearchHit:
     matched: HitExplanation
     screenshot: str = ""
     lead: Lead | None = None
+    reranked: float | None = None

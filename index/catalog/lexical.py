@@ -22,11 +22,11 @@ import numpy as np
 import snowballstemmer
 from numpy.typing import NDArray
 
-from waygraph.index.graph import InteractionGraph, Lead, Observation
+from waygraph.index.graph import Description, InteractionGraph, Lead, Observation
 
 #: Weight of lexical scores beside MaxSim, by name of the encoder: each has a scale of its own. Chosen on dev
 #: sites of `bench/retrieval`. Encoders without an entry have not been measured, and rank by MaxSim alone.
-WORDS_WEIGHTS: dict[str, float] = {"text": 0.5}
+WORDS_WEIGHTS: dict[str, float] = {"text": 0.5, "text-large": 0.5}
 #: Factor of the scores of leads, MaxSim and words alike: a few words about a page are weaker evidence than the page.
 #: Chosen for MaxSim on the questions about Fossil (`python -m bench.leads`); `bench.retrieval.leads` measures both.
 LEAD_FACTOR = 0.7
@@ -57,7 +57,11 @@ def terms(text: str) -> list[str]:
     return [_stem(word) for word in _WORD.findall(text.lower()) if word not in STOP_WORDS]
 
 
-def state_texts(graph: InteractionGraph, observations: Mapping[str, Observation]) -> dict[str, Sequence[str]]:
+def state_texts(
+    graph: InteractionGraph,
+    observations: Mapping[str, Observation],
+    descriptions: Mapping[str, Description] = MappingProxyType({}),
+) -> dict[str, Sequence[str]]:
     """Return the texts whose words count for each state of a map.
 
     Parameters
@@ -66,11 +70,13 @@ def state_texts(graph: InteractionGraph, observations: Mapping[str, Observation]
         States, and the edges whose names describe where they lead.
     observations
         What the states show, by node id; states without one have the other texts alone.
+    descriptions
+        Generated descriptions by node id.
 
     Returns
     -------
     dict[str, Sequence[str]]
-        By id: title, URL path, all that is shown, and the names of the links that lead there.
+        By id: title, URL path, all that is shown, the names of the links that lead there, and the description.
     """
     names: dict[str, set[str]] = defaultdict(set)
     for edge in graph.edges:
@@ -80,7 +86,8 @@ def state_texts(graph: InteractionGraph, observations: Mapping[str, Observation]
     for node in graph.nodes.values():
         seen = observations.get(node.id)
         shown = [segment.text for segment in seen.segments] if seen is not None else []
-        texts[node.id] = (node.title, urlsplit(node.url).path, *shown, *names[node.id])
+        generated = descriptions[node.id].texts if node.id in descriptions else ()
+        texts[node.id] = (node.title, urlsplit(node.url).path, *shown, *names[node.id], *generated)
     return texts
 
 

@@ -83,7 +83,8 @@ class LoadedMap:
     def lexical(self) -> LexicalIndex:
         """Words of states and leads. Leads have few words and count for no statistic of the words of pages."""
         version = self.version
-        return LexicalIndex(state_texts(version.graph, version.observations), lead_texts(version.leads.values()))
+        texts = state_texts(version.graph, version.observations, version.descriptions)
+        return LexicalIndex(texts, lead_texts(version.leads.values()))
 
     @cached_property
     def locator(self) -> Locator:

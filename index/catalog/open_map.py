@@ -17,7 +17,17 @@ from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.graph import Evidence, InteractionGraph, Lead, Node, Observation, Path, Recognition, is_equivalent
+from waygraph.index.graph import (
+    Description,
+    Evidence,
+    InteractionGraph,
+    Lead,
+    Node,
+    Observation,
+    Path,
+    Recognition,
+    is_equivalent,
+)
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.recognition import shared_fraction
 from waygraph.index.graph.url_tokens import mask_random_tokens
@@ -26,6 +36,9 @@ from waygraph.index.vectors.cross_site import SearchableMap
 from waygraph.index.vectors.explain import match_rows
 from waygraph.index.vectors.multivector import MultiVector
 from waygraph.index.vectors.protocol import ScoredNode
+
+#: Visible texts that stand for one row of the `text` encoder where rows have no texts.
+_TEXTS_PER_ROW = 10
 
 
 class OpenMap:
@@ -88,6 +101,11 @@ class OpenMap:
     def leads(self) -> Mapping[str, Lead]:
         """Known pages that were not visited, by lead id."""
         return self._loaded.version.leads
+
+    @property
+    def descriptions(self) -> Mapping[str, Description]:
+        """Generated descriptions by node id; states without one are left out."""
+        return self._loaded.version.descriptions
 
     @property
     def visited_leads(self) -> Mapping[str, str]:
@@ -184,6 +202,32 @@ class OpenMap:
         screenshot = observation.screenshot if observation is not None else ""
         return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, screenshot)
 
+    def best_texts(self, node_id: str, query: MultiVector, count: int) -> list[str]:
+        """Return the texts of a state or lead that match a query best.
+
+        Parameters
+        ----------
+        node_id
+            Id of the state or lead.
+        query
+            Multi-vector of the query, shape (m, dim).
+        count
+            Maximum number of texts.
+
+        Returns
+        -------
+        list of str
+            The texts of the rows with the largest dot products, best first. Rows of screenshots have none: then the
+            first visible texts.
+        """
+        if self.manifest.encoder.name not in WORDS_WEIGHTS:
+            observation = self.observations.get(node_id)
+            shown = observation.segments if observation is not None else ()
+            return list(dict.fromkeys(segment.text for segment in shown))[: count * _TEXTS_PER_ROW]
+        texts, _ = self._loaded.rows[node_id]
+        scores = (self._loaded.vectors[node_id].astype(np.float32) @ np.asarray(query, np.float32).T).max(1)
+        return [texts[row] for row in np.argsort(-scores, kind="stable")[:count]]
+
     def _state_or_lead(self, node_id: str) -> Node | Lead:
         return self.leads[node_id] if node_id in self.leads else self.graph.nodes[node_id]
 
@@ -191,6 +235,8 @@ class OpenMap:
         texts, segments = self._loaded.rows[node_id]
         observation = self.observations.get(node_id)
         shown = observation.segments if observation is not None else ()
+        description = self.descriptions.get(node_id)
+        generated = description.texts if description is not None else ()
         return HitExplanation(
             tuple(
                 ExplainedRow(
@@ -199,6 +245,7 @@ class OpenMap:
                     text=texts[match.row],
                     score=match.score,
                     segments=tuple(shown[i] for i in segments[match.row] if 0 <= i < len(shown)),
+                    generated=not segments[match.row] and texts[match.row] in generated,
                 )
                 for match in match_rows(query, self._loaded.vectors[node_id])
             )

@@ -1,6 +1,7 @@
 """Interaction graphs: states and edges, their identity, recognition, cheapest paths, comparison and export."""
 
 from waygraph.core.urls import UrlPolicy, mask_secrets, normalize_url, parse_start_url, site_key, url_template
+from waygraph.index.graph.description import Description
 from waygraph.index.graph.identity import change_digest, element_hash, lead_id, node_id, similarity
 from waygraph.index.graph.model import (
     PASSIVE_KINDS,
@@ -25,6 +26,7 @@ __all__ = [
     "ActionKind",
     "BlockedRequest",
     "Box",
+    "Description",
     "Edge",
     "Evidence",
     "InteractionGraph",

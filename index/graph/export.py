@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
+from waygraph.index.graph.description import Description
 from waygraph.index.graph.model import Edge, Lead
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.recognition import NO_RECOGNITION, Recognition
@@ -22,6 +23,7 @@ def to_json(
     inherited: bool = False,
     recognition: Recognition = NO_RECOGNITION,
     leads: Mapping[str, Lead] = MappingProxyType({}),
+    descriptions: Mapping[str, Description] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Build the canonical export: nodes sorted by id, edges by (source, target, action), without measured times.
 
@@ -39,13 +41,15 @@ def to_json(
         Recognition of the map.
     leads
         Known pages that were not visited.
+    descriptions
+        Generated descriptions by node id.
 
     Returns
     -------
     dict
         The document. `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty. So are
         `merges` (snapshots that were recognised as a known state, with the reason), `stands_for` (the number of
-        pages that a state represents) and `leads`.
+        pages that a state represents), `leads` and `descriptions`.
     """
     nodes = [
         {"id": n.id, "url": n.url, "title": n.title, "depth": n.depth, "addressable": n.addressable}
@@ -62,6 +66,11 @@ def to_json(
         document["stands_for"] = dict(sorted(recognition.stands_for.items()))
     if leads:
         document["leads"] = [lead_document(lead) for _, lead in sorted(leads.items())]
+    if descriptions:
+        document["descriptions"] = {
+            node_id: {"generated": True, "model": each.model, "sentence": each.sentence, "questions": each.questions}
+            for node_id, each in sorted(descriptions.items())
+        }
     return document
 
 

@@ -60,6 +60,8 @@ class Observation:
     anchor_texts
         Texts of links and buttons in other states that lead to this one. They follow from the graph, so no store keeps
         them: they are set only while a site is encoded (`waygraph.pipeline.encode.text.anchor_text`).
+    generated_texts
+        Texts of the state's description (`waygraph.index.graph.Description`), also set only while a site is encoded.
     """
 
     node_id: str
@@ -70,13 +72,16 @@ class Observation:
     dom: str = ""
     aria: str = ""
     anchor_texts: tuple[str, ...] = ()
+    generated_texts: tuple[str, ...] = ()
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 (hex) over the input of a text encoder: URL, title, segment texts and roles, anchor texts."""
+        """SHA-256 (hex) over the input of a text encoder: URL, title, texts and roles of segments, derived texts."""
         content: list[object] = [self.url, self.title, [[s.role, s.text] for s in self.segments]]
         if self.anchor_texts:
             content.append(self.anchor_texts)
+        if self.generated_texts:
+            content.append({"generated": self.generated_texts})
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from waygraph.core.errors import InvalidInput
-from waygraph.index.graph import InteractionGraph, Lead, Observation, Recognition
+from waygraph.index.graph import Description, InteractionGraph, Lead, Observation, Recognition
 from waygraph.index.store.manifest import Counts, EncoderInfo, Manifest, validate_site_key
 from waygraph.index.store.tables import blobs_of_observations
 from waygraph.index.vectors.multivector import EncodedPage
@@ -50,6 +50,8 @@ class MapDraft:
         Known pages that were not visited, by lead id.
     lead_pages
         Multi-vectors of leads by lead id; leads may lack one.
+    descriptions
+        Generated descriptions by node id; most maps have none.
     """
 
     site: str
@@ -66,6 +68,7 @@ class MapDraft:
     lineage: Mapping[str, str] = field(default_factory=dict)
     leads: Mapping[str, Lead] = field(default_factory=dict)
     lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
+    descriptions: Mapping[str, Description] = field(default_factory=dict)
 
     def check(self) -> None:
         """Reject a draft that could not be read back (InvalidInput)."""
@@ -73,7 +76,8 @@ class MapDraft:
         if not len(self.graph):
             raise InvalidInput(f"The map of '{self.site}' has no states.", hint="See the run's report.")
         by_node_id: tuple[tuple[str, Iterable[str]], ...] = (
-            ("an observation", self.observations), ("vectors", self.pages), ("evidence", self.recognition.states())
+            ("an observation", self.observations), ("vectors", self.pages), ("evidence", self.recognition.states()),
+            ("a description", self.descriptions),
         )  # fmt: skip
         for kind, node_ids in by_node_id:
             if unknown := sorted(set(node_ids) - set(self.graph.nodes)):
@@ -159,6 +163,8 @@ class MapVersion:
         Known pages that were not visited, by lead id.
     lead_pages
         Multi-vectors of leads by lead id; leads may lack one.
+    descriptions
+        Generated descriptions by node id; most maps have none.
     """
 
     manifest: Manifest
@@ -169,3 +175,4 @@ class MapVersion:
     lineage: Mapping[str, str] = field(default_factory=dict)
     leads: Mapping[str, Lead] = field(default_factory=dict)
     lead_pages: Mapping[str, EncodedPage] = field(default_factory=dict)
+    descriptions: Mapping[str, Description] = field(default_factory=dict)

@@ -25,6 +25,8 @@ LINEAGE_FILE = "lineage.parquet"
 #: Only in versions with leads; a waygraph that does not know leads ignores both.
 LEADS_FILE = "leads.parquet"
 LEAD_VECTORS_FILE = "lead_vectors.parquet"
+#: Only in versions with generated descriptions; a waygraph that does not know them ignores it.
+DESCRIPTIONS_FILE = "descriptions.parquet"
 
 #: Claim that a garbage collection holds while it deletes blobs.
 GC_CLAIM = "gc.claim"

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from waygraph.core.errors import NotFound
-from waygraph.index.graph import InteractionGraph, Lead, Observation
+from waygraph.index.graph import Description, InteractionGraph, Lead, Observation
 from waygraph.index.graph.recognition import NO_RECOGNITION
 from waygraph.index.store import tables
 from waygraph.index.store.contents import StoreContents
+from waygraph.index.store.descriptions import read_descriptions
 from waygraph.index.store.draft import MapVersion, blobs_of_report
 from waygraph.index.store.layout import (
+    DESCRIPTIONS_FILE,
     EDGES_FILE,
     LEAD_VECTORS_FILE,
     LEADS_FILE,
@@ -66,7 +68,10 @@ def read_version(store: StoreContents, site: str, version: int | None) -> MapVer
             leads = read_leads(_read_table(store, manifest, LEADS_FILE))
         if LEAD_VECTORS_FILE in manifest.files:
             lead_pages = tables.read_pages(_read_table(store, manifest, LEAD_VECTORS_FILE), manifest.encoder.dim)
-    return MapVersion(manifest, graph, observations, pages, recognition, lineage, leads, lead_pages)
+        descriptions = dict[str, Description]()
+        if DESCRIPTIONS_FILE in manifest.files:
+            descriptions = read_descriptions(_read_table(store, manifest, DESCRIPTIONS_FILE))
+    return MapVersion(manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions)
 
 
 def read_observations(store: StoreContents, site: str, version: int | None) -> dict[str, Observation]:

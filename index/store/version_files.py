@@ -14,8 +14,10 @@ from pyarrow import fs
 
 from waygraph.index.store import tables
 from waygraph.index.store.backends.commit import Commit
+from waygraph.index.store.descriptions import descriptions_table
 from waygraph.index.store.draft import MapDraft
 from waygraph.index.store.layout import (
+    DESCRIPTIONS_FILE,
     EDGES_FILE,
     LEAD_VECTORS_FILE,
     LEADS_FILE,
@@ -50,6 +52,7 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         (RECOGNITION_FILE, recognition_table(draft.recognition)),
         (LINEAGE_FILE, lineage_table(draft.lineage)),
         (LEADS_FILE, leads_table(draft.leads)),
+        (DESCRIPTIONS_FILE, descriptions_table(draft.descriptions)),
     ):
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())

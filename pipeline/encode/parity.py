@@ -76,10 +76,9 @@ def examine(encoder: Encoder, screenshots: MemoryScreenshots, *, context: SiteCo
     questions = encoder.encode_queries(QUESTIONS)
     shapes = sorted({str(vectors.shape) for vectors in encoded})
     yield Check("pages", all(v.shape[1] == encoder.dim for v in encoded), f"matrices of {', '.join(shapes)}")
-    # Rows of the text encoder are sums of two unit vectors, see `waygraph.pipeline.encode.text.encoder`.
-    norms = np.concatenate(
-        [np.linalg.norm(v, axis=1) for v in (*questions, *(encoded if encoder.name != "text" else ()))]
-    )
+    # Rows of the text encoders are sums of unit vectors, see `waygraph.pipeline.encode.text.encoder`.
+    unit = questions if encoder.name in {"text", "text-large"} else (*questions, *encoded)
+    norms = np.concatenate([np.linalg.norm(v, axis=1) for v in unit])
     yield Check("unit length", bool(np.abs(norms - 1).max() < 1e-3), f"{norms.min():.5f} to {norms.max():.5f}")
     alone = [encoder.encode_pages([page], context)[0].vectors for page in pages]
     alone += [encoder.encode_query(question) for question in QUESTIONS]

@@ -17,7 +17,7 @@ Make = Callable[[EncodeSettings, Screenshots | None], Encoder]
 def _text(settings: EncodeSettings, _: Screenshots | None) -> Encoder:
     from waygraph.pipeline.encode.text.encoder import TextEncoder  # noqa: PLC0415 - imports torch
 
-    return TextEncoder.load(settings)
+    return TextEncoder.load(settings, settings.encoder)
 
 
 def _jina_v4(settings: EncodeSettings, screenshots: Screenshots | None) -> Encoder:
@@ -46,9 +46,10 @@ ENCODERS: dict[str, Make] = {
     "colmodernvbert": _colmodernvbert,
     "jina-v4": _jina_v4,
     "text": _text,
+    "text-large": _text,
 }
 #: Encoders that gain nothing from a GPU. All others get one if the cluster has any.
-_CPU_ENCODERS = frozenset({"text"})
+_CPU_ENCODERS = frozenset({"text", "text-large"})
 
 
 def check_name(name: str) -> None:

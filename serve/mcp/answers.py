@@ -84,7 +84,7 @@ def screen(hit: Hit) -> Screen:
         url=cut(hit.url, _URL_BYTES),
         score=round(hit.score, 3),
         matched=cut(hit.matched.text, _TEXT_BYTES) if hit.matched is not None else "",
-        note=_visit_note(hit),
+        note=" ".join(note for note in (_visit_note(hit), _match_note(hit)) if note),
     )
 
 
@@ -93,6 +93,12 @@ def _visit_note(hit: Hit) -> str:
         return ""
     no_way = f"; no way leads there ({hit.refusal})" if hit.refusal else ""
     return f"Known from links only, never visited{no_way}: check what it shows."
+
+
+def _match_note(hit: Hit) -> str:
+    if hit.matched is None or not hit.matched.generated:
+        return ""
+    return "The matching text was generated and is not on the page."
 
 
 def _is_unsure(confidence: float | None) -> bool:

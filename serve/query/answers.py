@@ -9,6 +9,7 @@ from types import MappingProxyType
 from waygraph.core.schemas import (
     ActionModel,
     BoxModel,
+    DescriptionModel,
     EvidenceModel,
     Hit,
     LeadModel,
@@ -23,7 +24,7 @@ from waygraph.core.schemas import (
     StepModel,
 )
 from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
-from waygraph.index.graph import Action, Edge, Lead, Path, PathStep, Segment, change_digest
+from waygraph.index.graph import Action, Description, Edge, Lead, Path, PathStep, Segment, change_digest
 from waygraph.index.store import Manifest
 from waygraph.serve.select.confidence import confidence
 from waygraph.serve.select.no_match import nothing_matches
@@ -155,12 +156,16 @@ def hit_model(site: str, found: SearchHit) -> Hit:
         site=site,
         screenshot=screenshot_path(site, found.node_id, found.screenshot) if found.screenshot else None,
         matched=MatchModel(
-            text=matched.text, score=matched.score, segments=[segment_model(segment) for segment in matched.segments]
+            text=matched.text,
+            score=matched.score,
+            segments=[segment_model(segment) for segment in matched.segments],
+            generated=matched.generated,
         )
         if matched
         else None,
         visited=found.lead is None,
         refusal=found.lead.refusal if found.lead is not None else "",
+        reranked=found.reranked,
     )
 
 
@@ -173,30 +178,6 @@ def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
 def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
     """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
     return _ranked([hit_model(site, node) for site, node in found.hits], fingerprint, skipped=found.skipped)
-
-
-def merge_answers(per_site: Iterable[SearchAnswer], k: int, skipped: dict[str, str], fingerprint: str) -> SearchAnswer:
-    """Rank the hits of several sites as one list: by score, ties by site and node id.
-
-    Parameters
-    ----------
-    per_site
-        The answer of each site.
-    k
-        Number of hits to keep.
-    skipped
-        Sites that could not be searched, with the reasons.
-    fingerprint
-        Fingerprint of the encoder.
-
-    Returns
-    -------
-    SearchAnswer
-        The answer, with ranks from 1.
-    """
-    hits = sorted((h for answer in per_site for h in answer.hits), key=lambda h: (-h.score, h.site, h.node_id))[:k]
-    ranked = [h.model_copy(update={"rank": rank}) for rank, h in enumerate(hits, start=1)]
-    return _ranked(ranked, fingerprint, skipped=skipped)
 
 
 def _ranked(
@@ -246,6 +227,18 @@ def node_answer(opened: OpenMap, node_id: str) -> NodeAnswer:
         aliases=list(opened.aliases.get(node_id, ())),
         stands_for=opened.recognition.stands_for.get(node_id, 1),
         evidence=evidence_model(opened, node_id),
+        description=_description_model(opened.descriptions.get(node_id)),
+    )
+
+
+def _description_model(description: Description | None) -> DescriptionModel | None:
+    if description is None:
+        return None
+    return DescriptionModel(
+        sentence=description.sentence,
+        questions=list(description.questions),
+        model=description.model,
+        kind=description.kind,
     )
 
 

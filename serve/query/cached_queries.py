@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from waygraph.core.lru_cache import LruCache
 from waygraph.core.schemas import NavigateAnswer, NavigateRequest, SearchRequest, search_filter
@@ -10,6 +11,8 @@ from waygraph.serve.query.async_encoder import CachedQueryEncoder
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
 from waygraph.serve.telemetry.metrics import Metrics
+
+T = TypeVar("T")
 
 #: What a search answer depends on, besides the encoder of the process: site, version, query, k, filter.
 _AnswerKey = tuple[str, int, str, int, str]
@@ -70,7 +73,7 @@ class CachedQueries:
             found = self._maps.search(site, request, encoded)
             return found.model_dump_json().encode(), found.version
 
-        body, answered_version = await self._threads.run(answer)
+        body, answered_version = await self._run_search(answer)
         if key is not None and answered_version == version:  # else a new version was published meanwhile
             self.cache.put(key, body, len(body) + 4 * len(request.query))
         return body
@@ -84,7 +87,12 @@ class CachedQueries:
         def answer() -> bytes:
             return self._maps.search_all_sites(request, sites=sites, encoded=encoded).model_dump_json().encode()
 
-        return await self._threads.run(answer)
+        return await self._run_search(answer)
+
+    async def _run_search(self, answer: Callable[[], T]) -> T:
+        """Run a search in a thread: with a cross-encoder it takes so long that other calls must not wait behind it."""
+        run = self._threads.run_long if self._maps.reranker else self._threads.run
+        return await run(answer)
 
     async def navigate(self, request: NavigateRequest) -> NavigateAnswer:
         """Answer as `Maps.navigate` does, or raise `Overloaded`."""

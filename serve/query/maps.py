@@ -33,7 +33,8 @@ from waygraph.serve.query.navigate import Navigator
 from waygraph.serve.query.node_ids import resolve_node_id
 from waygraph.serve.query.paths import FindPath, path_search
 from waygraph.serve.query.query_encoder import EncodedQuery, QueryEncoder
-from waygraph.serve.query.search import search_all_maps, search_map
+from waygraph.serve.query.reranker import Reranker
+from waygraph.serve.query.search import find_in_all_maps, find_in_map, rerank_in_all_maps, rerank_in_map
 
 log = logging.getLogger("ray.serve.waygraph")
 
@@ -52,11 +53,14 @@ class Maps(LiveStore):
     ----------
     encoder
         Encodes queries that arrive without their vectors.
+    reranker
+        Orders hits anew, if the settings name a cross-encoder.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.encoder = QueryEncoder(settings.encode)
+        self.reranker = Reranker(settings.serve)
         self._max_k = settings.serve.max_k
         self._step_feedback = StepFeedback(settings.serve.feedback_minutes * 60)
         self._navigator = Navigator(settings.serve, self.blob)
@@ -147,7 +151,11 @@ class Maps(LiveStore):
             query = encoded or self.encoder.encode(request.query)
             opened.check_encoder(query.fingerprint)
             with self.stage("search"):
-                return search_map(opened, query, request)
+                hits = find_in_map(opened, query, request, self.reranker)
+            if self.reranker:
+                with self.stage("rerank"):
+                    hits = rerank_in_map(opened, query, request, hits, self.reranker)
+            return answers.search_answer(opened, hits)
 
     def search_all_sites(
         self, request: SearchRequest, *, sites: Collection[str] | None = None, encoded: EncodedQuery | None = None
@@ -178,7 +186,11 @@ class Maps(LiveStore):
         if not self.is_open:
             return SearchAnswer(hits=[])
         with self.stage("search_everywhere"):
-            return search_all_maps(self, query, request, sites)
+            found = find_in_all_maps(self, query, request, sites, self.reranker)
+        if self.reranker:
+            with self.stage("rerank"):
+                found = rerank_in_all_maps(self, query, request, found, self.reranker)
+        return answers.cross_site_answer(found, query.fingerprint)
 
     def search_batch(self, request: BatchSearchRequest) -> BatchSearchAnswer:
         """Return the answers to several searches, in their order; errors are those of one search."""

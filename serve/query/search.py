@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
-from waygraph.core.schemas import Filter, SearchAnswer, SearchRequest, search_filter
-from waygraph.index.catalog.catalog import OpenMap, SearchHit
+from waygraph.core.schemas import Filter, SearchRequest, search_filter
+from waygraph.index.catalog.catalog import CrossSiteHits, OpenMap, SearchHit
 from waygraph.index.graph import Lead, Node
-from waygraph.serve.query import answers
 from waygraph.serve.query.live_store import LiveStore
 from waygraph.serve.query.query_encoder import EncodedQuery
+from waygraph.serve.query.reranker import Reranker, state_text
 
 #: The filter that every state and every lead passes.
 NO_FILTER = Filter()
 
 
-def search_map(opened: OpenMap, query: EncodedQuery, request: SearchRequest) -> SearchAnswer:
-    """Return the states of one map that match a query best; `request` gives their number and the filter."""
-    return answers.search_answer(opened, _best_states(opened, query, request))
+def find_in_map(opened: OpenMap, query: EncodedQuery, request: SearchRequest, reranker: Reranker) -> list[SearchHit]:
+    """Return the states of one map that match a query best, as many as `reranker` needs, in the order of the search."""
+    return _best_states(opened, query, request, reranker.hits_to_find(request.k))
 
 
-def search_all_maps(
-    store: LiveStore, query: EncodedQuery, request: SearchRequest, sites: Collection[str] | None
-) -> SearchAnswer:
-    """Return the states of all maps that match a query best.
+def find_in_all_maps(
+    store: LiveStore,
+    query: EncodedQuery,
+    request: SearchRequest,
+    sites: Collection[str] | None,
+    reranker: Reranker,
+) -> CrossSiteHits:
+    """Return the states of all maps that match a query best, as many as `reranker` needs, in the order of the search.
 
     A map that cannot be searched (another encoder's, damaged, removed) does not prevent answers from the others.
 
@@ -38,17 +43,18 @@ def search_all_maps(
         Number of states, and the filter.
     sites
         Sites to search; None searches all.
+    reranker
+        Decides how many hits are needed.
 
     Returns
     -------
-    SearchAnswer
+    CrossSiteHits
         The states, best first, and the sites that were skipped, with the reasons.
     """
-    where = search_filter(request)
-    if where == NO_FILTER:
-        found = store.catalog.search(query.vectors, request.k, query.fingerprint, sites=sites, words=request.query)
-        return answers.cross_site_answer(found, query.fingerprint)
-    per_site: list[SearchAnswer] = []
+    k = reranker.hits_to_find(request.k)
+    if search_filter(request) == NO_FILTER:
+        return store.catalog.search(query.vectors, k, query.fingerprint, sites=sites, words=request.query)
+    found: list[tuple[str, SearchHit]] = []
     skipped: dict[str, str] = {}
     for site in store.catalog.sites():
         if sites is not None and site not in sites:
@@ -56,17 +62,47 @@ def search_all_maps(
         try:
             with store.map_of(site) as opened:
                 opened.check_encoder(query.fingerprint)
-                hits = _best_states(opened, query, request)
-                per_site.append(answers.search_answer(opened, hits))
+                found += [(site, hit) for hit in _best_states(opened, query, request, k)]
         except (EncoderMismatch, StoreError, NotFound) as error:
             skipped[site] = error.message
-    return answers.merge_answers(per_site, request.k, skipped, query.fingerprint)
+    found.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
+    return CrossSiteHits(
+        tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(found[:k], start=1)), skipped
+    )
 
 
-def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest) -> list[SearchHit]:
+def rerank_in_map(
+    opened: OpenMap, query: EncodedQuery, request: SearchRequest, hits: Sequence[SearchHit], reranker: Reranker
+) -> list[SearchHit]:
+    """Return the hits of one map that a cross-encoder finds best, as many as `request` wants."""
+    texts = [state_text(opened, hit, query.vectors) for hit in hits[: reranker.hits]]
+    ordered = reranker.reordered(request.query, [(opened.site, hit) for hit in hits], texts)
+    return [hit for _, hit in ordered[: request.k]]
+
+
+def rerank_in_all_maps(
+    store: LiveStore, query: EncodedQuery, request: SearchRequest, found: CrossSiteHits, reranker: Reranker
+) -> CrossSiteHits:
+    """Return the hits of all maps that a cross-encoder finds best, as many as `request` wants."""
+    texts = [_text_of(store, site, hit, query) for site, hit in found.hits[: reranker.hits]]
+    ordered = reranker.reordered(request.query, found.hits, texts)
+    return CrossSiteHits(tuple(ordered[: request.k]), found.skipped)
+
+
+def _text_of(store: LiveStore, site: str, hit: SearchHit, query: EncodedQuery) -> str:
+    try:
+        with store.map_of(site) as opened:
+            if hit.node_id in opened.graph.nodes or hit.node_id in opened.leads:
+                return state_text(opened, hit, query.vectors)
+    except (StoreError, NotFound):
+        pass  # removed since it was searched
+    return f"{hit.title}. {hit.matched.text}"
+
+
+def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest, k: int) -> list[SearchHit]:
     where = search_filter(request)
     if where == NO_FILTER:
-        return opened.search(query.vectors, request.k, words=request.query)
+        return opened.search(query.vectors, k, words=request.query)
     if where.max_age_days is not None and opened.manifest.age_days() > where.max_age_days:
         return []
     min_score, max_depth = where.min_score, where.max_depth
@@ -79,4 +115,4 @@ def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest) -
             and (min_score is None or score >= min_score)
         )
 
-    return opened.search(query.vectors, request.k, passes, words=request.query)
+    return opened.search(query.vectors, k, passes, words=request.query)

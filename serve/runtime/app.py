@@ -68,13 +68,14 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
     StoreError
         If the store cannot be opened.
     WeightsMissing
-        If the encoder cannot be loaded.
+        If the encoder cannot be loaded, or the files of the reranker are missing.
     """
     from waygraph.serve.query.maps import Maps  # noqa: PLC0415 - needs pyarrow and numpy
 
     with reserve(settings.serve) as reserved:
         with Maps(settings) as maps:
             maps.open()  # reports problems of the store before anything is started
+            maps.reranker.check()
         with (
             _until_interrupted() as install_handlers,
             ray_cluster(

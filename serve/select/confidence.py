@@ -31,10 +31,11 @@ def confidence(fingerprint: str, hits: Sequence[Hit]) -> float | None:
     Returns
     -------
     float or None
-        A share from 0 to 1; None for an encoder without levels, and with fewer than two hits.
+        A share from 0 to 1; None for an encoder without levels, with fewer than two hits, and for hits that a
+        cross-encoder ordered.
     """
     levels = LEVELS.get(fingerprint)
-    if levels is None or len(hits) < 2:
+    if levels is None or len(hits) < 2 or hits[0].reranked is not None:
         return None
     margin = hits[0].score - hits[1].score
     return next((share for least, share in levels if margin >= least), None)

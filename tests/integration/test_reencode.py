@@ -19,11 +19,14 @@ from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
 from waygraph.cluster import ray_cluster
 from waygraph.core.settings import Settings
+from waygraph.index.graph import Description
 from waygraph.index.store import Store
 from waygraph.index.store.layout import VECTORS_FILE
+from waygraph.pipeline.encode.text.descriptions import description_key
 from waygraph.pipeline.jobs import run_reencode
 from waygraph.pipeline.jobs.encoding.vector_spool import spool_folder
 from waygraph.pipeline.jobs.events import SiteEncoding
+from waygraph.pipeline.jobs.publishing.draft import described_draft
 
 SITES = ("a.example", "b.example:8080")
 STATES = 60
@@ -253,6 +256,22 @@ def test_text_encoder_gets_the_context_of_the_whole_site(reencode, tmp_path):
     assert version.manifest.encoder.name == "text"
     assert version.manifest.encoder.context
     assert version.pages.keys() == version.graph.nodes.keys()
+
+
+def test_descriptions_stay_with_a_map_and_are_encoded_with_it(reencode, tmp_path):
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    publish(store, SITES[0], colours(8))
+    version = store.read(SITES[0])
+    node_id, seen = next(iter(version.observations.items()))
+    written = Description("One sees a colour.", ("which hue", "what tint", "which shade"), "m", description_key(seen))
+    store.publish(described_draft(version, {node_id: written}, {}))
+    assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "published"
+    after = store.read(SITES[0])
+    assert after.descriptions == {node_id: written}
+    with_texts = {name for name, page in after.pages.items() if set(written.texts) & set(page.rows)}
+    assert with_texts == {node_id}
+    assert after.pages[node_id].rows[-4:] == written.texts
+    assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "unchanged"
 
 
 @pytest.mark.extended

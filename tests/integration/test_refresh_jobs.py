@@ -6,11 +6,16 @@ import pytest
 
 from tests.browsers import LOOPBACK_ONLY
 from tests.sites.mutable import MutableSite, Mutation
+from waygraph.agents.describe.plan import Per, plan_descriptions
+from waygraph.agents.describe.run import publish
 from waygraph.cli.entry import run
 from waygraph.cluster import ray_cluster
 from waygraph.core.run_progress import PROGRESS_NAME, RunProgress
 from waygraph.core.settings import Settings
+from waygraph.index.graph import Description
 from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.encode.text.descriptions import description_key
 from waygraph.pipeline.explore.checkpoint.journal_file import FileLease
 from waygraph.pipeline.jobs import run_index, run_refresh
 from waygraph.pipeline.jobs.work_files import journal_path
@@ -77,3 +82,32 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
     code, told = command(capsys, "history", key, "--store", settings.store)
     assert [each["rollback_to"] for each in told["versions"]] == [None, None, None, 1]
     assert [each["refresh_of"] for each in told["versions"]] == [None, 1, 2, None]
+
+
+@pytest.mark.extended  # two explorations
+@pytest.mark.timeout(240)
+def test_a_refresh_keeps_the_descriptions_of_pages_that_did_not_change(tmp_path):
+    settings = Settings(store=str(tmp_path / "maps"), browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 2})
+    nothing = lambda _: None  # noqa: E731
+    with MutableSite() as site, ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
+        (first,) = run_index([site.url], settings=settings, on_event=nothing).sites
+        store, key = Store.open(settings.store), first.site
+        one = store.read(key)
+        written = {
+            node_id: Description(f"Sentence {number}.", ("why", "what", "where"), "m", description_key(seen))
+            for number, (node_id, seen) in enumerate(one.observations.items())
+        }
+        encoder = create_encoder(settings.encode)
+        assert publish(store, one, written, encoder) == 2
+        site.mutate(Mutation("edit", "/news/today"))
+        full = settings.model_copy(update={"refresh": settings.refresh.model_copy(update={"full": True})})
+        (changed,) = run_refresh([key], settings=full, on_event=nothing).sites
+    three = store.read(key)
+    lost = {three.graph.nodes[node_id].url for node_id in three.graph.nodes.keys() - three.descriptions.keys()}
+    assert [url.removeprefix(site.url) for url in lost] == ["news/today"]
+    assert changed.publication.encoded == 1
+    for node_id, description in three.descriptions.items():
+        assert description == written[node_id]
+        assert three.pages[node_id].rows[-4:] == description.texts
+    # What is described again costs one page.
+    assert [len(subject.states) for subject in plan_descriptions(three, Per.STATE).subjects] == [1]

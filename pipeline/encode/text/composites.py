@@ -63,6 +63,8 @@ class StateText:
         The anchor texts of the state, or its own name if it has none.
     named
         Whether `names` are anchor texts.
+    generated
+        Texts of the state's generated description.
     """
 
     context: str
@@ -70,11 +72,13 @@ class StateText:
     passages: tuple[TextRow, ...]
     names: str
     named: bool = False
+    generated: tuple[TextRow, ...] = ()
 
     @property
     def rows(self) -> tuple[TextRow, ...]:
         """All rows that a query is compared with."""
-        return self.composites + self.passages + ((TextRow(self.names, ()),) if self.named else ())
+        anchors = (TextRow(self.names, ()),) if self.named else ()
+        return self.composites + self.passages + anchors + self.generated
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,9 @@ def describe(observation: Observation, site: SiteText) -> StateText:
         rows += _listing(f"{name}: actions", actions[start : start + ACTIONS_PER_ROW])
     passages = _passages(name, [p for p in pieces if has_words(p.text)])
     names = _sentences(*observation.anchor_texts) or name
-    return StateText(context, tuple(rows), tuple(passages), names, named=bool(observation.anchor_texts))
+    generated = tuple(TextRow(text, ()) for text in observation.generated_texts)
+    named = bool(observation.anchor_texts)
+    return StateText(context, tuple(rows), tuple(passages), names, named=named, generated=generated)
 
 
 def _own_pieces(observation: Observation, site: SiteText) -> list[_Piece]:

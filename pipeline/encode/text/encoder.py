@@ -1,4 +1,4 @@
-"""The `text` encoder: late interaction over the texts of a state.
+"""The encoders `text` and `text-large`: late interaction over the texts of a state, with a small or a larger model.
 
 For a state with composites `s_1 .. s_n`, context text `p` and anchor text `n` (see
 `waygraph.pipeline.encode.text.composites`), row `j` is `embed(s_j) + embed(p) + w embed(n)`, not re-normalised. For a
@@ -35,24 +35,36 @@ NAMES_WEIGHT = np.float32(0.2)
 
 
 class TextEncoder:
-    """The default encoder. It runs on the CPU, reads text, and needs the whole site to recognise boilerplate."""
+    """The default encoder. It runs on the CPU, reads text, and needs the whole site to recognise boilerplate.
 
-    name = "text"
+    Parameters
+    ----------
+    model
+        The sentence model.
+    weights
+        Its files and recipe.
+    name
+        `text`, or `text-large`: the same with another model by default (`weights.MODELS`).
+    """
+
     needs_whole_site = True
     reads: Reads = "text"
 
-    def __init__(self, model: SentenceModel, weights: TextWeights) -> None:
+    def __init__(self, model: SentenceModel, weights: TextWeights, name: str = "text") -> None:
         self.model = model
         self.weights = weights
+        self.name = name
 
     @classmethod
-    def load(cls, settings: EncodeSettings) -> Self:
-        """Find and load the weights. Takes about one second, most of it for importing torch.
+    def load(cls, settings: EncodeSettings, name: str = "text") -> Self:
+        """Find and load the weights. Takes a second or two, most of it for importing torch.
 
         Parameters
         ----------
         settings
-            Weights, device, precision, batch size.
+            Weights, batch size, threads.
+        name
+            `text` or `text-large`.
 
         Returns
         -------
@@ -64,8 +76,9 @@ class TextEncoder:
         WeightsMissing
             See `waygraph.pipeline.encode.text.weights`.
         """
-        weights = find_weights(settings.weights)
-        return cls(SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads), weights)
+        weights = find_weights(settings.weights, name)
+        model = SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads)
+        return cls(model, weights, name)
 
     @property
     def dim(self) -> int:
@@ -75,7 +88,7 @@ class TextEncoder:
     @property
     def fingerprint(self) -> str:
         """Hash of recipe, parameters, tokenizer, pooling, prompts and dimension."""
-        return fingerprint(self.weights, self.dim)
+        return fingerprint(self.weights, self.dim, self.name)
 
     def prepare_site(self, counts: SegmentCounts) -> SiteContext:
         """Derive the boilerplate of a site."""
@@ -130,8 +143,8 @@ class TextEncoder:
         return [vectors[row : row + 1] for row in range(len(queries))]
 
 
-def fingerprint(weights: TextWeights, dim: int) -> str:
-    """Return `text-` and 16 hex digits."""
+def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:
+    """Return the name of the encoder and 16 hex digits."""
     recipe = weights.recipe
     content: dict[str, object] = {
         "recipe": RECIPE,
@@ -143,4 +156,4 @@ def fingerprint(weights: TextWeights, dim: int) -> str:
     }
     if recipe.query_prompt or recipe.document_prompt:
         content["prompts"] = [recipe.query_prompt, recipe.document_prompt]
-    return "text-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return f"{name}-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

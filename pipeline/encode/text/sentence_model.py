@@ -21,7 +21,7 @@ from tokenizers import Encoding, Tokenizer
 from waygraph.core.errors import WeightsMissing
 from waygraph.core.lru_cache import ENTRY_BYTES, LruCache
 from waygraph.pipeline.encode.runtime.batching import length_batches
-from waygraph.pipeline.encode.text.bert import Bert
+from waygraph.pipeline.encode.text.bert import Bert, MPNet
 from waygraph.pipeline.encode.text.sentence_recipe import Pooling
 from waygraph.pipeline.encode.text.weights import TextWeights
 
@@ -175,13 +175,14 @@ class SentenceModel:
 def _read_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
     """Return the forward function of the model and the size of its vectors."""
     config = json.loads((folder / "config.json").read_text())
-    if (bert := Bert.load(folder, config, dtype)) is not None:
-        return bert, bert.dim
+    for architecture in (Bert, MPNet):
+        if (model := architecture.load(folder, config, dtype)) is not None:
+            return model, model.dim
     return _read_any_model(folder, dtype)
 
 
 def _read_any_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
-    from transformers import AutoConfig, AutoModel  # noqa: PLC0415 - takes seconds; the published model does not need it
+    from transformers import AutoConfig, AutoModel  # noqa: PLC0415 - takes seconds; the published models do not need it
 
     from waygraph.pipeline.encode.runtime.loading import misfits  # noqa: PLC0415 - as above
     from waygraph.pipeline.encode.runtime.progress_bars import no_progress_bar  # noqa: PLC0415 - as above

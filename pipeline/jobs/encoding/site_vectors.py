@@ -16,6 +16,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import SiteContext, content_key
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
+from waygraph.pipeline.encode.text.descriptions import with_descriptions
 from waygraph.pipeline.encode.text.lead_text import lead_observation, weighted_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
@@ -352,8 +353,9 @@ def _reusable_pages(
     if version is None or replace(version.manifest.encoder, context=encoder.context) != encoder:
         return {}
     before = version.manifest.encoder.context
+    described = with_descriptions(version.observations, version.descriptions)
     return {
         content_key(each, identity.reads): version.pages[node_id]
-        for node_id, each in anchored_observations(version.graph, version.observations.values()).items()
+        for node_id, each in anchored_observations(version.graph, described.values()).items()
         if node_id in version.pages and has_same_vectors(before, encoder.context, each)
     }

@@ -17,7 +17,8 @@ def explored_at(manifest: Manifest) -> dt.datetime | None:
     published again.
     """
     report = manifest.report
-    known = report.get("explored") or ("" if {"rollback_to", "reencoded_from"} & report.keys() else manifest.created)
+    published_again = {"rollback_to", "reencoded_from", "described_from"} & report.keys()
+    known = report.get("explored") or ("" if published_again else manifest.created)
     try:
         found = dt.datetime.fromisoformat(known)
     except (TypeError, ValueError):

@@ -63,6 +63,7 @@ def rollback_draft(version: MapVersion, current: MapVersion, diff: MapDiff) -> M
         recognition=version.recognition,
         leads=version.leads,
         lead_pages=version.lead_pages,
+        descriptions=version.descriptions,
     )
     return with_lineage(draft, current, diff)
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from waygraph.core.settings import Settings
-from waygraph.index.graph import InteractionGraph, Lead, Observation
+from waygraph.index.graph import Description, InteractionGraph, Lead, Observation
 from waygraph.index.store import EncoderInfo, MapDraft, MapVersion
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
@@ -19,8 +19,8 @@ from waygraph.pipeline.explore.records.capture import SiteCapture
 
 #: Encoder of a map without vectors.
 NOT_ENCODED = EncoderInfo("none", 1, "none")
-#: Report fields about the origin of one version: refreshed, rolled back, re-encoded, and by which run.
-_VERSION_FIELDS = frozenset({"refresh", "rollback_to", "reencoded_from", "run_id"})
+#: Report fields about the origin of one version: refreshed, rolled back, re-encoded, described, and by which run.
+_VERSION_FIELDS = frozenset({"refresh", "rollback_to", "reencoded_from", "described_from", "run_id"})
 
 
 def draft_from_capture(
@@ -31,6 +31,7 @@ def draft_from_capture(
     lead_pages: Mapping[str, EncodedPage] | None = None,
     encoder: EncoderInfo = NOT_ENCODED,
     run_id: str = "",
+    descriptions: Mapping[str, Description] | None = None,
 ) -> MapDraft:
     """Return the draft of a capture.
 
@@ -48,6 +49,8 @@ def draft_from_capture(
         What made the vectors.
     run_id
         Run that publishes it, for its report.
+    descriptions
+        Descriptions of an earlier version that still hold.
 
     Returns
     -------
@@ -68,6 +71,7 @@ def draft_from_capture(
         recognition=capture.recognition,
         leads=dict(capture.leads),
         lead_pages=dict(lead_pages or {}),
+        descriptions=dict(descriptions or {}),
     )
 
 
@@ -97,6 +101,31 @@ def draft_from_version(
         lineage=version.lineage,
         leads=version.leads,
         lead_pages=dict(lead_pages),
+        descriptions=version.descriptions,
+    )
+
+
+def described_draft(
+    version: MapVersion, descriptions: Mapping[str, Description], pages: Mapping[str, EncodedPage]
+) -> MapDraft:
+    """Return the draft of a published version with other descriptions and the vectors that go with them."""
+    manifest = version.manifest
+    return MapDraft(
+        site=manifest.site,
+        start_url=manifest.start_url,
+        graph=version.graph,
+        observations=version.observations,
+        pages=dict(pages),
+        encoder=manifest.encoder,
+        capture=manifest.capture,
+        report={**content_report(manifest.report), "described_from": manifest.version},
+        partial=manifest.partial,
+        settings=manifest.settings,
+        recognition=version.recognition,
+        lineage=version.lineage,
+        leads=version.leads,
+        lead_pages=version.lead_pages,
+        descriptions=dict(descriptions),
     )
 
 

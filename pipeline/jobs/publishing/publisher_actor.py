@@ -21,6 +21,7 @@ from waygraph.index.graph import InteractionGraph, Lead, Observation
 from waygraph.index.store import Manifest, MapDraft, MapVersion, Store
 from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
+from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors import ActorHandle, exit_with_raylet, start_actor
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
@@ -172,10 +173,11 @@ class PublisherActor:
         previous = None if replaced is None else await asyncio.to_thread(store.read, site, replaced)
         if is_refresh and previous is not None:
             await self._check_encoder(previous)
+        descriptions = kept_descriptions(previous.descriptions if previous else {}, capture.observations)
         vectors = await self._encoded(
             site,
             capture.graph,
-            capture.observations,
+            with_descriptions(capture.observations, descriptions),
             leads=capture.leads.values(),
             previous=previous,
             keep_boilerplate=is_refresh,
@@ -189,6 +191,7 @@ class PublisherActor:
             lead_pages=vectors.lead_pages,
             encoder=vectors.encoder,
             run_id=self._run_id,
+            descriptions=descriptions,
         )
         if previous is not None:
             diff = await asyncio.to_thread(compare_versions, store, previous, capture)
@@ -224,7 +227,11 @@ class PublisherActor:
         if is_encoded_by(version.manifest, identity) and is_complete:
             return None
         vectors = await self._encoded(
-            site, version.graph, version.observations, leads=version.leads.values(), previous=version
+            site,
+            version.graph,
+            with_descriptions(version.observations, version.descriptions),
+            leads=version.leads.values(),
+            previous=version,
         )
         unchanged = (
             vectors.pages.keys() == version.pages.keys() and vectors.lead_pages.keys() == version.lead_pages.keys()

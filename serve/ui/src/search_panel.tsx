@@ -163,6 +163,7 @@ function Hits(props: Props & { found: TimedSearch }) {
                     </span>
                     <span>{hit.score.toFixed(3)}</span>
                     {!hit.visited && <span class="tag">not visited</span>}
+                    {hit.matched?.generated && <span class="tag">generated text</span>}
                   </span>
                 </span>
               </button>

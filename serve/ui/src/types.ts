@@ -150,10 +150,11 @@ export interface Hit {
   url: string;
   title: string;
   score: number;
-  matched: { text: string; score: number; segments: Segment[] } | null;
+  matched: { text: string; score: number; segments: Segment[]; generated: boolean } | null;
   screenshot: string | null;
   visited: boolean;
   refusal: string;
+  reranked: number | null;
 }
 
 export interface SearchAnswer {

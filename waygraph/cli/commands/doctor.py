@@ -115,12 +115,12 @@ def check_gpu() -> Finding:
 
 
 def check_weights(settings: Settings) -> Finding:
-    """Check that the weights of the default encoder are on this machine, without downloading them."""
+    """Check that the weights of the text encoder in use are on this machine, without downloading them."""
     part = "encoder weights"
     try:
         from waygraph.pipeline.encode.text.weights import find_weights
 
-        weights = find_weights(settings.encode.weights, allow_hub=False)
+        weights = find_weights(settings.encode.weights, settings.encode.encoder, allow_hub=False)
     except WaygraphError as error:
         return Finding(part, ok=False, found=error.message, fix=error.hint)
     except ImportError as error:
@@ -206,7 +206,7 @@ def check_all(settings: Settings) -> list[Finding]:
         partial(check_package, "Ray", "ray", "ray", "index"),
         partial(check_package, "Ray Serve", "ray.serve", "ray", "serve"),
         partial(check_package, "Qdrant Edge", "qdrant_edge", "qdrant-edge-py", "index"),
-        *([partial(check_weights, settings)] if settings.encode.encoder == "text" else []),
+        *([partial(check_weights, settings)] if settings.encode.encoder in {"text", "text-large"} else []),
         partial(check_store, settings),
     ]
     return [check() for check in checks]

@@ -46,7 +46,14 @@ def export(
     read = opened.read(key, version)
     exported = (read.manifest.site, read.manifest.version, read.graph)
     if form == "json":
-        content = to_bytes(to_json(*exported, inherited=inherited, recognition=read.recognition, leads=read.leads))
+        document = to_json(
+            *exported,
+            inherited=inherited,
+            recognition=read.recognition,
+            leads=read.leads,
+            descriptions=read.descriptions,
+        )
+        content = to_bytes(document)
     else:
         content = to_graphml(*exported, inherited=inherited).encode()
     if output is None:

@@ -37,6 +37,7 @@ def history(site: SiteArgument, *, store: StoreOption = None, as_json: JsonOptio
                 "refresh_of": refresh.get("of"),
                 "rollback_to": manifest.report.get("rollback_to"),
                 "reencoded_from": manifest.report.get("reencoded_from"),
+                "described_from": manifest.report.get("described_from"),
                 "changes": refresh.get("states", {}),
             }
         )
@@ -57,6 +58,8 @@ def _origin(version: dict[str, Any]) -> str:
     if version["refresh_of"]:
         changes = ", ".join(f"{count} {verdict}" for verdict, count in sorted(version["changes"].items()))
         return f"refresh of {version['refresh_of']}: {changes}"
+    if version["described_from"]:
+        return f"described from {version['described_from']}"
     return f"reencoded from {version['reencoded_from']}" if version["reencoded_from"] else "explored"
 
 

@@ -17,7 +17,8 @@ def print_hits(answer: SearchAnswer) -> None:
         say(f"{hit.rank:>3}. {hit.score:6.3f}  {clean(hit.title, one_line=True) or '(no title)'}")
         say(f"             {hit.url}  [{hit.node_id[:8]}]{_visit_note(hit)}")
         if hit.matched is not None:
-            say(f"             {_shorten(hit.matched.text)}")
+            generated = "(generated) " if hit.matched.generated else ""
+            say(f"             {generated}{_shorten(hit.matched.text)}")
 
 
 def _visit_note(hit: Hit) -> str:

@@ -21,6 +21,7 @@ from waygraph.index.graph import (
     ActionKind,
     BlockedRequest,
     Box,
+    Description,
     Edge,
     InteractionGraph,
     Lead,
@@ -70,6 +71,15 @@ def test_leads_are_read_back_with_their_vectors(store):
     assert list(read.lead_pages) == [LEAD.id]
     assert np.array_equal(read.lead_pages[LEAD.id].vectors, page.vectors)
     assert list(read.pages) == ["home-a"]
+
+
+def test_descriptions_are_read_back_and_a_version_without_them_has_no_file_for_them(store):
+    written = Description("One sees \ud83d orders.", ("which", "what", "where"), "model", "0" * 64, "/orders/*")
+    store.publish(draft(store, descriptions={"home-a": written}))
+    assert store.read(SITE).descriptions == {"home-a": dataclasses.replace(written, sentence="One sees \ufffd orders.")}
+    store.publish(draft(store))
+    assert store.read(SITE).descriptions == {}
+    assert "descriptions.parquet" not in store.manifest(SITE).files
 
 
 def test_version_without_leads_has_no_files_for_them(store):
@@ -216,6 +226,7 @@ def test_a_map_without_observations_and_vectors_can_be_published(store):
         ({"pages": {"home-a": EncodedPage(np.full((1, DIM), 1e6), ("r",), ((),))}}, "float16"),
         ({"lead_pages": {LEAD.id: EncodedPage(np.ones((1, DIM)), ("r",), ((),))}}, "not one of its leads"),
         ({"leads": {"other": LEAD}}, "lead 'other'"),
+        ({"descriptions": {"gone": Description("x", (), "m", "k")}}, "a description of 'gone'"),
         ({"leads": {LEAD.id: dataclasses.replace(LEAD, state="gone")}}, "does not fit the states"),
         ({"leads": {"home-a": dataclasses.replace(LEAD, id="home-a")}}, "does not fit the states"),
         ({"observations": {"home-a": Observation("other", "", "", ())}}, "shows 'other'"),

