@@ -19,7 +19,7 @@ from waygraph.core.errors import InvalidInput, ModelBudgetSpent, RunUnfinished, 
 
 if TYPE_CHECKING:
     from waygraph.agents.describe.journal import ReplyJournal
-    from waygraph.agents.describe.plan import Estimate, Per, DescriptionPlan
+    from waygraph.agents.describe.plan import DescriptionPlan, Estimate, Per
     from waygraph.agents.describe.run import Asked
     from waygraph.agents.models.budget import ModelBudget
     from waygraph.core.settings import ChatSettings
