@@ -119,6 +119,12 @@ class LoadedMap:
         return self.version.recognition.aliases()
 
     @cached_property
+    def searched_words(self) -> Mapping[str, str]:
+        """By state that shows the results of a search form, the word that the form was submitted with."""
+        submitted = (edge for edge in self.version.graph.edges if edge.action.kind == "submit" and not edge.inherited)
+        return {edge.target: edge.action.value for edge in submitted if edge.target != edge.source}
+
+    @cached_property
     def evidence(self) -> Mapping[str, Evidence]:
         """By state, its evidence, including what distinguishes it from the rest of the site."""
         return add_distinctive_features(self.version.graph, self.version.recognition.evidence)

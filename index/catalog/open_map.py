@@ -113,6 +113,11 @@ class OpenMap:
         return self._loaded.visited_leads
 
     @property
+    def searched_words(self) -> Mapping[str, str]:
+        """By state that stands for all results of a search form, the word that the form was submitted with."""
+        return self._loaded.searched_words
+
+    @property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
         """By state, the ids of other snapshots of it from the exploration; states without any are left out."""
         return self._loaded.aliases

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from waygraph.core.errors import NoPath, NotFound
 from waygraph.core.schemas import (
@@ -92,11 +92,7 @@ class Navigator:
                 path = find_path(start, chosen.node_id)
             except NoPath as error:
                 notes.append(str(error))
-            if sending := _count_sending_actions(opened, chosen.node_id):
-                notes.append(
-                    f"{sending} action(s) on the chosen page send requests that may change something on the server. "
-                    "What follows them is not mapped; `sends` of its edges names the requests."
-                )
+            notes += _notes_about(opened, chosen.node_id)
         return NavigateAnswer(
             site=opened.site,
             version=opened.version,
@@ -146,6 +142,20 @@ def _locate_current(opened: OpenMap, current: CurrentPage | None) -> LocateAnswe
     if not current.url:
         return None
     return answers.locate_answer(opened, opened.locate(current.url, current.structure))
+
+
+def _notes_about(opened: OpenMap, node_id: str) -> Iterator[str]:
+    """Yield what an agent should know before it uses a page: what it stands for, and what its actions send."""
+    if word := opened.searched_words.get(node_id):
+        yield (
+            f"The chosen page shows what a search form finds for '{word}', and stands for all results of the form: "
+            "submit the form with another text to search for something else."
+        )
+    if sending := _count_sending_actions(opened, node_id):
+        yield (
+            f"{sending} action(s) on the chosen page send requests that may change something on the server. "
+            "What follows them is not mapped; `sends` of its edges names the requests."
+        )
 
 
 def _count_sending_actions(opened: OpenMap, node_id: str) -> int:

@@ -47,3 +47,20 @@ def test_outcomes_are_read_from_the_table_not_from_the_report(shop, shop_store, 
     _, answer = show("--skipped", "--limit", "1", "--offset", "1")
     wanted = [row for row in rows if row["status"] == "skipped"][1]
     assert answer["outcomes"][0]["element"] == wanted["element"]
+
+
+def test_a_page_of_search_results_names_its_word_and_what_it_stands_for(shop, shop_store, show, capsys):
+    ((results, word),) = (
+        (edge.target, edge.action.value)
+        for edge in shop.capture.graph.edges
+        if edge.action.kind == "submit" and not edge.inherited
+    )
+    assert show(results)[1]["searched_word"] == word
+    assert main(["show", shop.capture.site, results, "--store", str(shop_store)]) == 0
+    assert f"shows what a search form finds for '{word}', and stands for all" in capsys.readouterr().out
+    assert (
+        main(["navigate", shop.capture.site, f"search results for {word}", "--store", str(shop_store), "--json"]) == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert found["node_id"] == results
+    assert any(f"finds for '{word}'" in note for note in found["notes"])

@@ -450,6 +450,9 @@ class NodeAnswer(_Schema):
     """Ids of other snapshots of this state, which differ from it in noise only."""
     stands_for: int = 1
     """Number of pages of its kind that this state represents (skeleton mode), itself included."""
+    searched_word: PageText = ""
+    """Word that a search form was submitted with to reach this state, which stands for all results of the form; empty
+    for other states."""
     lead: LeadModel | None = None
     """What is known of the page if it was not visited; `segments` and `edges` are empty then."""
     evidence: EvidenceModel | None = None

@@ -230,15 +230,7 @@ def _print_state(node: NodeAnswer) -> None:
     if node.lead is not None:
         _print_lead(node, node.lead)
         return
-    access = "loading its URL shows it" if node.addressable else "reached by actions only, not by its URL"
-    say(f"  id {node.node_id}, {node.depth} actions from the start page, {access}")
-    if node.stands_for > 1:
-        say(f"  represents {node.stands_for} pages of its kind, itself included (skeleton mode)")
-    if node.aliases:
-        snapshots = "one more snapshot" if len(node.aliases) == 1 else f"{len(node.aliases)} more snapshots"
-        say(f"  {snapshots} of it differed in noise only")
-    if node.description is not None:
-        _print_description(node.description)
+    _print_facts(node)
     say()
     say("Texts:")
     for segment in node.segments[:_SHOWN_TEXTS]:
@@ -254,6 +246,21 @@ def _print_state(node: NodeAnswer) -> None:
             say(f"      sends {clean(request, one_line=True)}, which was stopped")
     if not node.edges:
         say("  none known")
+
+
+def _print_facts(node: NodeAnswer) -> None:
+    access = "loading its URL shows it" if node.addressable else "reached by actions only, not by its URL"
+    say(f"  id {node.node_id}, {node.depth} actions from the start page, {access}")
+    if node.stands_for > 1:
+        say(f"  represents {node.stands_for} pages of its kind, itself included (skeleton mode)")
+    if node.searched_word:
+        word = clean(node.searched_word, one_line=True)
+        say(f"  shows what a search form finds for '{word}', and stands for all results of the form")
+    if node.aliases:
+        snapshots = "one more snapshot" if len(node.aliases) == 1 else f"{len(node.aliases)} more snapshots"
+        say(f"  {snapshots} of it differed in noise only")
+    if node.description is not None:
+        _print_description(node.description)
 
 
 def register(app: typer.Typer) -> None:
