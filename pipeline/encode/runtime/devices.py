@@ -1,4 +1,4 @@
-"""Device and precision of vision encoders."""
+"""Device and precision of encoders."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ def compute_device(settings: EncodeSettings) -> torch.device:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"There is no device '{settings.device}': {reason}", hint="Use cpu or auto.") from error
     return device
+
+
+def cpu_multiplies_bfloat16() -> bool:
+    """Return whether the CPU has instructions that multiply bfloat16 (AVX512_BF16, AMX). Without, it is slow."""
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()  # since torch 2.12
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def compute_dtype(settings: EncodeSettings, device: torch.device) -> torch.dtype:

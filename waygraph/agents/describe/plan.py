@@ -55,7 +55,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DescriptionPlan:
     """What to ask about a map.
 
     Attributes
@@ -95,7 +95,7 @@ class Estimate:
     cost: float | None
 
 
-def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> Plan:
+def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> DescriptionPlan:
     """Decide what to ask about a map.
 
     Parameters
@@ -110,7 +110,7 @@ def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> 
 
     Returns
     -------
-    Plan
+    DescriptionPlan
         In the order of the map, so that a repeated call asks the same.
     """
     seen = version.observations
@@ -132,7 +132,7 @@ def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> 
         if missing := [each for each in states if each not in kept]:
             others = [seen[each] for each in states if each != missing[0]][:SAMPLE_TITLES]
             subjects.append(Subject(tuple(missing), page_request(seen[missing[0]], kind, len(states), others), kind))
-    return Plan(tuple(subjects), holding | kept, len(seen))
+    return DescriptionPlan(tuple(subjects), holding | kept, len(seen))
 
 
 def _of_kind(kept: Mapping[str, Description], states: Iterable[str], kind: str) -> Description | None:
@@ -144,7 +144,7 @@ def _for_state(description: Description, version: MapVersion, node_id: str) -> D
     return Description(description.sentence, description.questions, description.model, key, description.kind)
 
 
-def estimate(plan: Plan, settings: ChatSettings) -> Estimate:
+def estimate(plan: DescriptionPlan, settings: ChatSettings) -> Estimate:
     """Estimate what asking takes.
 
     Parameters

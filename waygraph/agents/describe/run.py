@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from waygraph.agents.describe.journal import ReplyJournal
-from waygraph.agents.describe.plan import Plan, Subject
+from waygraph.agents.describe.plan import DescriptionPlan, Subject
 from waygraph.agents.describe.prompt import PageReply
 from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.structured import complete_as
@@ -48,7 +48,7 @@ class Asked:
 
 
 async def ask(
-    plan: Plan,
+    plan: DescriptionPlan,
     version: MapVersion,
     model: ChatModel,
     journal: ReplyJournal,

@@ -19,7 +19,7 @@ from waygraph.core.errors import InvalidInput, ModelBudgetSpent, RunUnfinished, 
 
 if TYPE_CHECKING:
     from waygraph.agents.describe.journal import ReplyJournal
-    from waygraph.agents.describe.plan import Estimate, Per, Plan
+    from waygraph.agents.describe.plan import DescriptionPlan, Estimate, Per
     from waygraph.agents.describe.run import Asked
     from waygraph.agents.models.budget import ModelBudget
     from waygraph.core.settings import ChatSettings
@@ -127,7 +127,7 @@ def _confirm(site: str, *, yes: bool, as_json: bool) -> None:
 
 
 async def _ask(
-    plan: Plan,
+    plan: DescriptionPlan,
     version: MapVersion,
     chat: ChatSettings,
     kept_in: tuple[ModelBudget, ReplyJournal, Path | None],
@@ -176,7 +176,7 @@ def _print_progress(done: int, subjects: int) -> None:
     sys.stderr.flush()
 
 
-def _print_plan(site: str, plan: Plan, expected: Estimate) -> None:
+def _print_plan(site: str, plan: DescriptionPlan, expected: Estimate) -> None:
     kinds = sum(bool(subject.kind) for subject in plan.subjects)
     of_kinds = f", {kinds} of them about kinds of pages" if kinds else ""
     say(f"{site}: {plan.states} states, {len(plan.kept)} described and unchanged.")
@@ -188,7 +188,11 @@ def _print_plan(site: str, plan: Plan, expected: Estimate) -> None:
 
 
 def _summary(
-    site: str, version: int | None, plan: Plan, expected: Estimate, done: tuple[Asked, ModelBudget] | None = None
+    site: str,
+    version: int | None,
+    plan: DescriptionPlan,
+    expected: Estimate,
+    done: tuple[Asked, ModelBudget] | None = None,
 ) -> dict[str, object]:
     summary: dict[str, object] = {
         "site": site,
@@ -208,7 +212,7 @@ def _summary(
     return summary
 
 
-def _print_result(site: str, number: int | None, plan: Plan, asked: Asked, budget: ModelBudget) -> None:
+def _print_result(site: str, number: int | None, plan: DescriptionPlan, asked: Asked, budget: ModelBudget) -> None:
     spent = budget.spent
     cost = "" if spent.cost is None else f", {spent.cost:.4f}"
     again = f" {asked.replayed} replies were there already." if asked.replayed else ""
