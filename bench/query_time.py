@@ -59,11 +59,12 @@ def main() -> None:
     options = parser.parse_args()
     asks, rows = questions(), []
     for name in options.encoder:
-        weights = {} if name == "text" else {"weights": Settings().encode.weights}
+        configured = Settings().encode
+        weights = None if name == "text" else configured.weights
         exact: np.ndarray | None = None
         for dtype in ("float32",) if name == "text" else ("float32", "bfloat16"):
             started = time.perf_counter()
-            encoder = TextEncoder.load(Settings(encode={"encoder": name, "dtype": dtype, **weights}).encode, name)
+            encoder = TextEncoder.load(configured.model_copy(update={"dtype": dtype, "weights": weights}), name)
             loaded = time.perf_counter() - started
             for threads in options.threads:
                 torch.set_num_threads(threads)

@@ -51,8 +51,8 @@ def random_model(folder: Path) -> Path:
         num_hidden_layers=6,
         num_attention_heads=12,
         intermediate_size=1536,
-        num_labels=1,
     )
+    config.num_labels = 1
     BertForSequenceClassification(config).save_pretrained(folder)
     return folder
 
