@@ -99,12 +99,12 @@ def test_a_refresh_keeps_the_descriptions_of_pages_that_did_not_change(tmp_path)
         }
         encoder = create_encoder(settings.encode)
         assert publish(store, one, written, encoder) == 2
-        site.mutate(Mutation("edit", "/news/today"))
+        site.mutate(Mutation("edit", "/guide"))
         full = settings.model_copy(update={"refresh": settings.refresh.model_copy(update={"full": True})})
         (changed,) = run_refresh([key], settings=full, on_event=nothing).sites
     three = store.read(key)
     lost = {three.graph.nodes[node_id].url for node_id in three.graph.nodes.keys() - three.descriptions.keys()}
-    assert [url.removeprefix(site.url) for url in lost] == ["news/today"]
+    assert [url.removeprefix(site.url) for url in lost] == ["guide"]
     assert changed.publication.encoded == 1
     for node_id, description in three.descriptions.items():
         assert description == written[node_id]

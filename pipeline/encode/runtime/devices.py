@@ -1,4 +1,4 @@
-"""Device and precision of vision encoders."""
+"""Device and precision of encoders."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def compute_device(settings: EncodeSettings) -> torch.device:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"There is no device '{settings.device}': {reason}", hint="Use cpu or auto.") from error
     return device
+
+
+def cpu_multiplies_bfloat16() -> bool:
+    """Return whether the CPU has instructions that multiply bfloat16 (AVX512_BF16, AMX). Without, it is slow."""
+    known = getattr(torch.cpu, "get_capabilities", None)  # older versions of torch have none
+    capabilities: dict[str, object] = {} if known is None else known()
+    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
 
 
 def compute_dtype(settings: EncodeSettings, device: torch.device) -> torch.dtype:

@@ -37,6 +37,7 @@ class Bert:
 
     def __init__(self, tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> None:
         self._tensors = tensors
+        self._config = config
         self._layers: int = config["num_hidden_layers"]
         self._head_size: int = config["hidden_size"] // config["num_attention_heads"]
         self._eps: float = config.get("layer_norm_eps", 1e-12)
@@ -79,6 +80,10 @@ class Bert:
                 name: file.get_tensor(name).to(dtype, copy=True) for name in names if not name.startswith(_UNUSED)
             }
         return cls(tensors, config)
+
+    def with_precision(self, dtype: torch.dtype) -> Self:
+        """Return the model with parameters of another precision."""
+        return type(self)({name: tensor.to(dtype) for name, tensor in self._tensors.items()}, self._config)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the vectors of all tokens, of shape (texts, tokens, dim).

@@ -21,6 +21,7 @@ from waygraph.index.graph import Observation, SegmentCounts
 from waygraph.index.vectors.multivector import EncodedPage, MultiVector
 from waygraph.pipeline.encode.protocol import Reads, SiteContext
 from waygraph.pipeline.encode.queries import cleaned_query, refuse_longer
+from waygraph.pipeline.encode.runtime.devices import cpu_multiplies_bfloat16
 from waygraph.pipeline.encode.text.composites import describe
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.site_text import SiteText
@@ -45,13 +46,18 @@ class TextEncoder:
         Its files and recipe.
     name
         `text`, or `text-large`: the same with another model by default (`weights.MODELS`).
+    query_model
+        The model for queries, whose vectors must be those of `model` but for rounding. None: `model`.
     """
 
     needs_whole_site = True
     reads: Reads = "text"
 
-    def __init__(self, model: SentenceModel, weights: TextWeights, name: str = "text") -> None:
+    def __init__(
+        self, model: SentenceModel, weights: TextWeights, name: str = "text", query_model: SentenceModel | None = None
+    ) -> None:
         self.model = model
+        self._query_model = query_model or model
         self.weights = weights
         self.name = name
 
@@ -62,7 +68,7 @@ class TextEncoder:
         Parameters
         ----------
         settings
-            Weights, batch size, threads.
+            Weights, batch size, threads, and the precision of `text-large` for queries.
         name
             `text` or `text-large`.
 
@@ -78,12 +84,18 @@ class TextEncoder:
         """
         weights = find_weights(settings.weights, name)
         model = SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads)
-        return cls(model, weights, name)
+        in_bfloat16 = settings.dtype == "bfloat16" or (settings.dtype == "auto" and cpu_multiplies_bfloat16())
+        return cls(model, weights, name, model.in_bfloat16() if name == "text-large" and in_bfloat16 else None)
 
     @property
     def dim(self) -> int:
         """Number of columns of every multi-vector."""
         return self.model.dim
+
+    @property
+    def query_precision(self) -> str:
+        """Precision of queries: `float32` or `bfloat16`."""
+        return "float32" if self._query_model is self.model else "bfloat16"
 
     @property
     def fingerprint(self) -> str:
@@ -139,7 +151,7 @@ class TextEncoder:
         queries = [recipe.query_prompt + cleaned_query(text) for text in texts]
         for tokens in self.model.token_counts(queries):
             refuse_longer(tokens, recipe.max_tokens)
-        vectors = self.model.embed_uncached(queries)
+        vectors = self._query_model.embed_uncached(queries)
         return [vectors[row : row + 1] for row in range(len(queries))]
 
 

@@ -63,7 +63,7 @@ def saved(plain: Path, folder: Path, *, pooling: str = "mean", prompts: dict[str
 
 
 def load(folder: Path, encoder: str = "text") -> TextEncoder:
-    return create_encoder(EncodeSettings(encoder=encoder, weights=folder))
+    return create_encoder(EncodeSettings(encoder=encoder, weights=folder, dtype="float32"))
 
 
 def page(*texts: str) -> Observation:
@@ -150,6 +150,34 @@ def test_mpnet_without_transformers_computes_the_vectors_of_transformers(mpnet, 
     )
     assert type(own._token_vectors).__name__ == "MPNet"
     assert np.abs(own.embed_uncached(texts) - theirs.embed_uncached(texts)).max() < 1e-5
+
+
+def test_queries_of_the_larger_encoder_may_be_computed_in_bfloat16_and_pages_are_not(mpnet):
+    def load_in(dtype: str, encoder: str = "text-large") -> TextEncoder:
+        return create_encoder(EncodeSettings(encoder=encoder, weights=mpnet, dtype=dtype))
+
+    exact, rounded = load_in("float32"), load_in("bfloat16")
+    assert (exact.query_precision, rounded.query_precision) == ("float32", "bfloat16")
+    assert exact.fingerprint == rounded.fingerprint
+    for query in ("unpaid orders", "where are my prices", "change page " * 8):
+        one, other = exact.encode_query(query), rounded.encode_query(query)
+        assert other.dtype == np.float32
+        assert np.abs(one - other).max() > 0
+        assert (one @ other.T).item() > 0.999
+        assert np.linalg.norm(other) == pytest.approx(1, abs=1e-6)
+    seen = page("unpaid orders", "change prices")
+    context = exact.prepare_site(count_segments([seen]))
+    (one,), (other,) = (each.encode_pages([seen], context) for each in (exact, rounded))
+    assert np.array_equal(one.vectors, other.vectors)
+    # The default encoder stays what its published thresholds were measured with.
+    assert load_in("bfloat16", "text").query_precision == "float32"
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_precision_of_queries_follows_the_processor(mpnet, monkeypatch, knows):
+    monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.cpu_multiplies_bfloat16", lambda: knows)
+    encoder = create_encoder(EncodeSettings(encoder="text-large", weights=mpnet))
+    assert encoder.query_precision == ("bfloat16" if knows else "float32")
 
 
 def test_mpnet_with_a_missing_tensor_is_refused(mpnet, tmp_path):
