@@ -23,6 +23,9 @@ class ExplainedRow:
         Its largest dot product with one of these query rows.
     segments
         The visible texts from which the row was made, with their boxes on the page; may be empty.
+    earned
+        Its part of the state's MaxSim: the dot products with these query rows, divided by the number of all query rows.
+        The parts of all rows add up to the score.
     """
 
     row: int
@@ -30,6 +33,7 @@ class ExplainedRow:
     text: str
     score: float
     segments: tuple[Segment, ...]
+    earned: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,12 +213,22 @@ class SegmentModel(_Schema):
     box: BoxModel
 
 
+class PatchModel(_Schema):
+    """A part of a screenshot that matched, in pixels of the screenshot."""
+
+    box: BoxModel
+    earned: float
+    """The part of the hit's MaxSim that it earned."""
+
+
 class MatchModel(_Schema):
     """The encoded text of a state that scored best, and the visible texts that it consists of."""
 
     text: PageText
     score: float
     segments: list[SegmentModel] = []
+    patches: list[PatchModel] = []
+    """If screenshots were encoded: the parts of this one that earned the score, those that earned most first."""
 
 
 class Hit(_Schema):
