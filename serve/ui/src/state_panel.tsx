@@ -89,14 +89,6 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
   ];
   return (
     <>
-      {state.version !== model.answer.version && (
-        <p class="notice">
-          Version {state.version} of the map was published meanwhile.{" "}
-          <button type="button" onClick={() => location.reload()}>
-            Load it
-          </button>
-        </p>
-      )}
       <Screenshot
         path={state.screenshot}
         alt={`Screenshot of ${line(state.title, 120)}`}
