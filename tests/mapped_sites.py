@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bench.real_sites import gentelella
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
-from tests.exploring import ExploredShop
 from waygraph.cli.browser_page import new_mapped_page
 from waygraph.core.replay_file import ReplayFile
-from waygraph.core.settings import EncodeSettings, Settings
-from waygraph.index.graph import InteractionGraph
+from waygraph.core.settings import Settings
+from waygraph.index.graph import Segment
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.explore.exploration import explore_site
-from waygraph.pipeline.jobs.publishing.draft import encode_draft
+from waygraph.pipeline.explore.records.capture import SiteCapture
+from waygraph.pipeline.jobs.publishing.draft import draft_from_version, encode_draft
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 from waygraph.sdk.teleport_recorder import TeleportRecorder
@@ -55,32 +57,32 @@ class MappedSite:
     trace: str
 
 
-def map_shop(shop: ExploredShop, shop_store: Path, folder: Path) -> MappedSite:
-    """Copy the map of the demo shop and publish a second version: one text is another one, one state is gone."""
+def map_shop(site: str, shop_store: Path, folder: Path) -> MappedSite:
+    """Copy the map of the demo shop, which runs, and publish a version with another text."""
     location = folder / "maps"
     shutil.copytree(shop_store, location)
     store = Store.open(str(location))
-    site = shop.capture.site
     trace = _record_walk(str(location), site, "/returns")
-    draft = encode_draft(shop.capture, Settings(), create_encoder(EncodeSettings()))
-    graph, seen = draft.graph, dict(draft.observations)
-    start = next(iter(graph.nodes))
-    first, *others = seen[start].segments
-    seen[start] = replace(seen[start], segments=(replace(first, text=NEW_TEXT), *others))
-    gone = next(node.id for node in reversed(graph.nodes.values()) if not any(graph.edges_from(node.id)))
-    del seen[gone]
-    kept = InteractionGraph(
-        (node for node in graph.nodes.values() if node.id != gone),
-        (edge for edge in graph.edges if gone not in {edge.source, edge.target}),
+    version = store.read(site)
+    start = next(iter(version.graph.nodes.values()))
+    first, *others = version.observations[start.id].segments
+    changed = replace(version.observations[start.id], segments=(Segment(NEW_TEXT, first.role, first.box), *others))
+    draft = draft_from_version(
+        version,
+        Settings(),
+        pages=version.pages,
+        lead_pages=version.lead_pages,
+        encoder=version.manifest.encoder,
+        run_id="",
     )
-    store.publish(replace(draft, graph=kept, observations=seen, pages={key: draft.pages[key] for key in seen}))
+    store.publish(replace(draft, observations={**draft.observations, start.id: changed}))
     return MappedSite(
-        str(location),
-        site,
-        "how do I send something back",
-        "/returns",
-        graph.nodes[start].title,
-        trace.model_dump_json(),
+        store=str(location),
+        site=site,
+        query="how do I send something back",
+        address="/returns",
+        changed=start.title,
+        trace=trace.model_dump_json(),
     )
 
 
@@ -90,28 +92,35 @@ def map_gentelella(folder: Path) -> Iterator[MappedSite]:
     with gentelella(folder) as served:
         location = str(folder / "maps")
         store = Store.open(location, create=True)
-        settings = Settings(
-            store=location, browser=LOOPBACK_ONLY, explore={"depth": 2, "max_states": 45, "order": "breadth"}
-        )
+        settings = Settings(store=location, browser=LOOPBACK_ONLY, explore={"depth": 2, "max_states": 30})
         encoder = create_encoder(settings.encode)
-        trace = None
+        found: MappedSite | None = None
         page = folder / "package" / "dist" / "production" / "index.html"
         for _ in range(2):
             capture = BROWSERS.run(_explore(served.start, settings, store))
             store.publish(encode_draft(capture, settings, encoder))
-            if trace is None:
-                trace = _record_walk(location, capture.site, "/calendar.html")
+            if found is None:
+                start, *others = capture.graph.nodes.values()
+                titles = Counter(node.title for node in others)
+                target = next(node for node in others if node.addressable and titles[node.title] == 1)
+                address = urlsplit(target.url).path
+                walk = _record_walk(location, capture.site, address)
+                found = MappedSite(
+                    store=location,
+                    site=capture.site,
+                    query=target.title,
+                    address=address,
+                    changed=start.title,
+                    trace=walk.model_dump_json(),
+                )
                 text = page.read_text(encoding="utf-8")
                 assert "</body>" in text
                 page.write_text(text.replace("</body>", f"<h2>{NEW_TEXT}</h2></body>"), encoding="utf-8")
-        title = next(iter(capture.graph.nodes.values())).title
-        assert trace is not None
-        yield MappedSite(
-            location, capture.site, "calendar with events", "/calendar.html", title, trace.model_dump_json()
-        )
+        assert found is not None
+        yield found
 
 
-async def _explore(url, settings, store):
+async def _explore(url: str, settings: Settings, store: Store) -> SiteCapture:
     return await explore_site(url, settings=settings, blobs=store.blobs, pool=await BROWSERS.pool())
 
 

@@ -42,7 +42,7 @@ def make_visual_store(location: str) -> str:
     image.paste("red", (320, 200, 640, 400))
     image.paste("blue", (960, 600, 1280, 800))
     written = io.BytesIO()
-    image.save(written, "PNG")
+    image.save(written, "JPEG", quality=95, subsampling=0)
     opened.publish(TEA.draft(encoder, opened.blobs, screenshot=written.getvalue()))
     return opened.location
 

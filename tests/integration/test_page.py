@@ -257,7 +257,7 @@ def test_parts_of_a_screenshot_that_matched_are_marked(page_browser, tmp_path, p
         page.goto(f"{visual.url}#/sites/tea.example/search?q=red+red+blue&to={HOME}")
         page.get_by_label("API key", exact=True).fill(KEY)
         page.keyboard.press("Enter")
-        hit = page.get_by_role("list", name="Hits").get_by_role("listitem").filter(has_text="Tea & Coffee")
+        hit = page.locator(".hits > li").filter(has_text="Tea & Coffee")
         expect(hit).to_contain_text("2 parts of its screenshot")
         parts = hit.locator(".matched .box-heat")
         expect(parts).to_have_count(2)

@@ -222,7 +222,7 @@ function Elements(
 
 function Marks({ element }: { element: ElementEdge }) {
   const marks = [
-    element.inherited ? "not performed here: the page it came from has the same element" : "",
+    element.inherited ? "not performed here" : "",
     element.opens_tab ? "opens a tab" : "",
     ...element.sends.map((request) => `sends ${line(request, 160)}, which was stopped; no path uses it`),
     element.box ? "" : "not located on the screenshot",
