@@ -209,7 +209,7 @@ function MatchedScreenshot({ hit, scale }: { hit: Hit; scale: number }) {
       {patches.length > 0 && (
         <p class="muted">
           {count(patches.length, "part")} of the screenshot earned {formatShare(patches.reduce((sum, { earned }) => sum + earned, 0) / total)} of
-          the score, the darkest most.
+          the score; a stronger colour earned more.
         </p>
       )}
     </div>
