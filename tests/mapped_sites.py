@@ -95,7 +95,7 @@ def map_gentelella(folder: Path) -> Iterator[MappedSite]:
         settings = Settings(store=location, browser=LOOPBACK_ONLY, explore={"depth": 2, "max_states": 30})
         encoder = create_encoder(settings.encode)
         found: MappedSite | None = None
-        page = folder / "package" / "dist" / "production" / "index.html"
+        page = folder / "gentelella" / "package" / "dist" / "production" / "index.html"
         for _ in range(2):
             capture = BROWSERS.run(_explore(served.start, settings, store))
             store.publish(encode_draft(capture, settings, encoder))
