@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.agent_run import FOUND, make_agent_run
 from tests.page_service import KEY, PREFIX, RestartableService, screenshot_of
 from tests.page_store import (
     ACCOUNT,
@@ -30,6 +31,8 @@ from tests.page_store import (
     make_visual_store,
 )
 from tests.page_views import NARROW, WIDE, drop, serious_violations, take_pictures, watch
+from waygraph.agents.runner.task_replay import replay_of_task
+from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.core.replay_file import ReplayContents, ReplayFile, ReplayOutcome, ReplayPage, ReplayStep
 from waygraph.core.run_progress import PROGRESS_NAME, ActiveSite, RunProgress
 from waygraph.core.schemas import UsageModel
@@ -401,6 +404,21 @@ def test_the_map_shows_only_states_that_changed_since_a_version(page, service):
     expect(listed.get_by_role("link")).to_have_count(2)
     page.get_by_label("Changed since version").select_option("")
     expect(listed.get_by_role("link")).to_have_count(4)
+
+
+def test_the_tree_of_a_dropped_search_is_drawn(page, tmp_path):
+    make_agent_run(tmp_path)
+    drop(page, replay_of_task(RunFolder(tmp_path).task_folder(FOUND)).model_dump_json())
+    page.get_by_role("button", name="Search tree").click()
+    tree = page.get_by_role("group", name="Search tree")
+    expect(tree.locator("img")).to_have_count(3)
+    assert all(each.evaluate("image => image.complete && image.naturalWidth > 0") for each in tree.locator("img").all())
+    boxes = [each.bounding_box() for each in tree.get_by_role("button").all()]
+    assert boxes[0]["x"] < boxes[1]["x"] == boxes[2]["x"], "states below are to the right"
+    tree.get_by_role("button", name="2. Returns page").click()
+    expect(page.get_by_role("region", name="State 2")).to_contain_text("the answer was chosen here")
+    page.reload()
+    expect(page.get_by_text("Drop a trace here")).to_be_visible()
 
 
 def test_a_dropped_teleport_is_replayed_with_expected_beside_actual(page, service, pictures):
