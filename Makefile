@@ -9,6 +9,8 @@ TORCH_INDEX ?=
 PROCESSES ?= 2
 # Options of the demo or a benchmark: make demo ARGS=--keep, make bench-retrieval ARGS="--split test"
 ARGS ?=
+# Where `make ui-check` leaves pictures of every view.
+PICTURES ?= build/ui-pictures
 # Where `make demo` leaves its store and its screenshot.
 DEMO_OUTPUT ?= demo-output
 
@@ -41,7 +43,7 @@ help:
 	@echo "make docs    write docs/cli.md from the command line's own help"
 	@echo "make site    build the documentation site into site/"
 	@echo "make ui      build the page of the service into serve/ui/built (needs Node 20)"
-	@echo "make ui-check  build the page, open every view in a browser, check accessibility with axe-core"
+	@echo "make ui-check  build the page, open every view in a browser, check accessibility with axe-core (pictures: PICTURES=DIR)"
 	@echo "make screenshots  make the pictures of the page in docs/images again"
 	@echo "make $(firstword $(BENCHES)) and so on ($(BENCHES)): benchmarks, one command each"
 	@echo "make images-here   build the container images without a registry and try them (root; Debian: debootstrap buildah podman skopeo runc)"
@@ -111,9 +113,10 @@ ui:
 	@command -v npm >/dev/null || { echo "error: npm is not installed; it comes with Node 20 or newer" >&2; exit 6; }
 	cd serve/ui && npm ci --no-audit --no-fund && npm run build
 
-# The flows of the page in a browser, with axe-core, which comes from the npm registry.
+# The flows of the page in a browser, with axe-core and a site of others, which come from the npm registry.
 ui-check: $(INSTALLED) browser ui
-	WAYGRAPH_AXE=1 $(BIN)/pytest -n 0 tests/unit/serve/ui tests/integration/test_page.py tests/integration/test_report_page.py
+	WAYGRAPH_AXE=1 WAYGRAPH_UI_SITES=1 WAYGRAPH_PICTURES=$(abspath $(PICTURES)) $(BIN)/pytest -n 0 tests/unit/serve/ui \
+		tests/integration/test_page.py tests/integration/test_report_page.py tests/integration/test_page_flows.py
 
 screenshots: $(INSTALLED) browser
 	$(BIN)/python -m bench.ui_pictures $(ARGS)

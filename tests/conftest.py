@@ -79,6 +79,7 @@ SHOP_FILES = {
     "test_explore_demo_shop.py",
     "test_greedy_agent.py",
     "test_model_agents.py",
+    "test_page_flows.py",
     "test_teleport.py",
     "test_screenshot_encoder.py",
     "test_task_run.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 import threading
+from typing import Any
 
 import uvicorn
 from PIL import Image, ImageDraw
@@ -31,8 +32,8 @@ def screenshot_of(name: str) -> bytes:
 class RestartableService:
     """The service behind a proxy that removes a path prefix; it can be stopped, and started at the same address."""
 
-    def __init__(self, store: str) -> None:
-        self._settings = Settings(store=store, serve={"api_keys": [KEY]})
+    def __init__(self, store: str, **settings: Any) -> None:
+        self._settings = Settings(store=store, serve={"api_keys": [KEY]}, **settings)
         self._port = 0
         self.start()
 
@@ -51,6 +52,10 @@ class RestartableService:
         self._thread.join()
         self._listening.close()
         self._maps.close()
+
+    def refresh(self) -> None:
+        """Pick up what was published, as the service does in the background."""
+        self._maps.refresh()
 
     @property
     def url(self) -> str:

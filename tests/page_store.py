@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 
 import msgspec
+from PIL import Image
 
 from tests.page_service import screenshot_of
 from tests.small_map import SmallMap
@@ -26,6 +28,23 @@ HOSTILE = {
 }
 #: Captures of the start page of `TEA`.
 DOM, ARIA = "<html><script>document.title = 'run'</script>", '- heading "Welcome to our shop"'
+
+
+#: Settings of an encoder whose rows are parts of screenshots, with a known answer to the name of a colour.
+VISUAL = {"encode": {"encoder": "tests.patch_encoder:create"}}
+
+
+def make_visual_store(location: str) -> str:
+    """Make a store whose states are encoded by their screenshots: white, with a red and a blue sixteenth."""
+    opened = Store.open(location, create=True)
+    encoder = create_encoder(Settings(**VISUAL).encode, opened.blobs)
+    image = Image.new("RGB", (1280, 800), "white")
+    image.paste("red", (320, 200, 640, 400))
+    image.paste("blue", (960, 600, 1280, 800))
+    written = io.BytesIO()
+    image.save(written, "JPEG", quality=95, subsampling=0)
+    opened.publish(TEA.draft(encoder, opened.blobs, screenshot=written.getvalue()))
+    return opened.location
 
 
 def make_store(location: str) -> str:

@@ -1,5 +1,7 @@
 """A vision encoder that needs no weights: mean colours of patches. Some colours make it fail, each in a different way.
 
+Queries are names of colours, one row each; a query without any matches everything alike.
+
 Selected by name, like any third-party encoder: `tests.patch_encoder:create`.
 """
 
@@ -16,12 +18,19 @@ from PIL import Image, UnidentifiedImageError
 
 from waygraph.core.errors import BadImage
 from waygraph.core.settings import EncodeSettings
-from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.graph import Box, Observation, SegmentCounts
 from waygraph.index.vectors.multivector import EncodedPage, MultiVector
 from waygraph.pipeline.encode.protocol import Reads, Screenshots, SiteContext
+from waygraph.pipeline.encode.vision.patch_labels import patch_rows
 
 SIDE, GRID = 16, 4
 KILLS, RAISES, NOT_A_NUMBER = (1, 0, 0), (2, 0, 0), (3, 0, 0)
+COLOURS = {
+    "red": np.array([1, 0, 0, 0], np.float32),
+    "green": np.array([0, 1, 0, 0], np.float32),
+    "blue": np.array([0, 0, 1, 0], np.float32),
+}
+EVERYTHING = [np.ones(4, np.float32)]
 #: What `create_slow` takes for a page.
 SLOW_SECONDS = 0.05
 
@@ -78,17 +87,20 @@ class PatchEncoder:
             os.kill(os.getpid(), signal.SIGKILL)
         if first == RAISES:
             raise ZeroDivisionError("a bug")
+        size = image.size
+        if size != (SIDE, SIDE):
+            image = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX)
         pixels = np.asarray(image, np.float32).reshape(GRID, SIDE // GRID, GRID, SIDE // GRID, 3)
         means = pixels.mean(axis=(1, 3)).reshape(-1, 3) / 255
         vectors = np.concatenate([means, np.ones((len(means), 1), np.float32)], axis=1)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         if first == NOT_A_NUMBER:
             vectors[0] = np.nan
-        rows = tuple(f"patch {i}" for i in range(len(vectors)))
+        rows = patch_rows(Box(0, 0, *size), GRID, GRID)
         return EncodedPage(vectors.astype(np.float32), rows, ((),) * len(rows))
 
     def encode_query(self, text: str) -> MultiVector:
         return self.encode_queries([text])[0]
 
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
-        return [np.ones((1, self.dim), np.float32) for _ in texts]
+        return [np.array([COLOURS[word] for word in text.split() if word in COLOURS] or EVERYTHING) for text in texts]

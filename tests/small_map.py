@@ -67,10 +67,12 @@ class SmallMap:
         """Node id of a state."""
         return self.nodes[name].id
 
-    def draft(self, encoder: Encoder, blobs: BlobStore, *, without: tuple[str, ...] = ()) -> MapDraft:
+    def draft(
+        self, encoder: Encoder, blobs: BlobStore, *, without: tuple[str, ...] = (), screenshot: bytes = IMAGE
+    ) -> MapDraft:
         """The map, encoded, with screenshots of all states but `cards`; states in `without` are left out."""
         states = [state for state in STATES if state.name not in without]
-        image = blobs.put(IMAGE)
+        image = blobs.put(screenshot)
         seen = [self._observation(state, "" if state.name == "cards" else image) for state in states]
         context = encoder.prepare_site(count_segments(seen))
         pages = encoder.encode_pages(seen, context)

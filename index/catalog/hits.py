@@ -23,6 +23,9 @@ class ExplainedRow:
         Its largest dot product with one of these query rows.
     segments
         The visible texts from which the row was made, with their boxes on the page; may be empty.
+    earned
+        Its part of the state's MaxSim: the dot products with these query rows, divided by the number of all query rows.
+        The parts of all rows add up to the score.
     generated
         Whether the text is part of a generated description.
     """
@@ -32,6 +35,7 @@ class ExplainedRow:
     text: str
     score: float
     segments: tuple[Segment, ...]
+    earned: float
     generated: bool = False
 
 

@@ -250,6 +250,7 @@ class OpenMap:
                     text=texts[match.row],
                     score=match.score,
                     segments=tuple(shown[i] for i in segments[match.row] if 0 <= i < len(shown)),
+                    earned=match.credit / len(query),
                     generated=not segments[match.row] and texts[match.row] in generated,
                 )
                 for match in match_rows(query, self._loaded.vectors[node_id])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from http import HTTPStatus
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 
 from waygraph.core.run_progress import RunProgress
 from waygraph.core.view_schemas import CaptureKind, ElementsAnswer, GraphAnswer, SiteCard
+from waygraph.serve.http.keys import Caller
 from waygraph.serve.http.routes import CACHE_FOREVER, CurrentCaller, NodeId, Site
 from waygraph.serve.query.answers import SHORT_HASH
 from waygraph.serve.query.maps import Maps
@@ -28,9 +30,12 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     runs = RunsInProgress(maps)
 
     @router.get("/cards")
-    async def cards(caller: CurrentCaller) -> list[SiteCard]:
+    async def cards(
+        caller: CurrentCaller,
+        site: Annotated[str | None, Query(description="Only this site; none if it is not mapped.")] = None,
+    ) -> list[SiteCard]:
         """List the mapped sites that the caller may access, with size, start page and outcome of the last run."""
-        return await threads.run(views.cards, caller.sites)
+        return await threads.run(views.cards, wanted_sites(caller, site))
 
     @router.get("/progress")
     async def progress(caller: CurrentCaller) -> list[RunProgress]:
@@ -98,6 +103,14 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
         return Response(content, media_type="image/jpeg", headers=headers)
 
     return router
+
+
+def wanted_sites(caller: Caller, site: str | None) -> Collection[str] | None:
+    """Return the site that a caller names, which it must have access to, or else all that it may access; None: all."""
+    if site is None:
+        return caller.sites
+    caller.require_access(site)
+    return (site,)
 
 
 def json_unless_known(content: bytes, if_none_match: str | None) -> Response:

@@ -16,6 +16,7 @@ from waygraph.core.schemas import (
     LocateAnswer,
     MatchModel,
     NodeAnswer,
+    PatchModel,
     PathAnswer,
     SearchAnswer,
     SegmentModel,
@@ -24,13 +25,17 @@ from waygraph.core.schemas import (
     StepModel,
 )
 from waygraph.index.catalog.catalog import CrossSiteHits, LocatedState, OpenMap, SearchHit
-from waygraph.index.graph import Action, Description, Edge, Lead, Path, PathStep, Segment, change_digest
+from waygraph.index.catalog.hits import HitExplanation
+from waygraph.index.graph import Action, Box, Description, Edge, Lead, Path, PathStep, Segment, change_digest
 from waygraph.index.store import Manifest
+from waygraph.pipeline.encode.vision.patch_labels import patch_box
 from waygraph.serve.select.confidence import confidence
 from waygraph.serve.select.no_match import nothing_matches
 
 #: Digits of a content hash that are enough to distinguish two images of one state.
 SHORT_HASH = 16
+#: Parts of a screenshot in an answer. A query has a row per token; most of them find the same few parts.
+MAX_PATCHES = 64
 
 
 def action_model(action: Action) -> ActionModel:
@@ -40,10 +45,11 @@ def action_model(action: Action) -> ActionModel:
 
 def segment_model(segment: Segment) -> SegmentModel:
     """Return one visible text with its position."""
-    box = segment.box
-    return SegmentModel(
-        text=segment.text, role=segment.role, box=BoxModel(x=box.x, y=box.y, width=box.width, height=box.height)
-    )
+    return SegmentModel(text=segment.text, role=segment.role, box=_box_model(segment.box))
+
+
+def _box_model(box: Box) -> BoxModel:
+    return BoxModel(x=box.x, y=box.y, width=box.width, height=box.height)
 
 
 def evidence_model(opened: OpenMap, node_id: str) -> EvidenceModel | None:
@@ -160,6 +166,7 @@ def hit_model(site: str, found: SearchHit) -> Hit:
             score=matched.score,
             segments=[segment_model(segment) for segment in matched.segments],
             generated=matched.generated,
+            patches=_patches(matched),
         )
         if matched
         else None,
@@ -167,6 +174,13 @@ def hit_model(site: str, found: SearchHit) -> Hit:
         refusal=found.lead.refusal if found.lead is not None else "",
         reranked=found.reranked,
     )
+
+
+def _patches(matched: HitExplanation) -> list[PatchModel]:
+    """Return the parts of the screenshot among the rows that earned a score."""
+    found = ((patch_box(part.text), part.earned) for part in matched.parts)
+    shown = [(box, earned) for box, earned in found if box is not None][:MAX_PATCHES]
+    return [PatchModel(box=_box_model(box), earned=earned) for box, earned in shown]
 
 
 def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:

@@ -67,18 +67,20 @@ class ChangeViews:
         first, second = _versions(store, site, older, newer)
         created = (store.manifest(site, first).created, store.manifest(site, second).created)
         key = (site, first, second, *created)
-        if (content := self._answers.get(key)) is None:
-            with self._comparing:
-                if (content := self._answers.get(key)) is None:
-                    # Imports the explorer's records, which nothing else in a service needs.
-                    from waygraph.pipeline.comparison import compare_versions  # noqa: PLC0415
+        if (content := self._answers.get(key)) is not None:
+            return content
+        with self._comparing:
+            return self._answers.get_or_make(key, lambda: self._compare(site, first, second), len)
 
-                    with self._maps.stage("changes"):
-                        old, new = store.read(site, first), store.read(site, second)
-                        answer = changes_answer(compare_versions(store, old, new), old, new, store.versions(site))
-                        content = answer.model_dump_json().encode()
-                    self._answers.put(key, content, len(content))
-        return content
+    def _compare(self, site: str, first: int, second: int) -> bytes:
+        # Imports the explorer's records, which nothing else in a service needs.
+        from waygraph.pipeline.comparison import compare_versions  # noqa: PLC0415
+
+        store = self._maps.catalog.store
+        with self._maps.stage("changes"):
+            old, new = store.read(site, first), store.read(site, second)
+            answer = changes_answer(compare_versions(store, old, new), old, new, store.versions(site))
+            return answer.model_dump_json().encode()
 
     def screenshot_hash(self, site: str, version: int, node_id: str) -> str:
         """Return the content hash of a state's screenshot in a version.
@@ -103,10 +105,12 @@ class ChangeViews:
             If there is no such version or state, or it was recorded without a screenshot.
         """
         store = self._maps.catalog.store
+
+        def read() -> Mapping[str, str]:
+            return {node: seen.screenshot for node, seen in store.observations(site, version).items()}
+
         key = (site, version, store.manifest(site, version).created)
-        if (names := self._screenshots.get(key)) is None:
-            names = {node: seen.screenshot for node, seen in store.observations(site, version).items()}
-            self._screenshots.put(key, names, _SCREENSHOT_BYTES * len(names))
+        names = self._screenshots.get_or_make(key, read, lambda names: _SCREENSHOT_BYTES * len(names))
         if not (found := names.get(node_id)):
             raise NotFound(
                 f"Version {version} of '{site}' has no screenshot of state {node_id}.",

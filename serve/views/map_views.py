@@ -89,11 +89,10 @@ class MapViews:
         return found
 
     def _card(self, site: str, version: int) -> SiteCard:
-        key = (site, version)
-        if (card := self._cards.get(key)) is None:
-            card = site_card(self._maps.catalog.store.manifest(site, version))
-            self._cards.put(key, card, _CARD_BYTES)
-        return card
+        def make() -> SiteCard:
+            return site_card(self._maps.catalog.store.manifest(site, version))
+
+        return self._cards.get_or_make((site, version), make, lambda _: _CARD_BYTES)
 
     def graph(self, site: str) -> bytes:
         """Return the JSON of a `GraphAnswer`.
@@ -115,11 +114,11 @@ class MapViews:
         """
         with self._maps.map_of(site) as opened:
             key = (site, opened.version, opened.manifest.created)
-            if (content := self._graphs.get(key)) is None:
-                with self._maps.stage("graph"):
-                    content = graph_answer(opened, self._skipped_counts(opened)).model_dump_json().encode()
-                self._graphs.put(key, content, len(content))
-            return content
+            return self._graphs.get_or_make(key, lambda: self._make_graph(opened), len)
+
+    def _make_graph(self, opened: OpenMap) -> bytes:
+        with self._maps.stage("graph"):
+            return graph_answer(opened, self._skipped_counts(opened)).model_dump_json().encode()
 
     def elements(self, site: str, node_id: str) -> ElementsAnswer:
         """Return the elements of a state; errors are those of `resolve_node_id`."""
@@ -177,10 +176,7 @@ class MapViews:
         NotFound
             If the screenshot cannot be decoded.
         """
-        if (image := self._thumbnails.get(content_hash)) is None:
-            image = make_thumbnail(self._maps.blob(content_hash))
-            self._thumbnails.put(content_hash, image, len(image))
-        return image
+        return self._thumbnails.get_or_make(content_hash, lambda: make_thumbnail(self._maps.blob(content_hash)), len)
 
     def start_screenshot(self, site: str) -> str:
         """Return the content hash of the screenshot of a site's start page. It does not open the map.
@@ -203,12 +199,12 @@ class MapViews:
         store = self._maps.catalog.store
         version = store.head(site)
         manifest = store.manifest(site, version)
-        key = (site, version, manifest.created)
-        if (found := self._start_screenshots.get(key)) is None:
+
+        def read() -> str:
             seen = store.observations(site, version).get(manifest.start_node_id)
-            found = seen.screenshot if seen is not None else ""
-            self._start_screenshots.put(key, found, len(found))
-        if not found:
+            return seen.screenshot if seen is not None else ""
+
+        if not (found := self._start_screenshots.get_or_make((site, version, manifest.created), read, len)):
             raise NotFound(f"The start page of '{site}' has no screenshot.", hint="It was recorded without one.")
         return found
 

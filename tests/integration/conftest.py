@@ -1,9 +1,11 @@
-"""The demo shop, explored and published once per test session."""
+"""The demo shop, explored and published once per test session; a browser and a folder for pictures of pages."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +16,33 @@ from waygraph.demo_site import DemoSite
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def page_browser() -> Iterator[Browser]:
+    """Start a browser that reaches this machine only, for Playwright's interface without asyncio."""
+    from playwright.sync_api import sync_playwright
+
+    from waygraph.pipeline.browser.process.find import find_browser
+
+    with sync_playwright() as driver:
+        flags = ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+        started = driver.chromium.launch(executable_path=str(find_browser().path), args=flags)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of `make ui-check PICTURES=FOLDER`; without one, a temporary folder of the tests."""
+    if not (named := os.environ.get("WAYGRAPH_PICTURES")):
+        return tmp_path_factory.mktemp("pictures")
+    folder = Path(named)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")

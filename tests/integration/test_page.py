@@ -13,16 +13,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.agent_run import FOUND, make_agent_run
 from tests.page_service import KEY, PREFIX, RestartableService, screenshot_of
-from tests.page_store import ACCOUNT, CARDS, DOM, HOME, HOSTILE, ODD, RETURNS, make_store
-from tests.page_views import NARROW, WIDE, serious_violations, take_pictures
+from tests.page_store import (
+    ACCOUNT,
+    CARDS,
+    DOM,
+    HOME,
+    HOSTILE,
+    ODD,
+    RETURNS,
+    TEA,
+    VISUAL,
+    make_store,
+    make_visual_store,
+)
+from tests.page_views import NARROW, WIDE, drop, serious_violations, take_pictures, watch
+from waygraph.agents.runner.task_replay import replay_of_task
+from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.core.replay_file import ReplayContents, ReplayFile, ReplayOutcome, ReplayPage, ReplayStep
 from waygraph.core.run_progress import PROGRESS_NAME, ActiveSite, RunProgress
 from waygraph.core.schemas import UsageModel
+from waygraph.core.settings import Settings
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.find import find_browser
+from waygraph.pipeline.encode.registry import create_encoder
 
 
 @pytest.fixture(scope="module")
@@ -39,65 +55,28 @@ def service(store: str) -> Iterator[RestartableService]:
         running.stop()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        flags = ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
-        started = driver.chromium.launch(executable_path=str(find_browser().path), args=flags)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pictures")
-
-
 @pytest.fixture
-def problems() -> list[str]:
-    """What went wrong in the browser: script errors, violations of the policy, requests to other hosts."""
-    return []
-
-
-@pytest.fixture
-def context(browser: Browser, service: RestartableService, problems: list[str]) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport=WIDE)  # type: ignore[arg-type]
-    made.on("weberror", lambda error: problems.append(str(error.error)))
-    made.on("console", lambda message: problems.append(message.text) if "Content Security" in message.text else None)
-    own = ("blob:", service.url)
-    made.on("request", lambda request: None if request.url.startswith(own) else problems.append(request.url))
+def context(page_browser: Browser, service: RestartableService) -> Iterator[BrowserContext]:
+    made = page_browser.new_context(viewport=WIDE)
+    problems = watch(made, "blob:", service.url)
     yield made
     made.close()
+    assert problems == []
 
 
 @pytest.fixture
-def page(context: BrowserContext, service: RestartableService, problems: list[str]) -> Iterator[Page]:
+def page(context: BrowserContext, service: RestartableService) -> Page:
     """A page in which the key was entered."""
     opened = context.new_page()
     opened.goto(service.url)
     opened.get_by_label("API key", exact=True).fill(KEY)
     opened.keyboard.press("Enter")
     expect(opened.get_by_role("heading", name="Sites")).to_be_visible()
-    yield opened
-    assert problems == []
+    return opened
 
 
 def open_view(page: Page, service: RestartableService, view: str) -> None:
     page.goto(f"{service.url}#{view}")
-
-
-def drop(page: Page, content: str) -> None:
-    """Drop a file onto the page, as the browser reports it."""
-    held = page.evaluate_handle(
-        """(content) => {
-            const held = new DataTransfer();
-            held.items.add(new File([content], "trace.json", { type: "application/json" }));
-            return held;
-        }""",
-        content,
-    )
-    for event in ("dragenter", "dragover", "drop"):
-        page.dispatch_event("body", event, {"dataTransfer": held})
 
 
 def walk() -> ReplayFile:
@@ -133,7 +112,7 @@ def attempt() -> ReplayFile:
     return contents.file("agent", title="How long can I return?", steps=[step], outcome=outcome)
 
 
-def test_a_key_is_asked_for_once_and_a_wrong_one_again(context, service, problems):
+def test_a_key_is_asked_for_once_and_a_wrong_one_again(context, service):
     page = context.new_page()
     page.goto(service.url)
     dialog = page.get_by_role("dialog")
@@ -149,7 +128,6 @@ def test_a_key_is_asked_for_once_and_a_wrong_one_again(context, service, problem
     expect(dialog).to_have_count(0)
     page.get_by_role("button", name="Forget the key").click()
     expect(dialog).to_contain_text("needs an API key")
-    assert problems == []
 
 
 def test_a_request_that_was_refused_while_the_key_was_entered_is_sent_again(context, service):
@@ -273,6 +251,31 @@ def test_the_progress_of_a_run_is_shown_while_it_goes_on(page, service, store, p
     expect(page.get_by_text("Being explored")).to_have_count(0)
     expect(page.get_by_role("link", name="tea.example")).to_contain_text("4 states")
     expect(page.get_by_text("new.example")).to_have_count(0)
+
+
+def test_parts_of_a_screenshot_that_matched_are_marked(page_browser, tmp_path, pictures):
+    visual = RestartableService(make_visual_store(str(tmp_path / "maps")), **VISUAL)
+    page = page_browser.new_page(viewport=WIDE)
+    try:
+        page.goto(f"{visual.url}#/sites/tea.example/search?q=red+red+blue&to={HOME}")
+        page.get_by_label("API key", exact=True).fill(KEY)
+        page.keyboard.press("Enter")
+        hit = page.locator(".hits > li").filter(has_text="Tea & Coffee")
+        expect(hit).to_contain_text("2 parts of its screenshot")
+        parts = hit.locator(".matched .box-heat")
+        expect(parts).to_have_count(2)
+        shown = [
+            part.evaluate("part => [part.style.left, part.style.top, part.style.width, part.style.height]")
+            for part in parts.all()
+        ]
+        assert shown == [["25%", "25%", "25%", "25%"], ["75%", "75%", "25%", "25%"]], "red, then blue"
+        strong, weak = (float(part.evaluate("part => part.style.opacity")) for part in parts.all())
+        assert strong > weak
+        expect(hit.locator(".matched")).to_contain_text("earned 100% of the score")
+        take_pictures(page, pictures, "search-patches")
+    finally:
+        page.close()
+        visual.stop()
 
 
 def test_every_view_has_an_address_and_the_back_button_leads_through_them(page, service):
@@ -403,6 +406,21 @@ def test_the_map_shows_only_states_that_changed_since_a_version(page, service):
     expect(listed.get_by_role("link")).to_have_count(4)
 
 
+def test_the_tree_of_a_dropped_search_is_drawn(page, tmp_path):
+    make_agent_run(tmp_path)
+    drop(page, replay_of_task(RunFolder(tmp_path).task_folder(FOUND)).model_dump_json())
+    page.get_by_role("button", name="Search tree").click()
+    tree = page.get_by_role("group", name="Search tree")
+    expect(tree.locator("img")).to_have_count(3)
+    assert all(each.evaluate("image => image.complete && image.naturalWidth > 0") for each in tree.locator("img").all())
+    boxes = [each.bounding_box() for each in tree.get_by_role("button").all()]
+    assert boxes[0]["x"] < boxes[1]["x"] == boxes[2]["x"], "states below are to the right"
+    tree.get_by_role("button", name="2. Returns page").click()
+    expect(page.get_by_role("region", name="State 2")).to_contain_text("the answer was chosen here")
+    page.reload()
+    expect(page.get_by_text("Drop a trace here")).to_be_visible()
+
+
 def test_a_dropped_teleport_is_replayed_with_expected_beside_actual(page, service, pictures):
     expect(page.get_by_role("heading", name="Sites")).to_be_visible()
     drop(page, walk().model_dump_json())
@@ -511,6 +529,34 @@ def test_a_service_that_goes_away_is_noticed_and_its_return_too(page, service):
         service.start()
     expect(page.locator(".banner")).to_have_count(0)
     expect(page.get_by_role("region", name="State", exact=True)).to_contain_text("Returns and refunds")
+
+
+def test_a_new_version_of_the_map_that_is_shown_is_noticed(page_browser, tmp_path):
+    location = make_store(str(tmp_path / "maps"))
+    store, encoder = Store.open(location), create_encoder(Settings().encode)
+    own = RestartableService(location)
+    page = page_browser.new_page(viewport=WIDE)
+    try:
+        page.clock.install()
+        page.goto(f"{own.url}#/sites/tea.example")
+        page.get_by_label("API key", exact=True).fill(KEY)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("application", name="Map of tea.example: 4 states")).to_be_visible()
+        store.publish(TEA.draft(encoder, store.blobs, without=("returns",)))
+        own.refresh()
+        page.clock.fast_forward(6_000)
+        expect(page.locator(".banner")).to_contain_text("Version 3 of the map was published meanwhile.")
+        expect(page.get_by_role("application", name="Map of tea.example: 4 states")).to_be_visible()
+        page.get_by_role("button", name="Load it").click()
+        expect(page.get_by_role("application", name="Map of tea.example: 3 states")).to_be_visible()
+        expect(page.locator(".banner")).to_have_count(0)
+        store.remove("tea.example")
+        own.refresh()
+        page.clock.fast_forward(6_000)
+        expect(page.locator(".banner")).to_contain_text("was removed meanwhile")
+    finally:
+        page.close()
+        own.stop()
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])

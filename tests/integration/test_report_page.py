@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from tests.agent_run import FAILED, FOUND, MISSING, make_agent_run
 from tests.page_store import HOSTILE, ODD, make_store
-from tests.page_views import NARROW, WIDE, serious_violations, take_pictures
+from tests.page_views import NARROW, WIDE, serious_violations, take_pictures, watch
 from waygraph.cli import main
 from waygraph.core.errors import SiteUnreachable
 from waygraph.index.store import Store
-from waygraph.pipeline.browser.process.find import find_browser
 from waygraph.pipeline.jobs.report.outcomes import (
     DepthRecord,
     ErrorRecord,
@@ -76,33 +76,18 @@ def outcomes() -> Iterator[SiteOutcome]:
     )
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        flags = ["--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"]
-        started = driver.chromium.launch(executable_path=str(find_browser().path), args=flags)
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("pictures")
-
-
 @pytest.fixture
-def open_report(browser: Browser, store: str, tmp_path: Path) -> Iterator[Open]:
-    """Return a function that runs a command that writes a report, and opens the file."""
-    context = browser.new_context(viewport=WIDE)
-    problems: list[str] = []
-    context.on("weberror", lambda error: problems.append(str(error.error)))
-    context.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+def open_report(page_browser: Browser, store: str, tmp_path: Path) -> Iterator[Open]:
+    """Return a function that runs a command that writes a report, or writes a run of agents, and opens the file."""
+    context = page_browser.new_context(viewport=WIDE)
     file = tmp_path / "report.html"
-    own = (file.as_uri(), "data:", "blob:")
-    context.on("request", lambda request: None if request.url.startswith(own) else problems.append(request.url))
+    problems = watch(context, file.as_uri(), "data:", "blob:", with_console=True)
 
     def write_and_open(*words: str, option: str = "-o") -> Page:
-        assert main([*words, option, str(file), "--store", store]) == 0
+        if words:
+            assert main([*words, option, str(file), "--store", store]) == 0
+        else:
+            make_agent_run(tmp_path)  # writes its report with the run
         page = context.new_page()
         page.goto(file.as_uri())
         return page
@@ -188,6 +173,77 @@ def test_the_page_of_a_diff_shows_states_before_and_after(open_report, pictures)
     expect(page.get_by_role("link", name="Show it on the map")).to_have_count(0)
 
 
+def test_the_report_of_a_run_of_agents_shows_its_tasks_and_replays_them(open_report, pictures):
+    page = open_report()
+    expect(page.locator(".numbers")).to_contain_text("1 of 3 tasks succeeded")
+    expect(page.locator(".numbers")).to_contain_text("33% to 67%")
+    expect(page.get_by_role("region", name="By evaluator").first).to_contain_text("string_match")
+    tasks = page.get_by_role("region", name="Tasks").get_by_role("table")
+    expect(tasks.get_by_role("row")).to_have_count(4)
+    expect(tasks.get_by_role("row").last).to_contain_text("The shop did not answer.")
+    expect(tasks.locator("img")).to_have_count(1)
+    take_pictures(page, pictures, "report-agents")
+    page.get_by_role("button", name="success 1").click()
+    expect(tasks.get_by_role("row")).to_have_count(2)
+    tasks.get_by_role("link", name=FOUND).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How long can I return an order?")
+    step = page.get_by_role("region", name="Step", exact=True)
+    expect(step.get_by_role("heading").first).to_have_text("click link Account")
+    expect(step.locator("img")).to_have_count(2)
+    page.keyboard.press("ArrowDown")
+    expect(step.get_by_role("heading").first).to_have_text("click link Returns")
+    take_pictures(page, pictures, "report-agents-step")
+    page.get_by_role("button", name="Checks").click()
+    expect(page.get_by_role("region", name="Checks").get_by_role("table")).to_contain_text("30 days")
+    page.go_back()
+    expect(tasks).to_be_visible()
+
+
+def test_the_tree_of_a_search_shows_order_returns_and_what_was_not_done(open_report, pictures):
+    page = open_report()
+    page.get_by_role("link", name=FOUND).click()
+    page.get_by_role("button", name="Search tree").click()
+    tree = page.get_by_role("group", name="Search tree")
+    expect(tree.get_by_role("button")).to_have_count(3)
+    expect(tree.locator("img")).to_have_count(3)
+    expect(tree.locator(".tree-edge")).to_have_count(2)
+    expect(tree.locator(".tree-return")).to_have_count(1)
+    answer = tree.get_by_role("button", name="2. Returns page")
+    expect(answer).to_contain_text("answer")
+    tree.get_by_role("button", name="0. Tea & Coffee").click()
+    state = page.get_by_role("region", name="State 0")
+    for text in ("the frontier is full", "News of map: the same action", "led to 2"):
+        expect(state).to_contain_text(text)
+    take_pictures(page, pictures, "report-agents-tree")
+    steps = page.get_by_role("region", name="Order of the steps").get_by_role("row")
+    expect(steps.nth(2)).to_contain_text("to 0 over map:0, then url:0")
+    expect(page.get_by_role("region", name="Known and not visited").first).to_contain_text("Ninth")
+    tree.get_by_role("button", name="0. Tea & Coffee").press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(answer).to_be_focused()
+    expect(page.get_by_role("region", name="State 2")).to_contain_text("visited in step 2")
+    assert "state=2" in page.url
+
+
+def test_hostile_texts_of_a_run_of_agents_are_texts(open_report):
+    page = open_report()
+    title = page.title()
+    page.get_by_role("link", name=FAILED).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("<script>")
+    for part in ("Step", "Search tree", "Checks"):
+        page.get_by_role("button", name=part, exact=True).click()
+        expect(page.locator(".replay-part .panel")).to_contain_text("<script>")
+        if part == "Search tree":
+            page.get_by_role("group", name="Search tree").get_by_role("button").first.click()
+        for size in (WIDE, NARROW):
+            page.set_viewport_size(size)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.title() == title
+    assert page.locator("main script, main [onerror], main [href^='javascript']").count() == 0
+    page.goto(page.url.split("#", maxsplit=1)[0] + f"#/tasks/{MISSING}")
+    expect(page.get_by_text("No step was taken")).to_be_visible()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -207,11 +263,14 @@ def test_axe_finds_nothing_serious_in_reports(open_report, colours):
     if "WAYGRAPH_AXE" not in os.environ:
         pytest.skip("needs axe-core from the npm registry: make ui-check")
     commands: list[tuple[list[str], dict[str, Any]]] = [
-        (["report", "tea.example"], {}), (["report", RUN], {}), (["diff", "tea.example"], {"option": "--html"})
+        (["report", "tea.example"], {}), (["report", RUN], {}), (["diff", "tea.example"], {"option": "--html"}),
+        ([], {}),
     ]  # fmt: skip
     for words, options in commands:
         page = open_report(*words, **options)
         page.emulate_media(color_scheme=colours)
-        for size in (WIDE, NARROW):
-            page.set_viewport_size(size)
-            assert serious_violations(page) == [], (words, size["width"])
+        for view in ("", f"#/tasks/{FOUND}", f"#/tasks/{FOUND}?show=tree&state=0") if not words else ("",):
+            page.evaluate("view => { location.hash = view; }", view)
+            for size in (WIDE, NARROW):
+                page.set_viewport_size(size)
+                assert serious_violations(page) == [], (words, view, size["width"])

@@ -11,7 +11,7 @@ from waygraph.core.schemas import Filter
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.encode.vision.pages import patch_box
+from waygraph.pipeline.encode.vision.patch_labels import patch_box
 from waygraph.pipeline.jobs.publishing.draft import encode_draft
 from waygraph.sdk.local import StoreMap
 
@@ -55,6 +55,13 @@ def test_query_finds_the_matching_part_of_the_screenshot(published, settings):
     with StoreMap(settings.store, settings) as maps:
         (hit, *_) = maps.search(published.manifest.site, "where are my orders", 3, Filter(visited_only=True)).hits
         assert hit.matched.text.startswith("screenshot")
+        patches = hit.matched.patches
+        assert patches, "rows of the screenshot are among those that earned the score"
+        assert all(0 <= box.x < box.x + box.width <= 1280 for box in (patch.box for patch in patches))
+        assert all(0 <= box.y < box.y + box.height <= 800 for box in (patch.box for patch in patches))
+        earned = [patch.earned for patch in patches]
+        assert earned == sorted(earned, reverse=True)
+        assert sum(earned) <= hit.score + 1e-3
 
 
 def test_queries_of_another_encoder_or_pixel_budget_are_refused(published, settings):

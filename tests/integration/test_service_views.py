@@ -97,6 +97,8 @@ async def test_cards_hold_the_size_of_each_site_and_the_outcome_of_its_run(http:
     assert tea["outcomes"] == {"skipped": 3, "failed": 0, "pending": 7}
     assert (plain["outcomes"], plain["stopped_by"]) == ({}, "")
     assert tea["start_node_id"] == HOME
+    assert await answer(http, "/v1/cards?site=tea.example") == [tea]
+    assert await answer(http, "/v1/cards?site=nowhere.example") == []
 
 
 async def test_the_graph_has_all_states_and_edges_in_columns(http: httpx.AsyncClient) -> None:

@@ -271,7 +271,7 @@ def test_the_command_repeats_tasks_runs_hooks_and_writes_reports(shop, tmp_path,
         failed = tmp_path / "repeats" / number
         assert [line["failure"] for line in trace_of(failed, "102")] == ["hook_failed"]
         assert "ended with exit code 1" in (failed / "report.html").read_text()
-        assert "data:image/jpeg" in (tmp_path / "repeats" / number / "tasks" / "101" / "trace.html").read_text()
+        assert "data:image/jpeg" in (failed / "report.html").read_text()
     assert "repeats/2/report.html" in (tmp_path / "report.html").read_text()
 
     (tmp_path / "report.html").unlink()

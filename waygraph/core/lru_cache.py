@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -58,6 +58,28 @@ class LruCache(Generic[K, V]):
             while self.size_bytes > self._max_bytes:
                 _, (_, evicted) = self._entries.popitem(last=False)
                 self.size_bytes -= evicted
+
+    def get_or_make(self, key: K, make: Callable[[], V], size_of: Callable[[V], int]) -> V:
+        """Return the value of a key, and make and cache it if it is not cached.
+
+        Parameters
+        ----------
+        key
+            The key.
+        make
+            Makes the value, without a lock: two threads may make the same value, and one of both is kept.
+        size_of
+            Size of a value in bytes.
+
+        Returns
+        -------
+        V
+            The value, never None.
+        """
+        if (value := self.get(key)) is None:
+            value = make()
+            self.put(key, value, size_of(value))
+        return value
 
     def __len__(self) -> int:
         return len(self._entries)

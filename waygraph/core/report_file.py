@@ -25,7 +25,7 @@ PLACE = "<!--content-->"
 #: Changes when a reader of an older content would misread a newer one.
 VERSION = 1
 
-ReportKind = Literal["site", "run", "changes"]
+ReportKind = Literal["site", "run", "changes", "agents", "repeats"]
 
 
 @dataclass(frozen=True, slots=True)

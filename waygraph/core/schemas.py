@@ -213,6 +213,14 @@ class SegmentModel(_Schema):
     box: BoxModel
 
 
+class PatchModel(_Schema):
+    """A part of a screenshot that matched, in pixels of the screenshot."""
+
+    box: BoxModel
+    earned: float
+    """The part of the hit's MaxSim that it earned."""
+
+
 class MatchModel(_Schema):
     """The encoded text of a state that scored best, and the visible texts that it consists of."""
 
@@ -221,6 +229,8 @@ class MatchModel(_Schema):
     segments: list[SegmentModel] = []
     generated: bool = False
     """The text was written by a language model and is not on the page."""
+    patches: list[PatchModel] = []
+    """If screenshots were encoded: the parts of this one that earned the score, those that earned most first."""
 
 
 class DescriptionModel(_Schema):

@@ -2,7 +2,7 @@
 
 import { useCallback, useLayoutEffect, useMemo, useState } from "preact/hooks";
 
-import { useLoaded } from "./loading";
+import { useLoaded, usePolled } from "./loading";
 import { drawnEdges, drawsAllEdges } from "./map/edges";
 import { layOut } from "./map/layout";
 import { MapCanvas } from "./map/map_canvas";
@@ -14,7 +14,7 @@ import { go, mapHref, replace, type Route, searchHref } from "./route";
 import { SearchPanel, type SearchQuery } from "./search_panel";
 import { getJson, sitePath } from "./service";
 import { StatePanel } from "./state_panel";
-import type { ChangesAnswer, GraphAnswer, Hit, PathAnswer, SiteFacts } from "./types";
+import type { ChangesAnswer, GraphAnswer, Hit, PathAnswer, SiteCard, SiteFacts } from "./types";
 
 export function MapView({ route }: { route: Route }) {
   const { site } = route;
@@ -33,8 +33,39 @@ export function MapView({ route }: { route: Route }) {
       </Failure>
     );
   }
-  if (!loaded.value.model.states) return <Empty title="The map has no states" />;
-  return <OpenSite route={route} {...loaded.value} />;
+  const { model } = loaded.value;
+  return (
+    <>
+      <NewerVersion site={site} version={model.answer.version} />
+      {model.states ? <OpenSite route={route} {...loaded.value} /> : <Empty title="The map has no states" />}
+    </>
+  );
+}
+
+/** How often a map that is shown is compared with the newest version. */
+const VERSION_MS = 5_000;
+
+/** Says that the map that is shown is no longer the newest. */
+function NewerVersion({ site, version }: { site: string; version: number }) {
+  const path = `v1/cards?site=${encodeURIComponent(site)}`;
+  const cards = usePolled((signal) => getJson<SiteCard[]>(path, signal), VERSION_MS);
+  if (cards === null) return null; // not known yet
+  const newest = cards[0]?.version;
+  if (newest === version) return null;
+  return (
+    <p class="banner" role="status">
+      {newest === undefined ? (
+        "This map was removed meanwhile. What is shown stays."
+      ) : (
+        <>
+          Version {newest} of the map was published meanwhile.{" "}
+          <button type="button" onClick={() => location.reload()}>
+            Load it
+          </button>
+        </>
+      )}
+    </p>
+  );
 }
 
 const NONE: readonly number[] = [];

@@ -1,6 +1,6 @@
 /**
  * Addresses within the page: `#/`, `#/sites/SITE`, `#/sites/SITE/states/ID`, `#/sites/SITE/search?q=...`,
- * `#/sites/SITE/changes?from=N&to=M`, `#/replay?step=N`.
+ * `#/sites/SITE/changes?from=N&to=M`, `#/replay?step=N&show=PART&state=N`.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -54,8 +54,8 @@ export function changesHref(site: string, query: Record<string, string> = {}): s
   return `#/sites/${encodeURIComponent(site)}/changes${search ? `?${search}` : ""}`;
 }
 
-export function replayHref(step = 1): string {
-  return step > 1 ? `#/replay?step=${step}` : "#/replay";
+export function replayHref(query = new URLSearchParams()): string {
+  return query.size ? `#/replay?${query}` : "#/replay";
 }
 
 export function go(href: string): void {
@@ -69,11 +69,15 @@ export function replace(href: string): void {
 }
 
 export function useRoute(): Route {
+  return parseRoute(useHash());
+}
+
+export function useHash(): string {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const follow = () => setHash(location.hash);
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  return parseRoute(hash);
+  return hash;
 }

@@ -154,7 +154,7 @@ function Hits(props: Props & { found: TimedSearch }) {
                   <span class="muted">{shortUrl(hit.url, site)}</span>
                   {hit.matched && (
                     <span class="why" dir="auto">
-                      {line(hit.matched.text, 140)}
+                      {hit.matched.patches.length ? `${count(hit.matched.patches.length, "part")} of its screenshot` : line(hit.matched.text, 140)}
                     </span>
                   )}
                   <span class="score">
@@ -182,23 +182,43 @@ function Hits(props: Props & { found: TimedSearch }) {
   );
 }
 
-/** Where the texts that matched are on the screenshot of a hit. */
+/** Where the texts, or the parts of the screenshot, that matched are on the screenshot of a hit. */
 function MatchedScreenshot({ hit, scale }: { hit: Hit; scale: number }) {
-  const segments = hit.matched?.segments ?? [];
-  if (!hit.screenshot || !segments.length) return null;
+  const { text = "", segments = [], patches = [] } = hit.matched ?? {};
+  if (!hit.screenshot || !(segments.length || patches.length)) return null;
+  const most = Math.max(...patches.map(({ earned }) => earned), 1e-9);
+  const total = Math.max(hit.score, 1e-9);
+  const marks = patches.length
+    ? patches.map(({ box, earned }, key) => ({
+        key,
+        box,
+        label: `${formatShare(earned / total)} of the score`,
+        heat: Math.max(0, earned / most),
+      }))
+    : segments.map((segment, key) => ({ key, box: segment.box, label: line(segment.text, 200) }));
   return (
     <div class="matched">
       <Screenshot
         path={hit.screenshot}
-        alt={`Where it matches: ${line(hit.matched!.text, 140)}`}
-        scale={scale}
-        marks={segments.map((segment, key) => ({ key, box: segment.box, label: line(segment.text, 200) }))}
+        alt={patches.length ? "The screenshot, with the parts that earned the score" : `Where it matches: ${line(text, 140)}`}
+        scale={patches.length ? 1 : scale} // patches are in pixels of the screenshot
+        marks={marks}
         pointed={-1}
         onPoint={() => undefined}
         onChoose={() => undefined}
       />
+      {patches.length > 0 && (
+        <p class="muted">
+          {count(patches.length, "part")} of the screenshot earned {formatShare(patches.reduce((sum, { earned }) => sum + earned, 0) / total)} of
+          the score; a stronger colour earned more.
+        </p>
+      )}
     </div>
   );
+}
+
+function formatShare(share: number): string {
+  return `${Math.round(100 * share)}%`;
 }
 
 function PathSteps(props: Props) {

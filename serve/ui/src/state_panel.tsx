@@ -89,14 +89,6 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
   ];
   return (
     <>
-      {state.version !== model.answer.version && (
-        <p class="notice">
-          Version {state.version} of the map was published meanwhile.{" "}
-          <button type="button" onClick={() => location.reload()}>
-            Load it
-          </button>
-        </p>
-      )}
       <Screenshot
         path={state.screenshot}
         alt={`Screenshot of ${line(state.title, 120)}`}
@@ -230,7 +222,7 @@ function Elements(
 
 function Marks({ element }: { element: ElementEdge }) {
   const marks = [
-    element.inherited ? "not performed here: the page it came from has the same element" : "",
+    element.inherited ? "not performed here" : "",
     element.opens_tab ? "opens a tab" : "",
     ...element.sends.map((request) => `sends ${line(request, 160)}, which was stopped; no path uses it`),
     element.box ? "" : "not located on the screenshot",

@@ -144,13 +144,19 @@ export interface ElementsAnswer {
   captures: CaptureKind[];
 }
 
+/** A part of a screenshot, in its pixels, with the part of the score that it earned. */
+export interface Patch {
+  box: Box;
+  earned: number;
+}
+
 export interface Hit {
   rank: number;
   node_id: string;
   url: string;
   title: string;
   score: number;
-  matched: { text: string; score: number; segments: Segment[]; generated: boolean } | null;
+  matched: { text: string; score: number; segments: Segment[]; patches: Patch[]; generated: boolean } | null;
   screenshot: string | null;
   visited: boolean;
   refusal: string;

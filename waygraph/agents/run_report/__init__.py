@@ -1,5 +1,5 @@
-"""Reports of stored runs as HTML: numbers of the run, and a page per task with its trace.
+"""Reports of stored runs as HTML files, which the components of the page draw.
 
-`figures` adds up; `page`, `task_page` and `tree_view` make HTML; `write` writes the files.
-Pages load nothing and have no script.
+`figures` adds up; `traces` collects what the agents saw and did, within the limits of a file; `page` makes the content
+of a report; `write` writes the files.
 """

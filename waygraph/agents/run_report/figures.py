@@ -74,12 +74,6 @@ class GroupFigures:
     tokens: int
     cost: float | None
 
-    @property
-    def success_rate(self) -> str:
-        """Rate of success as text: a range if tasks are undecided."""
-        low, high = self.successes / self.tasks, (self.successes + self.undecided) / self.tasks
-        return f"{low:.0%}" if low == high else f"{low:.0%} to {high:.0%}"
-
 
 def task_results(run: StoredRun, score: RunScore) -> tuple[TaskResult, ...]:
     """Return the tasks of a run with their scores, in the order of the run.

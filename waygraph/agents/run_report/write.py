@@ -1,18 +1,14 @@
-"""Files of a report: `report.html` of a run, and `trace.html` in the folder of each task."""
+"""The file of a report: `report.html` in the folder of a run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from waygraph.agents.run_report.figures import task_results
 from waygraph.agents.run_report.page import repeats_page, run_page
-from waygraph.agents.run_report.task_page import task_page
-from waygraph.agents.run_report.tree_view import read_tree
-from waygraph.agents.runner.trace import TREE_FILE
-from waygraph.agents.runner.trace_reading import read_trace
+from waygraph.agents.run_report.traces import read_traces
 from waygraph.agents.scoring.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -22,11 +18,11 @@ if TYPE_CHECKING:
     from waygraph.agents.scoring.run_folder import StoredRun
     from waygraph.agents.scoring.run_score import RunScore
 
-REPORT_FILE, TASK_FILE = "report.html", "trace.html"
+REPORT_FILE = "report.html"
 
 
 def write_report(folder: Path, run: StoredRun, score: RunScore) -> Path:
-    """Write the pages of a run; earlier ones are replaced.
+    """Write the report of a run; an earlier one is replaced.
 
     Parameters
     ----------
@@ -40,25 +36,23 @@ def write_report(folder: Path, run: StoredRun, score: RunScore) -> Path:
     Returns
     -------
     Path
-        The page of the run.
+        The file.
     """
-    links, results = {}, []
     files = RunFolder(folder)
-    for result in task_results(run, score):
-        task_folder = files.task_folder(result.task_id)
-        trace = read_trace(task_folder)
-        # The trace says why an attempt failed, the run only that there is no result.
-        shown = result if result.attempt else replace(result, problem=trace.problem or result.problem)
-        results.append(shown)
-        if task_folder.is_dir():
-            tree = read_tree(task_folder / TREE_FILE)
-            _write(task_folder / TASK_FILE, task_page(shown, trace, back=f"../../{REPORT_FILE}", tree=tree))
-            links[result.task_id] = f"tasks/{quote(task_folder.name, safe='')}/{TASK_FILE}"
-    return _write(folder / REPORT_FILE, run_page(f"Run {folder.name}", run.manifest, score, results, links))
+    results = task_results(run, score)
+    succeeded = {result.task_id for result in results if result.score.success}
+    folders = {result.task_id: files.task_folder(result.task_id) for result in results}
+    traces = read_traces(folders, lambda task_id: task_id not in succeeded)
+    # The trace says why an attempt failed, the run only that there is no result.
+    shown = [
+        result if result.attempt else replace(result, problem=traces.problems.get(result.task_id) or result.problem)
+        for result in results
+    ]
+    return _write(folder / REPORT_FILE, run_page(folder.name, run.manifest, score, shown, traces).html())
 
 
 def write_repeats_report(folder: Path, score: RepeatedScore, repeats: Sequence[Path]) -> Path:
-    """Write the page of a repeated run.
+    """Write the report of a repeated run.
 
     Parameters
     ----------
@@ -67,15 +61,15 @@ def write_repeats_report(folder: Path, score: RepeatedScore, repeats: Sequence[P
     score
         Its scores.
     repeats
-        Folders of the repeats, which have pages already.
+        Folders of the repeats, which have reports already.
 
     Returns
     -------
     Path
-        The page.
+        The file.
     """
     links = [f"{path.relative_to(folder).as_posix()}/{REPORT_FILE}" for path in repeats]
-    return _write(folder / REPORT_FILE, repeats_page(f"Run {folder.name}", score, links))
+    return _write(folder / REPORT_FILE, repeats_page(folder.name, score, links).html())
 
 
 def _write(path: Path, text: str) -> Path:

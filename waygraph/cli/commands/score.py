@@ -32,7 +32,7 @@ def score(
         typer.Option("--cassette", metavar="FILE", help="Recording of the judge: replayed, and added to."),
     ] = None,
     checks: Annotated[bool, typer.Option("--checks", help="Also print every check with its evidence.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Also write RUN/report.html and a page per task.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Also write RUN/report.html, with traces.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score a stored run: reward and success of each task, and what the others lack.

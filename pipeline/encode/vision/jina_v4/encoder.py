@@ -40,7 +40,8 @@ from waygraph.pipeline.encode.vision.jina_v4.inputs import (
     token_count,
 )
 from waygraph.pipeline.encode.vision.jina_v4.model import JinaV4, open_checkpoint
-from waygraph.pipeline.encode.vision.pages import RECIPE, Page, Tile, joined, patch_rows, read_page
+from waygraph.pipeline.encode.vision.pages import RECIPE, Page, Tile, joined, read_page
+from waygraph.pipeline.encode.vision.patch_labels import patch_rows
 
 log = logging.getLogger(__name__)
 

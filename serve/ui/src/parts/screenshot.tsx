@@ -9,6 +9,8 @@ export interface Marked {
   key: number;
   box: Box;
   label: string;
+  /** How strongly the box is filled, from 0 to 1; absent: it is outlined. */
+  heat?: number;
 }
 
 interface Props {
@@ -41,8 +43,8 @@ export function Screenshot({ path, alt, scale, marks, pointed, onPoint, onChoose
             .map((mark) => (
               <div
                 key={mark.key}
-                class={`box ${mark.key === pointed ? "box-pointed" : ""}`}
-                style={percent(mark.box, page)}
+                class={`box ${mark.key === pointed ? "box-pointed" : ""} ${mark.heat === undefined ? "" : "box-heat"}`}
+                style={{ ...percent(mark.box, page), ...(mark.heat === undefined ? {} : { opacity: 0.15 + 0.6 * mark.heat }) }}
                 title={mark.label}
                 onMouseEnter={() => onPoint(mark.key)}
                 onClick={() => onChoose(mark.key)}

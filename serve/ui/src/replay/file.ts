@@ -35,6 +35,67 @@ export interface ReplayStep {
   details: string;
 }
 
+export interface TreeAction {
+  text: string;
+  score: number;
+  status: string;
+  reason: string;
+  /** Number of the state that it led to; null: none. */
+  result: number | null;
+  proposedBy: string[];
+  merged: string[];
+  changesData: boolean;
+  isKnown: boolean;
+}
+
+/** A state that a tree search visited. Its number is its position in the list. */
+export interface TreeNode {
+  /** Null: a root. Smaller than its own number. */
+  parent: number | null;
+  /** The step that led here first, from 1; 0: none did. */
+  step: number;
+  title: string;
+  url: string;
+  image: string;
+  value: number | null;
+  mapState: string;
+  sameAs: number | null;
+  problem: string;
+  notes: string[];
+  isAnswer: boolean;
+  actions: TreeAction[];
+  actionsLeftOut: number;
+}
+
+export interface TreeReturn {
+  target: number;
+  tried: string[];
+  arrived: boolean;
+  problem: string;
+}
+
+export interface TreeStep {
+  /** Returns that were made for the step. */
+  returns: TreeReturn[];
+  node: number | null;
+  /** Empty: the search ended after the returns. */
+  action: string;
+  status: string;
+  result: number | null;
+  score: number | null;
+  rule: string;
+  changed: string[];
+}
+
+export interface SearchTree {
+  nodes: TreeNode[];
+  nodesLeftOut: number;
+  steps: TreeStep[];
+  known: { value: number; title: string; url: string; seenFrom: number }[];
+  knownTotal: number;
+  counts: [string, number][];
+}
+
 export interface Replay {
   kind: "teleport" | "agent";
   created: string;
@@ -43,7 +104,17 @@ export interface Replay {
   facts: [string, string][];
   outcome: { status: string; good: boolean | null; message: string; answer: string; url: string } | null;
   steps: ReplayStep[];
+  /** The tree of a search; null: the agent was none. */
+  tree: SearchTree | null;
   imagesLeftOut: number;
+}
+
+/** Where the images and texts are that a replay names by keys. */
+export interface ReplayContents {
+  /** Address of an image; empty: it is not there. */
+  image(key: string): string;
+  /** A text; empty: it is not there. */
+  text(key: string): string;
 }
 
 /** A file that cannot be shown, with what can be done about it. */
@@ -87,7 +158,16 @@ export function parseReplay(document: unknown): Replay {
     );
   }
   if (!Array.isArray(fields["steps"])) throw new UnreadableReplay("The replay has no list of steps.", HOW);
-  const contents = { images: new Images(fieldsOf(fields["images"])), texts: fieldsOf(fields["texts"]) };
+  const images = new Images(fieldsOf(fields["images"]));
+  const texts = fieldsOf(fields["texts"]);
+  return replayOf(fields, {
+    image: (key) => images.address(key),
+    text: (key) => (Object.hasOwn(texts, key) ? text(texts[key]) : ""),
+  });
+}
+
+/** A replay from the fields of its file; what is missing or of another type is left out. */
+export function replayOf(fields: Fields, contents: ReplayContents): Replay {
   const outcome = fields["outcome"] ? fieldsOf(fields["outcome"]) : null;
   return {
     kind: fields["kind"] === "agent" ? "agent" : "teleport",
@@ -102,14 +182,10 @@ export function parseReplay(document: unknown): Replay {
       answer: text(outcome["answer"]),
       url: text(outcome["url"]),
     },
-    steps: fields["steps"].map((step) => stepOf(fieldsOf(step), contents)),
+    steps: listOf(fields["steps"]).map((step) => stepOf(step, contents)),
+    tree: fields["tree"] ? treeOf(fieldsOf(fields["tree"]), contents) : null,
     imagesLeftOut: numberOf(fields["images_left_out"]) ?? 0,
   };
-}
-
-interface Contents {
-  images: Images;
-  texts: Fields;
 }
 
 /** Screenshots as `blob:` addresses: the policy of the page allows no `data:` addresses. */
@@ -144,9 +220,10 @@ export function release(replay: Replay): void {
   for (const step of replay.steps) {
     for (const page of [step.before, step.expected, step.after]) if (page?.image) URL.revokeObjectURL(page.image);
   }
+  for (const node of replay.tree?.nodes ?? []) if (node.image) URL.revokeObjectURL(node.image);
 }
 
-function stepOf(step: Fields, contents: Contents): ReplayStep {
+function stepOf(step: Fields, contents: ReplayContents): ReplayStep {
   const details = fieldsOf(step["details"]);
   return {
     action: text(step["action"]),
@@ -163,16 +240,78 @@ function stepOf(step: Fields, contents: Contents): ReplayStep {
   };
 }
 
-function pageOf(value: unknown, { images, texts }: Contents): ReplayPage | null {
+function pageOf(value: unknown, contents: ReplayContents): ReplayPage | null {
   if (!value) return null;
   const page = fieldsOf(value);
-  const read = text(page["text"]);
   return {
     nodeId: text(page["node_id"]),
     url: text(page["url"]),
     title: text(page["title"]),
-    image: images.address(text(page["screenshot"])),
-    text: Object.hasOwn(texts, read) ? text(texts[read]) : "",
+    image: contents.image(text(page["screenshot"])),
+    text: contents.text(text(page["text"])),
+  };
+}
+
+function treeOf(tree: Fields, contents: ReplayContents): SearchTree {
+  const listed = listOf(tree["nodes"]);
+  /** Number of a state that is in the list. */
+  const stateOf = (value: unknown) => {
+    const found = numberOf(value);
+    return found !== null && Number.isInteger(found) && found >= 0 && found < listed.length ? found : null;
+  };
+  return {
+    nodes: listed.map((node, at) => {
+      const parent = stateOf(node["parent"]);
+      return {
+        parent: parent !== null && parent < at ? parent : null,
+        step: numberOf(node["step"]) ?? 0,
+        title: text(node["title"]),
+        url: text(node["url"]),
+        image: contents.image(text(node["screenshot"])),
+        value: numberOf(node["value"]),
+        mapState: text(node["map_state"]),
+        sameAs: stateOf(node["same_as"]),
+        problem: text(node["problem"]),
+        notes: textsOf(node["notes"]),
+        isAnswer: node["is_answer"] === true,
+        actions: listOf(node["actions"]).map((action) => ({
+          text: text(action["text"]),
+          score: numberOf(action["score"]) ?? 0,
+          status: text(action["status"]),
+          reason: text(action["reason"]),
+          result: stateOf(action["result"]),
+          proposedBy: textsOf(action["proposed_by"]),
+          merged: textsOf(action["merged"]),
+          changesData: action["changes_data"] === true,
+          isKnown: action["is_known"] === true,
+        })),
+        actionsLeftOut: numberOf(node["actions_left_out"]) ?? 0,
+      };
+    }),
+    nodesLeftOut: numberOf(tree["nodes_left_out"]) ?? 0,
+    steps: listOf(tree["steps"]).map((step) => ({
+      returns: listOf(step["returns"]).map((each) => ({
+        target: numberOf(each["target"]) ?? 0,
+        tried: textsOf(each["tried"]),
+        arrived: each["arrived"] === true,
+        problem: text(each["problem"]),
+      })),
+      node: stateOf(step["node"]),
+      action: text(step["action"]),
+      status: text(step["status"]),
+      result: stateOf(step["result"]),
+      score: numberOf(step["score"]),
+      rule: text(step["rule"]),
+      changed: textsOf(step["changed"]),
+    })),
+    known: listOf(tree["known"]).map((each) => ({
+      value: numberOf(each["value"]) ?? 0,
+      title: text(each["title"]),
+      url: text(each["url"]),
+      seenFrom: numberOf(each["seen_from"]) ?? 0,
+    })),
+    knownTotal: numberOf(tree["known_total"]) ?? 0,
+    counts: Object.entries(fieldsOf(tree["counts"])).map(([name, value]): [string, number] => [name, numberOf(value) ?? 0]),
   };
 }
 
@@ -189,6 +328,14 @@ function usageOf(usage: Fields): Usage {
 
 function fieldsOf(value: unknown): Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(text) : [];
 }
 
 function text(value: unknown): string {

@@ -1,13 +1,13 @@
-/** A teleport or an agent's run, step by step. Needs nothing of the service: the file contains everything. */
+/** The view of a file with a teleport or an agent's run. Needs nothing of the service: the file contains everything. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 
-import { Empty, Failure, Loading } from "../parts/feedback";
-import { replace, replayHref, type Route } from "../route";
+import { Failure, Loading } from "../parts/feedback";
+import { replayHref, type Route } from "../route";
 import { count, line, number } from "../words";
-import type { Replay, ReplayStep } from "./file";
+import type { Replay } from "./file";
 import { closeReplay, openReplay, useOpenReplay } from "./open_file";
-import { StepDetails } from "./step_details";
+import { WalkView } from "./walk_view";
 
 export function ReplayView({ route }: { route: Route }) {
   const open = useOpenReplay();
@@ -31,7 +31,8 @@ export function ReplayView({ route }: { route: Route }) {
       </main>
     );
   }
-  return <Opened replay={open.replay} name={open.name} at={Number(route.query.get("step") ?? 1) - 1} />;
+  const { replay, name } = open;
+  return <WalkView replay={replay} query={route.query} href={replayHref} head={<ReplayHead replay={replay} name={name} />} />;
 }
 
 function ChooseFile() {
@@ -64,57 +65,6 @@ function ChooseFile() {
         {"waygraph teleport SITE TARGET --trace walk.json\nwaygraph tasks trace RUN TASK -o task.json"}
       </pre>
     </div>
-  );
-}
-
-function Opened({ replay, name, at }: { replay: Replay; name: string; at: number }) {
-  const { steps } = replay;
-  const index = Math.min(Math.max(0, Number.isInteger(at) ? at : 0), Math.max(0, steps.length - 1));
-  const list = useRef<HTMLOListElement>(null);
-  const show = (next: number) => replace(replayHref(Math.min(Math.max(0, next), steps.length - 1) + 1));
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      if ((event.target as HTMLElement).matches("input, select, textarea, pre")) return;
-      const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (by === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      show(index + by);
-      event.preventDefault();
-    };
-    addEventListener("keydown", listen);
-    return () => removeEventListener("keydown", listen);
-  }, [index, steps.length]);
-  useEffect(() => {
-    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
-  }, [index]);
-  const step = steps[index];
-  return (
-    <main class="replay" id="main" tabIndex={-1}>
-      <section class="panel" aria-label="Steps">
-        <ReplayHead replay={replay} name={name} />
-        <ol class="steps replay-steps" ref={list}>
-          {steps.map((each, number) => (
-            <li key={number} class={`step-${markOf(each).kind}`}>
-              <button
-                type="button"
-                class="row"
-                aria-current={number === index ? "step" : undefined}
-                onClick={() => show(number)}
-              >
-                <span dir="auto">{line(each.action, 160) || "No action"}</span>
-                <span class="muted">{markOf(each).text}</span>
-              </button>
-            </li>
-          ))}
-        </ol>
-      </section>
-      {step ? (
-        <StepDetails step={step} number={index + 1} of={steps.length} onShow={(next) => show(next - 1)} />
-      ) : (
-        <Empty title="No step was taken">
-          <p>The walk was there already, or ended before its first step.</p>
-        </Empty>
-      )}
-    </main>
   );
 }
 
@@ -163,13 +113,4 @@ function ReplayHead({ replay, name }: { replay: Replay; name: string }) {
       </p>
     </div>
   );
-}
-
-const GOOD = new Set(["done", "ok", "arrived"]);
-
-export function markOf(step: ReplayStep): { kind: "good" | "bad" | "plain"; text: string } {
-  const status = line(step.status.replaceAll("_", " "), 40);
-  if (step.agrees === false) return { kind: "bad", text: status || "not as expected" };
-  if (step.agrees === true) return { kind: "good", text: "as expected" };
-  return { kind: GOOD.has(step.status) ? "plain" : "bad", text: status };
 }

@@ -13,7 +13,9 @@ interface Common {
 export type ReportDocument =
   | (Common & { kind: "site"; content: SiteContent })
   | (Common & { kind: "run"; content: RunContent })
-  | (Common & { kind: "changes"; content: ChangesContent });
+  | (Common & { kind: "changes"; content: ChangesContent })
+  | (Common & { kind: "agents"; content: AgentsContent })
+  | (Common & { kind: "repeats"; content: RepeatsContent });
 
 export interface ReasonCount {
   reason: string;
@@ -130,5 +132,83 @@ export interface RunContent {
 export interface ChangesContent {
   changes: ChangesAnswer;
   /** Screenshots that did not fit into the file. */
+  left_out: number;
+}
+
+/** Numbers of a group of tasks: `waygraph/agents/run_report/figures.py`. */
+export interface GroupFigures {
+  name: string;
+  tasks: number;
+  successes: number;
+  undecided: number;
+  done: number;
+  steps: number;
+  seconds: number | null;
+  tokens: number;
+  cost: number | null;
+}
+
+export interface TaskCheck {
+  subject: string;
+  rule: string;
+  score: number | null;
+  expected: string;
+  found: string;
+  note: string;
+}
+
+export interface AgentTask {
+  id: string;
+  /** Null: the task has no reward. */
+  success: boolean | null;
+  reward: number | null;
+  checks: TaskCheck[];
+  problem: string;
+  /** Null: the task has no result. */
+  result: {
+    intent: string;
+    start_urls: string[];
+    site: string;
+    ended: string;
+    answer: string;
+    url: string;
+    steps: number;
+    seconds: number | null;
+    tokens: number;
+    calls: number;
+    cost: number | null;
+  } | null;
+  /** A replay without images and texts, as `replay/file.ts` reads it; null: it is not in the file. */
+  replay: Record<string, unknown> | null;
+}
+
+/** `waygraph/agents/run_report/page.py`: a run of agents. */
+export interface AgentsContent {
+  name: string;
+  created: string;
+  labels: Record<string, string>;
+  dialect: string;
+  task_file: { name: string; sha256: string };
+  /** Numbers of tasks without a reward, by what they lack. */
+  needs: Record<string, number>;
+  all: GroupFigures;
+  by_site: GroupFigures[];
+  by_evaluator: GroupFigures[];
+  tasks: AgentTask[];
+  /** What agents read, by the keys in their replays. */
+  texts: Record<string, string>;
+  left_out: Record<"tasks" | "traces" | "images" | "texts", number>;
+}
+
+/** A run of agents in which each task was done several times. */
+export interface RepeatsContent {
+  name: string;
+  mean_success: number;
+  spread: number | null;
+  lowest: number;
+  highest: number;
+  undecided: number;
+  repeats: { link: string; successes: number; tasks: number }[];
+  tasks: { id: string; successes: number }[];
   left_out: number;
 }

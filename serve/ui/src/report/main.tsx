@@ -7,8 +7,10 @@ import { render } from "preact";
 
 import { setImageSource } from "../service";
 import { dateTime, line } from "../words";
+import { AgentsReport } from "./agents_report";
 import { ChangesReport } from "./changes_report";
 import type { ReportDocument } from "./document";
+import { RepeatsReport } from "./repeats_report";
 import { RunReport } from "./run_report";
 import { SiteReport } from "./site_report";
 
@@ -38,6 +40,8 @@ render(
     {report.kind === "site" && <SiteReport content={report.content} />}
     {report.kind === "run" && <RunReport content={report.content} />}
     {report.kind === "changes" && <ChangesReport content={report.content} />}
+    {report.kind === "agents" && <AgentsReport content={report.content} images={images} />}
+    {report.kind === "repeats" && <RepeatsReport content={report.content} />}
   </>,
   document.getElementById("app")!,
 );

@@ -1,4 +1,4 @@
-/** What several reports share: numbers, sections, tables, sheets of images. */
+/** What several reports share: numbers, sections, sheets of images. */
 
 import type { ComponentChildren } from "preact";
 
@@ -15,54 +15,18 @@ export function Section({ title, note, children }: { title: string; note?: strin
   );
 }
 
-/** Numbers with what they count, of one and of several; those that are 0 are left out. */
-export function Numbers({ items }: { items: readonly [value: number, one: string, many?: string][] }) {
+/** Numbers, or texts of them, with what they count, of one and of several; those that are 0 are left out. */
+export function Numbers({ items }: { items: readonly [value: number | string, one: string, many?: string][] }) {
   return (
     <ul class="numbers">
       {items
-        .filter(([value]) => value > 0)
+        .filter(([value]) => value !== "" && value !== 0)
         .map(([value, one, many = one]) => (
           <li key={one}>
-            <strong>{number(value)}</strong> {value === 1 ? one : many}
+            <strong>{typeof value === "number" ? number(value) : value}</strong> {value === 1 ? one : many}
           </li>
         ))}
     </ul>
-  );
-}
-
-interface Column<T> {
-  title: string;
-  cell: (row: T) => ComponentChildren;
-  isNumber?: boolean;
-}
-
-export function Table<T>({ label, columns, rows }: { label: string; columns: readonly Column<T>[]; rows: readonly T[] }) {
-  return (
-    // Scrolled sideways in narrow windows, so it can have the focus.
-    <div class="table" role="region" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column.title} scope="col" class={column.isNumber ? "number" : undefined}>
-                {column.title}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {columns.map((column) => (
-                <td key={column.title} class={column.isNumber ? "number" : undefined} dir="auto">
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
   );
 }
 

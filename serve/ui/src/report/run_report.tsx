@@ -1,9 +1,10 @@
 /** The report of a run: totals, plots, why sites failed, start pages and tables, for any number of sites. */
 
+import { Table } from "../parts/table";
 import { count, dateTime, duration, line, number } from "../words";
 import { Bars, Columns, DiscoveryCurves, formatNumber, Histogram, VelocityBoxes } from "./charts";
 import type { Quartiles, RunContent, RunReason } from "./document";
-import { More, Numbers, Section, Sheet, Table } from "./parts";
+import { More, Numbers, Section, Sheet } from "./parts";
 
 const STATUS: Record<string, string> = {
   published: "published",

@@ -5,10 +5,11 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { buildModel, titleOf } from "../map/model";
 import { outcomeOf } from "../sites";
 import { thumbnailPath } from "../service";
+import { Table } from "../parts/table";
 import { count, dateTime, duration, isWebUrl, line, number, shortUrl } from "../words";
 import { Bars, Columns, formatNumber } from "./charts";
 import type { OutcomeRow, ReasonCount, SiteContent } from "./document";
-import { More, Numbers, Section, Sheet, Table } from "./parts";
+import { More, Numbers, Section, Sheet } from "./parts";
 import { SiteMap } from "./site_map";
 
 const LEVELS = ["done", "skipped", "failed", "pending"] as const;

@@ -131,7 +131,9 @@ def test_a_search_explains_each_hit_with_the_row_that_earned_it(shop):
     assert first.score == pytest.approx(0.95, abs=1e-3)
     # The second index points past the segments of the observation: it is left out.
     cart = Segment("Cart", "link", Box(0, 20, 10, 10))
-    assert first.matched == HitExplanation((ExplainedRow(1, (0, 1), "Cart", pytest.approx(1.0), (cart,)),))
+    assert first.matched == HitExplanation(
+        (ExplainedRow(1, (0, 1), "Cart", pytest.approx(1.0), (cart,), pytest.approx(first.score, abs=1e-3)),)
+    )
     assert (first.matched.text, first.matched.score, first.matched.segments) == ("Cart", pytest.approx(1.0), (cart,))
     assert (second.rank, second.node_id, second.matched.text) == (2, ORDER.id, "Order")
     assert second.matched.segments == ()

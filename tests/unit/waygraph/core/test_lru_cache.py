@@ -45,3 +45,16 @@ def test_the_size_is_that_of_the_entries_and_within_the_limit(puts, most):
         kept = [value for each in range(6) if (value := known.get(each)) is not None]
         assert known.size_bytes == sum(kept) + len(kept) * ENTRY_BYTES <= most
         assert len(known) == len(kept)
+
+
+def test_a_value_is_made_once_and_again_when_it_was_evicted() -> None:
+    known: LruCache[str, str] = LruCache(room(1, 10))
+    made = []
+
+    def make(value: str) -> str:
+        made.append(value)
+        return value
+
+    for key in ("a", "a", "b", "a"):
+        assert known.get_or_make(key, lambda key=key: make(key), len) == key  # type: ignore[misc]
+    assert made == ["a", "b", "a"]

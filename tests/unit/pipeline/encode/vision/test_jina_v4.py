@@ -35,7 +35,7 @@ from waygraph.pipeline.encode.vision.jina_v4.inputs import (
 )
 from waygraph.pipeline.encode.vision.jina_v4.model import JinaV4
 from waygraph.pipeline.encode.vision.jina_v4.tensors import parameter_name
-from waygraph.pipeline.encode.vision.pages import patch_box
+from waygraph.pipeline.encode.vision.patch_labels import patch_box
 from waygraph.pipeline.encode.vision.screenshots import decode
 
 CPU = torch.device("cpu")

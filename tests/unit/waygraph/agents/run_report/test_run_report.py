@@ -1,13 +1,16 @@
-"""Reports of runs: numbers by group, and pages whose texts are escaped and that load nothing."""
+"""Reports of runs: numbers by group, tasks with their traces, and a file that can be mailed."""
 
+import hashlib
 import io
 import json
+import random
 import re
 
 import pytest
 from PIL import Image
 
 from waygraph.agents.run_record import AttemptEnd
+from waygraph.agents.run_report import traces
 from waygraph.agents.run_report.figures import evaluators_of, group_figures, grouped, site_of, task_results
 from waygraph.agents.run_report.write import write_repeats_report, write_report
 from waygraph.agents.runner.trace import TraceWriter
@@ -66,58 +69,114 @@ async def stored(tmp_path):
 def test_numbers_add_up_by_site(stored):
     results = task_results(*stored)
     shop, elsewhere = grouped(results, site_of)
-    assert (shop.name, shop.tasks, shop.successes, shop.success_rate) == ("shop", 3, 1, "33%")
+    assert (shop.name, shop.tasks, shop.successes, shop.undecided) == ("shop", 3, 1, 0)
     assert (shop.steps, shop.seconds, shop.tokens, shop.cost) == (8, 6.0, 32, 0.75)
     assert (elsewhere.name, elsewhere.tokens, elsewhere.cost) == ("a.example:80", 0, None)
     (by_evaluator,) = grouped(results, evaluators_of)
     assert (by_evaluator.name, by_evaluator.tasks) == ("string_match", 4)
 
 
-def test_a_task_without_a_result_makes_the_rate_a_range(stored):
+def test_a_task_without_a_result_is_undecided(stored):
     every = group_figures("all", task_results(*stored))
-    assert (every.tasks, every.done, every.undecided, every.success_rate) == (5, 4, 1, "40% to 60%")
+    assert (every.tasks, every.done, every.successes, every.undecided) == (5, 4, 2, 1)
 
 
-def step_line(trace, **values):
-    trace.write("step", status="done", message="m", url="http://a.example/", **values)
+def document_of(path):
+    """Return the content of a report, its images and the whole text."""
+    text = path.read_text(encoding="utf-8")
+    (content,) = re.findall(r'<script type="application/json" id="content">(.*?)</script>', text, re.DOTALL)
+    document = json.loads(content)
+    return document["content"], document["images"], text
 
 
-async def test_pages_show_texts_of_sites_and_agents_as_texts_and_load_nothing(stored, tmp_path):
-    run, score = stored
-    trace = TraceWriter(RunFolder(tmp_path).task_folder("a/b"))
+def noise(seed, size=(640, 400)):
+    """Return a JPEG that is hardly compressible."""
     image = io.BytesIO()
-    Image.new("RGB", (1280, 800), "red").save(image, format="JPEG")
-    observation = tmp_path / "tasks" / "a%2Fb" / "observations" / f"{'c' * 16}.txt"
-    observation.write_text(HOSTILE)
-    shown = trace.store_screenshot(image.getvalue())
-    step_line(trace, action=HOSTILE, thinking=HOSTILE, screenshot=shown, observation="c" * 16)
-    step_line(trace, action="x", screenshot=trace.store_screenshot(b"no image"))
+    Image.frombytes("RGB", size, random.Random(seed).randbytes(3 * size[0] * size[1])).save(image, format="JPEG")
+    return image.getvalue()
+
+
+def write_trace(folder, task_id, steps, *, read=""):
+    """Write a trace of steps, each with a window of its own."""
+    trace = TraceWriter(folder.task_folder(task_id))
+    observation = hashlib.sha256(read.encode()).hexdigest()[:16]
+    (folder.task_folder(task_id) / "observations" / f"{observation}.txt").write_text(read)
+    trace.write("start", task=task_id, intent="Find it", agent="greedy")
+    for number in range(steps):
+        shown = trace.store_screenshot(noise(f"{task_id} {number}"))
+        trace.write(
+            "step", action=f"step {number}", status="done", message="m", url="http://a.example/",
+            screenshot=shown, observation=observation,
+        )  # fmt: skip
+    trace.write("end", ended="answered", answer="42", url="http://a.example/", problem="")
+
+
+def test_a_report_is_one_file_with_the_trace_of_each_task(stored, tmp_path):
+    run, score = stored
+    write_trace(RunFolder(tmp_path), "a/b", 2, read=HOSTILE)
     page = write_report(tmp_path, run, score)
-    for path in (page, tmp_path / "tasks" / "a%2Fb" / "trace.html"):
-        text = path.read_text()
-        assert "<script" not in text
-        assert "<img src=x" not in text
-        assert "&lt;script&gt;" in text
-        assert not re.findall(r'(?:src|href)="(?!data:image/jpeg;base64,|tasks/|\.\./\.\./report\.html)', text)
-    assert text.count("data:image/jpeg") == 1
-    assert text.count("no screenshot") == 1
-    links = re.findall(r'href="([^"]*)"', page.read_text())
-    assert links == ["tasks/1/trace.html", "tasks/2/trace.html", "tasks/a%252Fb/trace.html", "tasks/4/trace.html"]
+    content, images, text = document_of(page)
+    tasks = {task["id"]: task for task in content["tasks"]}
+    assert list(tasks) == ["1", "2", "a/b", "4", "5"]
+    assert [task["success"] for task in tasks.values()] == [True, False, False, True, None]
+    replay = tasks["a/b"]["replay"]
+    assert [each["action"] for each in replay["steps"]] == ["step 0", "step 1"]
+    shown = [each["before"]["screenshot"] for each in replay["steps"]]
+    assert sorted(shown) == sorted(images)
+    assert {content["texts"][each["before"]["text"]] for each in replay["steps"]} == {HOSTILE}
+    assert (tasks["1"]["replay"], tasks["5"]["result"]) == (None, None)
+    assert "<img src=x" not in text
+    assert sorted(path.name for path in tmp_path.rglob("*.html")) == ["report.html"]
 
 
 def test_a_task_without_a_result_shows_why_its_attempt_failed(stored, tmp_path):
     TraceWriter(RunFolder(tmp_path).task_folder("5")).write("end", failure="start_failed", problem="No such site.")
-    page = write_report(tmp_path, *stored)
-    assert "No such site." in page.read_text()
-    assert "No such site." in (tmp_path / "tasks" / "5" / "trace.html").read_text()
+    content, _, _ = document_of(write_report(tmp_path, *stored))
+    assert content["tasks"][-1]["problem"] == "No such site."
 
 
-async def test_a_repeated_run_has_a_page_that_leads_to_its_repeats(stored, tmp_path):
+def test_windows_and_texts_beyond_the_limits_are_left_out_in_turns(stored, tmp_path, monkeypatch):
+    run, score = stored
+    for task_id in ("1", "2"):
+        write_trace(RunFolder(tmp_path), task_id, 3, read=task_id * 400)
+    one = len(document_of(write_report(tmp_path, run, score))[1].popitem()[1]) * 3 // 4
+    monkeypatch.setattr(traces, "MAX_IMAGES_BYTES", int(2.5 * one))
+    monkeypatch.setattr(traces, "MAX_TEXTS_BYTES", 500)
+    content, images, _ = document_of(write_report(tmp_path, run, score))
+    by_id = {task["id"]: task["replay"] for task in content["tasks"]}
+    last = {by_id[task_id]["steps"][-1]["before"]["screenshot"] for task_id in ("1", "2")}
+    assert set(images) == last, "the last window of each task comes first"
+    assert list(content["texts"].values()) == ["2" * 400], "the task that failed comes first"
+    assert content["left_out"] == {"traces": 0, "images": 4, "texts": 1, "tasks": 0}
+
+
+def test_traces_beyond_the_limit_are_left_out_of_tasks_that_succeeded(stored, tmp_path, monkeypatch):
+    run, score = stored
+    for task_id in ("1", "2"):
+        write_trace(RunFolder(tmp_path), task_id, 3)
+    monkeypatch.setattr(traces, "MAX_TRACES_BYTES", 1_200)
+    content, _, _ = document_of(write_report(tmp_path, run, score))
+    assert [task["id"] for task in content["tasks"] if task["replay"] is not None] == ["2"]
+    assert content["left_out"]["traces"] == 1
+
+
+def test_files_that_are_no_images_and_times_that_are_no_numbers_are_left_out(stored, tmp_path):
+    folder = RunFolder(tmp_path)
+    trace = TraceWriter(folder.task_folder("1"))
+    trace.write("step", action="x", screenshot=trace.store_screenshot(b"no image"))
+    folder.write_attempt(make_task("1"), make_answer(seconds=float("nan")), {})
+    run = folder.read()
+    content, images, _ = document_of(write_report(tmp_path, run, stored[1]))
+    assert (images, content["left_out"]["images"]) == ({}, 1)
+    assert (content["tasks"][0]["result"]["seconds"], content["all"]["seconds"]) == (None, None)
+
+
+async def test_a_repeated_run_has_a_report_that_leads_to_its_repeats(stored, tmp_path):
     _, score = stored
     better = score.model_copy(update={"successes": 4})
     result = summarise_repeats([score, better])
     folders = [tmp_path / "repeats" / "1", tmp_path / "repeats" / "2"]
-    text = write_repeats_report(tmp_path, result, folders).read_text()
-    assert re.findall(r'href="([^"]*)"', text) == ["repeats/1/report.html", "repeats/2/report.html"]
-    assert "60.0%" in text  # the mean of 2 and 4 of 5
+    content, _, _ = document_of(write_repeats_report(tmp_path, result, folders))
+    assert [each["link"] for each in content["repeats"]] == ["repeats/1/report.html", "repeats/2/report.html"]
+    assert content["mean_success"] == pytest.approx(0.6)
     assert json.loads(result.model_dump_json())["success_rates"] == [0.4, 0.8]
