@@ -67,7 +67,7 @@ def maps(store: str, reranker: Path | str, hits: int = 30) -> Maps:
 
 
 def hit(rank: int, title: str, lead: Lead | None = None) -> SearchHit:
-    matched = HitExplanation((ExplainedRow(0, (0,), title, 0.5, ()),))
+    matched = HitExplanation((ExplainedRow(0, (0,), title, 0.5, (), 0.5),))
     return SearchHit(rank, f"{rank:032x}", "http://x/", title, 1.0 / rank, matched, lead=lead)
 
 
