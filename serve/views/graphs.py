@@ -29,6 +29,8 @@ from waygraph.serve.views.alike import group_alike
 from waygraph.serve.views.element_boxes import ElementBoxes
 
 _SHOWN_STATUSES = get_args(ElementOutcomeModel.model_fields["status"].annotation)
+#: What went wrong and what was decided come before what a limit left over.
+_ORDER = {"failed": 0, "skipped": 1, "pending": 2}
 
 
 class MapContents(Protocol):
@@ -121,7 +123,8 @@ def elements_answer(opened: OpenMap, node_id: str, outcomes: Iterable[Mapping[st
     observation = opened.observations.get(node_id)
     boxes = ElementBoxes(observation.segments if observation is not None else ())
     edges = opened.graph.edges_from(node_id) if node_id in opened.graph else ()
-    kept = [_outcome_model(row) for row in outcomes if row.get("status") in _SHOWN_STATUSES]
+    shown = (row for row in outcomes if row.get("status") in _SHOWN_STATUSES)
+    kept = [_outcome_model(row) for row in sorted(shown, key=lambda row: _ORDER[row["status"]])]
     leads = [lead for lead in opened.leads.values() if lead.state == node_id]
     return ElementsAnswer(
         site=opened.site,

@@ -63,11 +63,19 @@ class ReportFile:
             "content": self.content,
             "images": {key: _data_url(content) for key, content in self.images.items()},
         }
-        text = json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        # Without `<`, nothing in the JSON ends or opens an element.
-        inert = replace_surrogates(text).replace("<", "\\u003c")
         before, after = _template()
-        return f"{before}{inert}{after}"
+        return f"{before}{_inert_json(document)}{after}"
+
+
+def size_in_report(value: Any) -> int:  # noqa: ANN401 - a JSON value
+    """Return the number of bytes that a JSON value takes in a report."""
+    return len(_inert_json(value).encode())
+
+
+def _inert_json(value: Any) -> str:  # noqa: ANN401 - a JSON value
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Without `<`, nothing in the JSON ends or opens an element.
+    return replace_surrogates(text).replace("<", "\\u003c")
 
 
 @cache

@@ -170,7 +170,8 @@ export function outcomeOf(site: SiteCard): { kind: "good" | "partial"; text: str
     pending ? `${count(pending, "element")} pending` : "",
   ].filter(Boolean);
   const rest = parts.length ? `: ${parts.join(", ")}` : "";
-  if (!site.partial) return { kind: "good", text: `Complete${rest}` };
   const by = site.stopped_by ? ` by ${line(site.stopped_by.replaceAll("_", " "), 60)}` : "";
-  return { kind: "partial", text: `Stopped early${by}${rest}` };
+  if (site.partial) return { kind: "partial", text: `Stopped early${by}${rest}` };
+  // A limit of states or actions is no early end: the map is what was asked for, and still not all of the site.
+  return pending ? { kind: "partial", text: `Ended${by || " by its limits"}${rest}` } : { kind: "good", text: `Complete${rest}` };
 }

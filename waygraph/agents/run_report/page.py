@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from waygraph.agents.run_report.figures import TaskResult, evaluators_of, group_figures, grouped, site_of
 from waygraph.agents.run_report.traces import RunTraces
-from waygraph.core.report_file import ReportFile
+from waygraph.core.report_file import ReportFile, size_in_report
 from waygraph.core.text import shortened
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from waygraph.agents.scoring.run_score import RunScore
     from waygraph.core.schemas import UsageModel
 
-#: Most tasks of a report; `waygraph score --json` has all.
-MAX_TASKS = 2_000
+#: Largest size of the rows of tasks, without their traces, and most tasks of a repeated run.
+#: `waygraph score --json` has all tasks.
+MAX_ROWS_BYTES, MAX_TASKS = 2 * 2**20, 2_000
 _MAX_INTENT, _MAX_ANSWER, _MAX_PROBLEM = 1_000, 2_000, 600
 
 
@@ -47,6 +48,7 @@ def run_page(
     ReportFile
         The report.
     """
+    rows = _rows(results)
     content = {
         "name": name,
         "created": manifest.created,
@@ -57,9 +59,9 @@ def run_page(
         "all": _finite(asdict(group_figures("all", results))),
         "by_site": [_finite(asdict(group)) for group in grouped(results, site_of)],
         "by_evaluator": [_finite(asdict(group)) for group in grouped(results, evaluators_of)],
-        "tasks": [_task(result, traces.replays.get(result.task_id)) for result in results[:MAX_TASKS]],
+        "tasks": [{**row, "replay": traces.replays.get(row["id"])} for row in rows],
         "texts": traces.texts,
-        "left_out": {**traces.left_out, "tasks": max(0, len(results) - MAX_TASKS)},
+        "left_out": {**traces.left_out, "tasks": len(results) - len(rows)},
     }
     return ReportFile("agents", f"Run {name}", content, traces.images)
 
@@ -98,13 +100,24 @@ def repeats_page(name: str, score: RepeatedScore, links: Sequence[str]) -> Repor
     return ReportFile("repeats", f"Run {name}", content)
 
 
-def _task(result: TaskResult, replay: dict[str, Any] | None) -> dict[str, Any]:
+def _rows(results: Sequence[TaskResult]) -> list[dict[str, Any]]:
+    """Return the rows of the first tasks, as many as fit."""
+    rows, size = [], 0
+    for result in results:
+        row = _task(result)
+        size += size_in_report(row)
+        if size > MAX_ROWS_BYTES:
+            break
+        rows.append(row)
+    return rows
+
+
+def _task(result: TaskResult) -> dict[str, Any]:
     shown = {
         "id": result.task_id,
         "success": result.score.success,
         "reward": result.score.reward,
         "checks": [_check(check) for check in result.score.checks],
-        "replay": replay,
     }
     if result.attempt is None:
         return {**shown, "problem": shortened(result.problem, _MAX_PROBLEM), "result": None}

@@ -11,21 +11,25 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image, UnidentifiedImageError
 
 from waygraph.agents.runner.task_replay import TaskWalk, read_walk
 from waygraph.core.replay_file import ReplayFile, ReplayStep
-from waygraph.core.text import replace_surrogates, shortened
+from waygraph.core.report_file import size_in_report
+from waygraph.core.text import shortened
 
-#: Largest size of all screenshots of a report, of all texts that agents read, and of all traces without both.
-#: As base64 and with the table of tasks, a report stays below 20 MiB, which mail servers commonly accept.
+#: Largest size of all screenshots of a report (as base64 a third more), of all texts that agents read, and of all
+#: traces without both. With the table of tasks, a report stays below 20 MiB, which mail servers commonly accept.
 MAX_IMAGES_BYTES, MAX_TEXTS_BYTES, MAX_TRACES_BYTES = 9 * 2**20, 2 * 2**20, 3 * 2**20
 #: Width of a screenshot and quality of its JPEG: about 15 kB each.
 _IMAGE_PX, _IMAGE_QUALITY = 640, 50
 #: Longest text that an agent read, longest words of a model, longest message, and longest JSON of a step's details.
 _MAX_READ, _MAX_THINKING, _MAX_MESSAGE, _MAX_DETAILS = 20_000, 4_000, 1_000, 4_000
+
+#: A screenshot or a text.
+Loaded = TypeVar("Loaded", bytes, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +100,20 @@ def read_traces(folders: Mapping[str, Path], failed: Callable[[str], bool]) -> R
         if not walk.steps and walk.outcome is None and walk.tree is None:
             continue
         replay = _replay(walk)
-        length = len(json.dumps(replay, ensure_ascii=False).encode("utf-8", "replace"))
+        length = size_in_report(replay)
         if size + length > MAX_TRACES_BYTES:
             too_many += 1
             continue
         size += length
         replays[task_id] = replay
         named.append(files)
-    images, no_images = _take_turns([each.images for each in named], _smaller, MAX_IMAGES_BYTES)
-    texts, no_texts = _take_turns([each.texts for each in named], _text, MAX_TEXTS_BYTES)
+    images, no_images = _take_turns([each.images for each in named], _smaller, len, MAX_IMAGES_BYTES)
+    texts, no_texts = _take_turns([each.texts for each in named], _text, size_in_report, MAX_TEXTS_BYTES)
     return RunTraces(
         replays=replays,
         problems=problems,
         images=images,
-        texts={key: text.decode() for key, text in texts.items()},
+        texts=texts,
         left_out={"traces": too_many, "images": no_images, "texts": no_texts},
     )
 
@@ -139,8 +143,11 @@ def _bounded(step: ReplayStep, *, with_details: bool) -> ReplayStep:
 
 
 def _take_turns(
-    tasks: Sequence[Mapping[str, Path]], load: Callable[[Path], bytes | None], limit: int
-) -> tuple[dict[str, bytes], int]:
+    tasks: Sequence[Mapping[str, Path]],
+    load: Callable[[Path], Loaded | None],
+    size_of: Callable[[Loaded], int],
+    limit: int,
+) -> tuple[dict[str, Loaded], int]:
     """Load files of all tasks in turns until they are too large together; return them, and the number of the others."""
     orders = [_most_telling_first(files) for files in tasks]
     wanted: dict[str, Path] = {}
@@ -148,13 +155,13 @@ def _take_turns(
         for files, order in zip(tasks, orders, strict=True):
             if turn < len(order):
                 wanted.setdefault(order[turn], files[order[turn]])
-    taken: dict[str, bytes] = {}
+    taken: dict[str, Loaded] = {}
     size = 0
     for key, path in wanted.items():
         content = load(path)
         if content is None:
             continue
-        size += len(content)
+        size += size_of(content)
         if size > limit:
             break
         taken[key] = content
@@ -180,9 +187,9 @@ def _smaller(path: Path) -> bytes | None:
     return out.getvalue()
 
 
-def _text(path: Path) -> bytes | None:
+def _text(path: Path) -> str | None:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    return shortened(replace_surrogates(text), _MAX_READ).encode()
+    return shortened(text, _MAX_READ)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from waygraph.agents.run_record import AttemptEnd
-from waygraph.agents.run_report import traces
+from waygraph.agents.run_report import page, traces
 from waygraph.agents.run_report.figures import evaluators_of, group_figures, grouped, site_of, task_results
 from waygraph.agents.run_report.write import write_repeats_report, write_report
 from waygraph.agents.runner.trace import TraceWriter
@@ -19,6 +19,7 @@ from waygraph.agents.scoring.repeats import summarise_repeats
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.scoring.run_score import score_run
 from waygraph.agents.tasks.task import EvaluatorKind, ReferenceAnswers, Task, TaskBenchmark, TaskEvaluation
+from waygraph.core.report_file import size_in_report
 from waygraph.core.schemas import UsageModel
 
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x>"
@@ -114,8 +115,7 @@ def write_trace(folder, task_id, steps, *, read=""):
 def test_a_report_is_one_file_with_the_trace_of_each_task(stored, tmp_path):
     run, score = stored
     write_trace(RunFolder(tmp_path), "a/b", 2, read=HOSTILE)
-    page = write_report(tmp_path, run, score)
-    content, images, text = document_of(page)
+    content, images, text = document_of(write_report(tmp_path, run, score))
     tasks = {task["id"]: task for task in content["tasks"]}
     assert list(tasks) == ["1", "2", "a/b", "4", "5"]
     assert [task["success"] for task in tasks.values()] == [True, False, False, True, None]
@@ -158,6 +158,20 @@ def test_traces_beyond_the_limit_are_left_out_of_tasks_that_succeeded(stored, tm
     content, _, _ = document_of(write_report(tmp_path, run, score))
     assert [task["id"] for task in content["tasks"] if task["replay"] is not None] == ["2"]
     assert content["left_out"]["traces"] == 1
+
+
+def test_tasks_beyond_the_limit_are_left_out_and_counted(stored, tmp_path, monkeypatch):
+    run, score = stored
+    rows = document_of(write_report(tmp_path, run, score))[0]["tasks"]
+    first_two = sum(size_in_report(row) for row in rows[:2])
+    monkeypatch.setattr(page, "MAX_ROWS_BYTES", first_two)
+    content, _, _ = document_of(write_report(tmp_path, run, score))
+    assert [row["id"] for row in content["tasks"]] == ["1", "2"]
+    assert (content["left_out"]["tasks"], content["all"]["tasks"]) == (3, 5)
+
+
+def test_sizes_count_what_the_file_escapes():
+    assert size_in_report("<é") == len('"\\u003cé"'.encode())
 
 
 def test_files_that_are_no_images_and_times_that_are_no_numbers_are_left_out(stored, tmp_path):
