@@ -90,7 +90,8 @@ def test_a_refresh_keeps_the_descriptions_of_pages_that_did_not_change(tmp_path)
     settings = Settings(store=str(tmp_path / "maps"), browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 2})
     nothing = lambda _: None  # noqa: E731
     with MutableSite() as site, ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
-        (first,) = run_index([site.url], settings=settings, on_event=nothing).sites
+        start = site.url
+        (first,) = run_index([start], settings=settings, on_event=nothing).sites
         store, key = Store.open(settings.store), first.site
         one = store.read(key)
         written = {
@@ -104,7 +105,7 @@ def test_a_refresh_keeps_the_descriptions_of_pages_that_did_not_change(tmp_path)
         (changed,) = run_refresh([key], settings=full, on_event=nothing).sites
     three = store.read(key)
     lost = {three.graph.nodes[node_id].url for node_id in three.graph.nodes.keys() - three.descriptions.keys()}
-    assert [url.removeprefix(site.url) for url in lost] == ["guide"]
+    assert [url.removeprefix(start) for url in lost] == ["guide"]
     assert changed.publication.encoded == 1
     for node_id, description in three.descriptions.items():
         assert description == written[node_id]

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
 import re
+import signal
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -148,3 +151,31 @@ def test_calls_that_cannot_work_are_refused(cli, store, words, said):
     code, _, err = cli("describe", SITE.site, *words)
     assert (code, store.head(SITE.site)) == (2, 1)
     assert said in err
+
+
+def test_ctrl_c_waits_for_the_call_that_runs_and_the_same_command_goes_on(cli, store, monkeypatch):
+    model = script()
+    interrupted = []
+
+    class Interrupted:
+        async def complete(self, request):
+            if not interrupted:
+                interrupted.append(request)
+                os.kill(os.getpid(), signal.SIGINT)
+                await asyncio.sleep(0.05)  # the signal arrives while this call runs
+            return await model.complete(request)
+
+    @asynccontextmanager
+    async def open_model(_settings):
+        yield Interrupted()
+
+    monkeypatch.setattr("waygraph.agents.models.create.open_model", open_model)
+    words = ("describe", SITE.site, "--model", "m", "--yes")
+    code, _, err = cli(*words)
+    assert (code, store.head(SITE.site), len(model.requests)) == (130, 1, 1)
+    assert "The same command goes on from here" in err
+    code, out, _ = cli(*words)
+    assert (code, len(model.requests)) == (0, 4)
+    assert "3 calls" in out
+    assert "1 replies were there already" in out
+    assert "version 2, 4 of 4 states described" in out
