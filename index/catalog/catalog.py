@@ -7,10 +7,11 @@ import hashlib
 import logging
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +65,12 @@ class CrossSiteHits:
 
     hits: tuple[tuple[str, SearchHit], ...]
     skipped: Mapping[str, str]
+
+    @classmethod
+    def of_best(cls, found: Iterable[tuple[str, SearchHit]], k: int, skipped: Mapping[str, str]) -> Self:
+        """Return the `k` best hits of all sites, ranked anew; equal scores are ordered by site and state."""
+        ordered = sorted(found, key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))[:k]
+        return cls(tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(ordered, start=1)), skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +228,7 @@ class Catalog:
             best += [
                 (site, group[site].explain_hit(rank, hit, query)) for rank, (site, hit) in enumerate(hits[:k], start=1)
             ]
-        best.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
-        return CrossSiteHits(
-            tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(best[:k], start=1)), skipped
-        )
+        return CrossSiteHits.of_best(best, k, skipped)
 
     def _groups_by_budget(
         self, sites: Collection[str], fingerprint: str, skipped: dict[str, str]

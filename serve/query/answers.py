@@ -167,9 +167,7 @@ def hit_model(site: str, found: SearchHit) -> Hit:
             segments=[segment_model(segment) for segment in matched.segments],
             generated=matched.generated,
             patches=_patches(matched),
-        )
-        if matched
-        else None,
+        ),
         visited=found.lead is None,
         refusal=found.lead.refusal if found.lead is not None else "",
         reranked=found.reranked,
@@ -185,13 +183,13 @@ def _patches(matched: HitExplanation) -> list[PatchModel]:
 
 def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
     """Return ranked states of one site."""
-    hits = [hit_model(opened.site, node) for node in found]
+    hits = [hit_model(opened.site, hit) for hit in found]
     return _ranked(hits, opened.manifest.encoder.fingerprint, version=opened.version)
 
 
 def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
     """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
-    return _ranked([hit_model(site, node) for site, node in found.hits], fingerprint, skipped=found.skipped)
+    return _ranked([hit_model(site, hit) for site, hit in found.hits], fingerprint, skipped=found.skipped)
 
 
 def _ranked(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
 from waygraph.core.schemas import Filter, SearchRequest, search_filter
@@ -65,10 +64,7 @@ def find_in_all_maps(
                 found += [(site, hit) for hit in _best_states(opened, query, request, k)]
         except (EncoderMismatch, StoreError, NotFound) as error:
             skipped[site] = error.message
-    found.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
-    return CrossSiteHits(
-        tuple((site, replace(hit, rank=rank)) for rank, (site, hit) in enumerate(found[:k], start=1)), skipped
-    )
+    return CrossSiteHits.of_best(found, k, skipped)
 
 
 def rerank_in_map(
