@@ -96,7 +96,8 @@ export function Changes({ route, answer, isReport = false }: ChangesProps) {
     () =>
       Object.entries(VERDICTS).flatMap(([verdict, heading]) => {
         const members = states.filter((change) => change.verdict === verdict);
-        return members.length ? [{ verdict, heading, members }] : [];
+        const urls = new Set(members.map(({ url }) => url));
+        return members.length ? [{ verdict, heading, members, withIds: urls.size < members.length }] : [];
       }),
     [answer],
   );
@@ -122,7 +123,7 @@ export function Changes({ route, answer, isReport = false }: ChangesProps) {
           </p>
         )}
         <div ref={list}>
-          {groups.map(({ verdict, heading, members }) => (
+          {groups.map(({ verdict, heading, members, withIds }) => (
             <div class="change-group" key={verdict}>
               <h2>
                 <span class={`dot dot-${verdict}`} aria-hidden="true" /> {heading}{" "}
@@ -137,7 +138,10 @@ export function Changes({ route, answer, isReport = false }: ChangesProps) {
                       aria-current={change === selected ? "true" : undefined}
                     >
                       <span dir="auto">{line(change.title, 120) || "Without a title"}</span>
-                      <span class="muted">{shortUrl(change.url, site)}</span>
+                      <span class="muted">
+                        {shortUrl(change.url, site)}
+                        {withIds && ` · ${(change.after || change.before).slice(0, 8)}`}
+                      </span>
                     </a>
                   </li>
                 )}
