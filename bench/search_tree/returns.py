@@ -31,6 +31,8 @@ from waygraph.agents.search.tree_file import TreeFile
 from waygraph.index.graph import Action
 
 _TASK, _TREE_STEPS, _FIRST_SEED = "build a tree", 40, 5
+#: Factor of the actions that are proposed on the start page, which may be a list of links to pages without any.
+_START_FACTOR = 3
 #: Trees one after the other without a state that a search would return to, after which a site is given up.
 _MAX_BARREN = 3
 
@@ -103,7 +105,7 @@ class TreeRow:
 
 
 class RandomClicks:
-    """Proposes clicks on elements that are drawn at random, half of them on elements that are no links.
+    """Proposes clicks on elements that are drawn at random, half of them on elements that are no links if any are.
 
     Without that most states would have addresses of their own.
     """
@@ -119,8 +121,11 @@ class RandomClicks:
         found = [each for each in request.observation.elements if each.role in roles and each.name]
         links = [each for each in found if each.candidate.action.target]
         others = [each for each in found if not each.candidate.action.target]
-        half = request.limit // 2
-        drawn = [each for kind in (others, links) for each in self._chance.sample(kind, min(half, len(kind)))]
+        limit = _START_FACTOR * request.limit if request.is_start else request.limit
+        half = [self._chance.sample(kind, min(limit // 2, len(kind))) for kind in (others, links)]
+        drawn = [each for kind in half for each in kind]
+        left = [each for each in found if each not in drawn]
+        drawn += self._chance.sample(left, min(limit - len(drawn), len(left)))
         return Proposals(tuple(ProposedAction(ClickAction(element=each.ref)) for each in drawn))
 
 

@@ -13,13 +13,14 @@ from waygraph.agents.search.chat_candidates import ChatCandidates, chat_contexts
 from waygraph.agents.search.checklist import ChecklistReward
 from waygraph.agents.search.generator import CandidateGenerator, PastAction, ProposalRequest, Proposals, ProposedAction
 from waygraph.agents.search.map_hits import MapHits
-from waygraph.agents.search.map_scores import MapScores
+from waygraph.agents.search.map_scores import VALUE_PER_SCORE, MapScores
 from waygraph.agents.search.nearness import NearestElements, NearnessReward, TaskNearness
 from waygraph.agents.search.reward import Judgement, Reward
 from waygraph.agents.search.selection import SearchLimits
 from waygraph.agents.search.tree import SearchTree
 
 __all__ = [
+    "VALUE_PER_SCORE",
     "CandidateGenerator",
     "ChatCandidates",
     "ChecklistReward",
