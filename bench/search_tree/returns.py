@@ -1,4 +1,4 @@
-"""Returns to random states of a tree, each with checkpoints of a map and with URLs alone."""
+"""Returns to random states of trees, each with checkpoints of a map and with URLs alone, as a search makes them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.search_tree.site import OpenSite
-from waygraph.agents.actions import ClickAction
+from bench.search_tree.site import Loads, OpenSite
+from waygraph.agents.actions import AgentSession, ClickAction
 from waygraph.agents.search import (
     Judgement,
     ProposalRequest,
@@ -22,13 +22,19 @@ from waygraph.agents.search import (
     TreeSearchAgent,
 )
 from waygraph.agents.search.backtrack import Backtracker
+from waygraph.agents.search.checkpoints import is_reachable
 from waygraph.agents.search.lookahead import MapLookahead
 from waygraph.agents.search.recorded_states import shows_state, step_to
 from waygraph.agents.search.state_description import StateDescription
+from waygraph.agents.search.tree import TreeNode
 from waygraph.agents.search.tree_file import TreeFile
 from waygraph.index.graph import Action
 
-_TASK, _TREE_STEPS = "build a tree", 40
+_TASK, _TREE_STEPS, _FIRST_SEED = "build a tree", 40, 5
+#: Factor of the actions that are proposed on the start page, which may be a list of links to pages without any.
+_START_FACTOR = 3
+#: Trees one after the other without a state that a search would return to, after which a site is given up.
+_MAX_BARREN = 3
 
 
 @dataclass(frozen=True)
@@ -53,17 +59,53 @@ class Return:
 
 @dataclass(frozen=True)
 class ReturnRow:
-    """A state, whether it has an address of its own and the map knows it, and a return with the map and without."""
+    """A state, and returns to it with the map and without.
 
+    Attributes
+    ----------
+    seed : seed of the clicks that grew the tree.
+    node : number of the state in the tree.
+    has_address : whether its URL is not that of the state before it.
+    mapped : whether the map knows it.
+    with_map, urls_alone : returns in the context of the search.
+    fresh_with_map, fresh_urls_alone : returns in a new context of the browser; None: they were not measured.
+    """
+
+    seed: int
     node: int
     has_address: bool
     mapped: bool
     with_map: Return
     urls_alone: Return
+    fresh_with_map: Return | None = None
+    fresh_urls_alone: Return | None = None
+
+
+@dataclass(frozen=True)
+class TreeRow:
+    """A tree, and what became of its states and of the returns while it grew.
+
+    Attributes
+    ----------
+    seed : seed of the clicks that grew it.
+    nodes : number of visited states that are no repetition and no dead end, without the first one.
+    before_change : those of them from before the last action that changed data, to which a search does not return.
+    without_way : those of the others to which no way leads.
+    grown_returns, grown_arrived : returns that the search made itself while the tree grew, with the map's checkpoints.
+    changes : the requests that changed data.
+    """
+
+    seed: int
+    nodes: int
+    before_change: int
+    without_way: int
+    grown_returns: int
+    grown_arrived: int
+    changes: list[str]
 
 
 class RandomClicks:
-    """Proposes clicks on elements that are drawn at random, half of them on elements that are no links.
+    """Proposes clicks on elements that are drawn at random, half of them on elements that are no links if any are.
 
     Without that most states would have addresses of their own.
     """
@@ -79,8 +121,11 @@ class RandomClicks:
         found = [each for each in request.observation.elements if each.role in roles and each.name]
         links = [each for each in found if each.candidate.action.target]
         others = [each for each in found if not each.candidate.action.target]
-        half = request.limit // 2
-        drawn = [each for kind in (others, links) for each in self._chance.sample(kind, min(half, len(kind)))]
+        limit = _START_FACTOR * request.limit if request.is_start else request.limit
+        half = [self._chance.sample(kind, min(limit // 2, len(kind))) for kind in (others, links)]
+        drawn = [each for kind in half for each in kind]
+        left = [each for each in found if each not in drawn]
+        drawn += self._chance.sample(left, min(limit - len(drawn), len(left)))
         return Proposals(tuple(ProposedAction(ClickAction(element=each.ref)) for each in drawn))
 
 
@@ -100,8 +145,8 @@ def _hashed(text: str) -> float:
     return int(hashlib.sha256(text.encode(errors="replace")).hexdigest()[:8], 16) / 0xFFFFFFFF
 
 
-async def grow_tree(site: OpenSite, file: Path) -> SearchTree:
-    """Build a tree of visited states. The file must not exist."""
+async def grow_tree(site: OpenSite, session: AgentSession, file: Path, seed: int) -> SearchTree:
+    """Build a tree of visited states in a session. The file must not exist."""
     options = SearchOptions(
         limits=SearchLimits(max_steps=_TREE_STEPS, max_depth=6),
         budget=30,
@@ -110,60 +155,95 @@ async def grow_tree(site: OpenSite, file: Path) -> SearchTree:
         lookahead_states=0,
         tree_file=file,
     )
-    async with site.session() as (session, _):
-        await TreeSearchAgent(session, [RandomClicks(5)], RandomReward(), options, maps=site.maps).run(_TASK)
+    await TreeSearchAgent(session, [RandomClicks(seed)], RandomReward(), options, maps=site.maps).run(_TASK)
     tree = TreeFile(file).read(_TASK)
     assert tree is not None
     return tree
 
 
-async def return_to(site: OpenSite, tree: SearchTree, node: int, *, with_map: bool) -> Return:
-    """Return to a node in a new context, and look whether the page shows its state."""
-    tree = tree.model_copy(deep=True)
-    async with site.session() as (session, loads):
-        await session.observe()
-        began, loaded = time.perf_counter(), loads.count
-        lookahead = MapLookahead(site.maps, site.key) if with_map else None
-        record = await Backtracker(session, lookahead).go_back_to(tree, tree.nodes[node])
-        seconds, count = round(time.perf_counter() - began, 2), loads.count - loaded
-        snapshot = (await session.observe()).snapshot
-        shown = record.arrived and shows_state(snapshot, step_to(tree, tree.nodes[node], Action(kind="goto")))
-        return Return(shown, record.tried, count, seconds, record.problem)
+def drawn_from(tree: SearchTree, seed: int) -> tuple[TreeRow, list[TreeNode]]:
+    """Return the numbers of a tree, and the states that a search would return to."""
+    visited = [each for each in tree.nodes if each.same_as is None and not each.problem and each.parent is not None]
+    live = [each for each in visited if tree.is_live(each.id)]
+    reachable = [each for each in live if is_reachable(tree, each.id, with_map=True)]
+    row = TreeRow(
+        seed=seed,
+        nodes=len(visited),
+        before_change=len(visited) - len(live),
+        without_way=len(live) - len(reachable),
+        grown_returns=len(tree.backtracks),
+        grown_arrived=sum(each.arrived for each in tree.backtracks),
+        changes=[text for each in tree.candidates for text in each.changed],
+    )
+    return row, reachable
 
 
-async def measure_returns(site: OpenSite, file: Path, *, done: int, count: int) -> AsyncIterator[ReturnRow]:
-    """Return to random states of a tree, with the map and without; which comes first alternates.
+async def return_to(
+    site: OpenSite, session: AgentSession, loads: Loads, tree: SearchTree, node: int, *, with_map: bool
+) -> Return:
+    """Return to a node from what the session shows, and look whether the page shows its state."""
+    tree = tree.model_copy(deep=True)  # both ways begin with the same knowledge of URLs that show something else
+    began, loaded = time.perf_counter(), loads.count
+    lookahead = MapLookahead(site.maps, site.key) if with_map else None
+    record = await Backtracker(session, lookahead).go_back_to(tree, tree.nodes[node])
+    seconds, count = round(time.perf_counter() - began, 2), loads.count - loaded
+    snapshot = (await session.observe()).snapshot
+    shown = record.arrived and shows_state(snapshot, step_to(tree, tree.nodes[node], Action(kind="goto")))
+    return Return(shown, record.tried, count, seconds, record.problem)
+
+
+async def measure_returns(
+    site: OpenSite, folder: Path, *, done: int, count: int, per_tree: int, fresh: int
+) -> AsyncIterator[TreeRow | ReturnRow]:
+    """Grow trees, and return to random states of each in the context that it grew in, with the map and without.
+
+    Which of the two comes first alternates. States are drawn from those that a search would return to: visited after
+    the last change of data, and with a way back.
 
     Parameters
     ----------
     site
         The site.
-    file
-        File of the tree.
+    folder
+        Folder of the trees.
     done
-        Number of returns that an earlier process measured.
+        Number of returns that earlier processes measured.
     count
         Number of returns in all.
+    per_tree
+        Number of returns after which the next tree is grown.
+    fresh
+        Number of returns that are also made in a new context.
 
     Yields
     ------
-    ReturnRow
-        The returns that are left.
+    TreeRow or ReturnRow
+        The returns that are left, those of a tree after the tree.
     """
-    if done >= count:
-        return
-    tree = await grow_tree(site, file)
-    # A click may have changed data, as the first look into a menu of news does. Earlier states count nevertheless:
-    # whether they can be returned to is what is measured. Ways contain no action that changed data.
-    tree.root = 0
-    nodes = [
-        each for each in tree.live_nodes() if each.same_as is None and not each.problem and each.parent is not None
-    ]
-    chance = random.Random(11 + done)
-    for number in range(done, count if nodes else 0):
-        node = chance.choice(nodes)
-        arms = {}
-        for with_map in (True, False) if number % 2 else (False, True):
-            arms[with_map] = await return_to(site, tree, node.id, with_map=with_map)
-        own = tree.nodes[node.parent or 0].state.url != node.state.url
-        yield ReturnRow(node.id, own, bool(node.map_state), arms[True], arms[False])
+    barren = 0
+    while done < count and barren < _MAX_BARREN:
+        seed = _FIRST_SEED + done + barren
+        file = folder / f"returns-{seed}.json"
+        file.unlink(missing_ok=True)
+        async with site.session() as (session, loads):
+            tree = await grow_tree(site, session, file, seed)
+            row, nodes = drawn_from(tree, seed)
+            yield row
+            barren = 0 if nodes else barren + 1
+            chance = random.Random(seed)
+            for _ in range(min(per_tree, count - done) if nodes else 0):
+                node = chance.choice(nodes)
+                arms: dict[tuple[bool, bool], Return] = {}
+                for with_map in (True, False) if done % 2 else (False, True):
+                    arms[False, with_map] = await return_to(site, session, loads, tree, node.id, with_map=with_map)
+                    if done < fresh:
+                        async with site.session() as (new, new_loads):
+                            arms[True, with_map] = await return_to(
+                                site, new, new_loads, tree, node.id, with_map=with_map
+                            )
+                own = tree.nodes[node.parent or 0].state.url != node.state.url
+                yield ReturnRow(
+                    seed, node.id, own, bool(node.map_state), arms[False, True], arms[False, False],
+                    arms.get((True, True)), arms.get((True, False)),
+                )  # fmt: skip
+                done += 1

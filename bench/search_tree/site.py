@@ -92,13 +92,16 @@ class OpenSite:
 
 
 @asynccontextmanager
-async def opened(site: Site, served: Served, folder: Path, encoder: Encoder, *, states: int) -> AsyncIterator[OpenSite]:
+async def opened(
+    site: Site, served: Served, folder: Path, encoder: Encoder, *, states: int, seconds: float
+) -> AsyncIterator[OpenSite]:
     """Map a site that is served, and open the map and a browser."""
     settings = Settings(
         browser=BROWSER,
         explore={
             "depth": site.depth,
             "max_states": min(states, site.max_states),
+            "max_seconds": seconds,
             "robots": site.robots,
             "storage_state": served.storage_state,
         },

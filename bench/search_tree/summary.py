@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from bench.search_tree.returns import Return, ReturnRow
+from bench.search_tree.returns import Return, ReturnRow, TreeRow
 from bench.search_tree.tasks import AGENTS, LOOKAHEAD, NO_MAP, TaskRow
 
 _RESAMPLES = 2_000
@@ -61,43 +61,56 @@ def _ratio(rows: Sequence[TaskRow]) -> float:
     return sum(_success(row, LOOKAHEAD) for row in rows) / max(1, sum(_success(row, NO_MAP) for row in rows))
 
 
-def return_summary(rows: Sequence[ReturnRow]) -> dict[str, Any]:
-    """Return how many returns arrived, with the map and over URLs alone, and what they took.
-
-    States behind a change of data that have no checkpoint are counted apart.
-    """
-    without_way = [row for row in rows if not (row.with_map.tried or row.urls_alone.tried)]
-    rows = [row for row in rows if row not in without_way]  # a search never tries to return to these
+def return_summary(rows: Sequence[ReturnRow], trees: Sequence[TreeRow]) -> dict[str, Any]:
+    """Return how many returns arrived, with the map and over URLs alone, what they took, and what was not drawn."""
     summary: dict[str, Any] = {
         "returns": len(rows),
-        "nodes": len({row.node for row in rows}),
-        "states_that_no_way_leads_to": len(without_way),
+        "states": len({(row.seed, row.node) for row in rows}),
+        "trees": len(trees),
+        "states_of_trees": sum(tree.nodes for tree in trees),
+        "states_before_a_change": sum(tree.before_change for tree in trees),
+        "states_that_no_way_leads_to": sum(tree.without_way for tree in trees),
+        "returns_while_trees_grew": sum(tree.grown_returns for tree in trees),
+        "arrived_while_trees_grew": sum(tree.grown_arrived for tree in trees),
     }
+    pairs = [(row, row.with_map, row.urls_alone) for row in rows]
+    fresh = [
+        (row, row.fresh_with_map, row.fresh_urls_alone) for row in rows if row.fresh_with_map and row.fresh_urls_alone
+    ]
     parts = {
-        "all": rows,
-        "without_address": [row for row in rows if not row.has_address],
-        "unmapped": [row for row in rows if not row.mapped],
+        "all": pairs,
+        "without_address": [each for each in pairs if not each[0].has_address],
+        "unmapped": [each for each in pairs if not each[0].mapped],
+        "in_a_new_context": fresh,
     }
-    for name, part in parts.items():
-        if part:
-            summary[name] = {
-                "returns": len(part),
-                "with_map": _arm([row.with_map for row in part]),
-                "urls_alone": _arm([row.urls_alone for row in part]),
-                "map_minus_urls_mean_loads": round(_loads(part), 2),
-                "map_minus_urls_mean_loads_95": interval(part, _loads),
-                "map_minus_urls_median_seconds": round(_seconds(part), 2),
-                "map_minus_urls_median_seconds_95": interval(part, _seconds),
-            }
+    summary |= {name: _pairs([(first, second) for _, first, second in part]) for name, part in parts.items() if part}
     return summary
 
 
-def _loads(rows: Sequence[ReturnRow]) -> float:
-    return statistics.mean(row.with_map.loads - row.urls_alone.loads for row in rows)
+def _pairs(pairs: Sequence[tuple[Return, Return]]) -> dict[str, Any]:
+    return {
+        "returns": len(pairs),
+        "with_map": _arm([first for first, _ in pairs]),
+        "urls_alone": _arm([second for _, second in pairs]),
+        "map_minus_urls_arrived_share": round(_arrived(pairs), 3),
+        "map_minus_urls_arrived_share_95": interval(pairs, _arrived),
+        "map_minus_urls_mean_loads": round(_loads(pairs), 2),
+        "map_minus_urls_mean_loads_95": interval(pairs, _loads),
+        "map_minus_urls_median_seconds": round(_seconds(pairs), 2),
+        "map_minus_urls_median_seconds_95": interval(pairs, _seconds),
+    }
 
 
-def _seconds(rows: Sequence[ReturnRow]) -> float:
-    return statistics.median(row.with_map.seconds - row.urls_alone.seconds for row in rows)
+def _arrived(pairs: Sequence[tuple[Return, Return]]) -> float:
+    return statistics.mean(first.arrived - second.arrived for first, second in pairs)
+
+
+def _loads(pairs: Sequence[tuple[Return, Return]]) -> float:
+    return statistics.mean(first.loads - second.loads for first, second in pairs)
+
+
+def _seconds(pairs: Sequence[tuple[Return, Return]]) -> float:
+    return statistics.median(first.seconds - second.seconds for first, second in pairs)
 
 
 def _arm(of: Sequence[Return]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, ClickAction, SessionOptions
 from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.search import (
+    VALUE_PER_SCORE,
     Judgement,
     MapHits,
     NearestElements,
@@ -49,9 +50,19 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def store(site, encoder, tmp_path_factory):
+    return published(site, encoder, tmp_path_factory.mktemp("rooms") / "maps")
+
+
+@pytest.fixture(scope="module")
+def start_store(site, encoder, tmp_path_factory):
+    """Return the store of a map of the start page, which knows the other pages by its links alone."""
+    return published(site, encoder, tmp_path_factory.mktemp("start") / "maps", depth=0)
+
+
+def published(site, encoder, path, **explore_settings):
+    """Explore the site and publish its map; return the folder of the store."""
     blobs = MemoryBlobs()
-    capture = explore(site.url, blobs=blobs)
-    path = tmp_path_factory.mktemp("rooms") / "maps"
+    capture = explore(site.url, blobs=blobs, **explore_settings)
     opened = Store.open(str(path), create=True)
     for content in blobs.values():
         opened.blobs.put(content)
@@ -146,6 +157,16 @@ def test_the_hits_of_the_map_are_candidates_where_the_search_begins(site, store,
     run, tree = search(site, store, hits(site), reward, task, tree_file=tree_file, lookahead_states=0)
     assert run.steps[0].action == "visit [Storage under the roof]"
     assert {tuple(each.contexts) for each in tree.candidates} == {("map",)}
+
+
+def test_a_hit_that_was_not_visited_when_the_map_was_made_is_a_candidate(site, start_store, nearness, tree_file):
+    def lead_hits(maps):
+        return [MapHits(maps, key(site), value_per_score=VALUE_PER_SCORE)]
+
+    reward = NearnessReward(nearness)
+    run, tree = search(site, start_store, lead_hits, reward, "press", tree_file=tree_file, lookahead_states=0)
+    assert (run.steps[0].action, run.steps[0].status) == ("visit [Press]", "done")
+    assert (tree.nodes[1].state.title, tree.nodes[1].map_state) == ("Press", "")
 
 
 def test_an_action_has_the_value_of_the_outcome_that_the_map_expects(site, store, nearness, tree_file):

@@ -144,6 +144,7 @@ class AgentParts:
     ) -> Agent:
         """Return the tree search: its contexts and its judge ask the model, or compare texts if there is none."""
         from waygraph.agents.search import (  # noqa: PLC0415
+            VALUE_PER_SCORE,
             CandidateGenerator,
             ChecklistReward,
             MapHits,
@@ -174,5 +175,6 @@ class AgentParts:
             limits = SearchLimits(max_steps=max_steps, solutions=solutions)
             options = SearchOptions(limits, budget=20, branching=5, site=site, tree_file=tree_file)
         if maps is not None and site:
-            generators.append(MapHits(maps, site))
+            value_per_score = VALUE_PER_SCORE if self.meter is None else None
+            generators.append(MapHits(maps, site, value_per_score=value_per_score))
         return TreeSearchAgent(session, generators, reward, options, maps=maps)

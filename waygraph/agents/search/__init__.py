@@ -1,11 +1,11 @@
 """Tree search: tries the most promising action of all visited states, and returns to its state to do so.
 
-`agent.TreeSearchAgent` joins the parts. Pure: `tree` records, `frontier` merges and keeps its budget, `selection`
-chooses, `checkpoints` finds ways back, `interruption` settles what a killed process left. With the browser: `expansion`
-generates, validates and judges, `goto_targets` loads proposed addresses, `backtrack` returns, `requests_seen` finds
-changes of data. With a map: `lookahead` judges states without visiting them, `map_hits` proposes the best hits,
-`map_scores` judges by the map's search. Generators and rewards: `nearness` without a model; `chat_candidates` and
-`checklist` with one.
+`agent.TreeSearchAgent` joins the parts, `best_first` does the rounds, `run_of_tree` records them. Pure: `tree` holds
+the search, `frontier` merges and keeps its budget, `selection` chooses, `checkpoints` finds ways back, `interruption`
+settles what a killed process left. With the browser: `expansion` generates, validates and judges, `goto_targets` loads
+proposed addresses, `backtrack` returns, `requests_seen` finds changes of data. With a map: `lookahead` judges
+states without visiting them, `map_hits` proposes the best hits, `map_scores` judges by the map's search. Generators and
+rewards: `nearness` without a model; `chat_candidates` and `checklist` with one.
 """
 
 from waygraph.agents.search.agent import SearchOptions, TreeSearchAgent
@@ -13,13 +13,14 @@ from waygraph.agents.search.chat_candidates import ChatCandidates, chat_contexts
 from waygraph.agents.search.checklist import ChecklistReward
 from waygraph.agents.search.generator import CandidateGenerator, PastAction, ProposalRequest, Proposals, ProposedAction
 from waygraph.agents.search.map_hits import MapHits
-from waygraph.agents.search.map_scores import MapScores
+from waygraph.agents.search.map_scores import VALUE_PER_SCORE, MapScores
 from waygraph.agents.search.nearness import NearestElements, NearnessReward, TaskNearness
 from waygraph.agents.search.reward import Judgement, Reward
 from waygraph.agents.search.selection import SearchLimits
 from waygraph.agents.search.tree import SearchTree
 
 __all__ = [
+    "VALUE_PER_SCORE",
     "CandidateGenerator",
     "ChatCandidates",
     "ChecklistReward",

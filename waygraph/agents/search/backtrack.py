@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 
 from waygraph.agents.actions.session import AgentSession
 from waygraph.agents.actions.tabs import AgentTabs
+from waygraph.agents.search.browser_storage import storage_set_back
 from waygraph.agents.search.checkpoints import WayBack, ways_back
 from waygraph.agents.search.lookahead import MapLookahead
 from waygraph.agents.search.recorded_states import shows_state, step_to
-from waygraph.agents.search.tree import BacktrackRecord, SearchTree, TreeNode
+from waygraph.agents.search.tree import BacktrackRecord, BrowserStorage, SearchTree, TreeNode
 from waygraph.core.errors import BrowserFailure, WaygraphError
 from waygraph.index.graph import Action, PathStep
 from waygraph.pipeline.browser.page.replay import replay
@@ -34,8 +35,9 @@ class Backtracker:
         """Show a node's state in the current tab, and add a record of it to the tree.
 
         The ways back are tried one after the other, each in a new tab. Every step of a way must show the recorded
-        state. If one does not, the tab is closed, and the tabs before are as they were. A URL that shows another
-        state than its node is not tried again.
+        state. Before a way, cookies of scripts and storage are set to what they were at its checkpoint. If a step
+        shows something else, the tab is closed, and the tabs before, cookies and storage are as they were. A URL that
+        shows another state than its node is not tried again.
 
         Parameters
         ----------
@@ -57,7 +59,8 @@ class Backtracker:
         record = BacktrackRecord(step=tree.steps, target=target.id, tried=[], arrived=False)
         for way in ways_back(tree, target.id, with_map=self._map is not None):
             record.tried.append(str(way))
-            record.problem = await self._try(lambda way=way: self._follow(tree, way))  # type: ignore[misc] # bound now
+            storage = way.checkpoint.storage
+            record.problem = await self._try(lambda way=way: self._follow(tree, way), storage)  # type: ignore[misc] # bound now
             if not record.problem:
                 record.arrived = True
                 break
@@ -84,16 +87,18 @@ class Backtracker:
         PageFailure
             If the browser opens no tabs.
         """
-        return await self._try(lambda: self._teleport(state))
+        return await self._try(lambda: self._teleport(state), None)
 
-    async def _try(self, walk: Callable[[], Awaitable[str]]) -> str:
-        async with self._session.tabs.beside() as side:
+    async def _try(self, walk: Callable[[], Awaitable[str]], storage: BrowserStorage | None) -> str:
+        before = self._tabs.current
+        async with self._tabs.beside() as side, storage_set_back(before, self._tabs.current, storage) as stored:
             try:
                 problem = await walk()
             except BrowserFailure as failure:
                 problem = failure.message
             if not problem:
                 side.keep()
+                stored.keep()
         return problem
 
     async def _follow(self, tree: SearchTree, way: WayBack) -> str:

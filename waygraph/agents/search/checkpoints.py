@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
+from waygraph.agents.search.recorded_states import same_page
 from waygraph.agents.search.tree import SearchTree, TreeNode
 
 #: `map`: a walk over the map to the state that the node was recognised as. `url`: loading the node's URL.
@@ -36,8 +38,9 @@ class WayBack:
 def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]:
     """Return the ways to a node, those with the fewest replayed actions first.
 
-    A way begins at a node that the map knows, or whose URL is not that of its parent, or at the root. It contains no
-    action that would change data, and none that is not a gesture on an element, and does not lead over the root.
+    A way begins at a node that the map knows apart from those above it, or whose URL is not that of its parent, or at
+    the root. It contains no action that would change data, and none that is not a gesture on an element, and does not
+    lead over the root.
 
     Parameters
     ----------
@@ -56,7 +59,7 @@ def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]
     ways: list[WayBack] = []
     replayed: tuple[TreeNode, ...] = ()
     for node in tree.ancestry(target):
-        if with_map and node.map_state:
+        if with_map and node.map_state and not _is_as_loaded(tree, node):
             ways.append(WayBack("map", node, replayed))
         if _has_own_url(tree, node) and node.loads != "no":
             ways.append(WayBack("url", node, replayed))
@@ -74,6 +77,15 @@ def is_reachable(tree: SearchTree, node: int, *, with_map: bool) -> bool:
 def _has_own_url(tree: SearchTree, node: TreeNode) -> bool:
     # After a change of data, the state above the root is no longer one that its URL could show instead.
     return node.parent is None or node.id == tree.root or tree.nodes[node.parent].state.url != node.state.url
+
+
+def _is_as_loaded(tree: SearchTree, node: TreeNode) -> bool:
+    """Whether the map's state of a node is also that of the page that in-page actions made it from.
+
+    The state then stands for both, and a walk there shows the page without what these actions changed.
+    """
+    same_url = takewhile(lambda each: each.state.url == node.state.url, tree.ancestry(node.id))
+    return any(each.map_state == node.map_state and not same_page(each.state, node.state) for each in same_url)
 
 
 def _is_replayable(tree: SearchTree, node: TreeNode) -> bool:

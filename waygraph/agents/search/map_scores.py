@@ -12,7 +12,7 @@ from waygraph.client.map_source import AsyncMapApi
 _MAX_HITS = 100
 #: Factor from scores of the `text` encoder to values of `NearnessReward`, so that states of the map and actions of
 #: unknown outcome compare: on the dev questions about the demo shop the best states have 1.03 and 0.44 in the mean.
-_SCALE = 0.43
+VALUE_PER_SCORE = 0.43
 
 
 class MapScores:
@@ -54,5 +54,5 @@ class MapScores:
     async def _values(self, task: str) -> Mapping[str, float]:
         if self._latest is None or self._latest[0] != task:
             found = await self._maps.search(self._site, task, k=_MAX_HITS)
-            self._latest = task, {hit.node_id: hit.score * _SCALE for hit in found.hits if hit.visited}
+            self._latest = task, {hit.node_id: hit.score * VALUE_PER_SCORE for hit in found.hits if hit.visited}
         return self._latest[1]

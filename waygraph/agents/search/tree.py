@@ -45,6 +45,45 @@ class RecordedState(_Record):
     elements: list[str] = []
 
 
+class StoredCookie(_Record):
+    """A cookie that scripts can read."""
+
+    name: str
+    value: str
+    domain: str
+    path: str
+    expires: float
+    secure: bool
+    same_site: str
+
+
+class BrowserStorage(_Record):
+    """What a site kept in the browser, as far as it is set back for a return.
+
+    Attributes
+    ----------
+    url
+        URL of the page; the cookies are those that a request for it carries.
+    origin
+        Origin of the page.
+    cookies
+        Cookies that scripts can read.
+    local
+        Values of the local storage.
+    session
+        Values of the session storage.
+    withheld
+        Values that are not recorded, by area and name: they may grant access, look random, or are long.
+    """
+
+    url: str
+    origin: str
+    cookies: list[StoredCookie] = []
+    local: dict[str, str] = {}
+    session: dict[str, str] = {}
+    withheld: list[str] = []
+
+
 class TreeNode(_Record):
     """A state that was visited.
 
@@ -58,6 +97,8 @@ class TreeNode(_Record):
         The action that led here; None for the first node.
     state
         What the page showed.
+    storage
+        What the site kept in the browser then; None: that is not known.
     map_state
         The state of the map that the page was recognised as; empty: none.
     value
@@ -78,6 +119,7 @@ class TreeNode(_Record):
     parent: int | None
     candidate: int | None
     state: RecordedState
+    storage: BrowserStorage | None = None
     map_state: str = ""
     value: float = 0.0
     loads: Literal["untested", "no"] = "untested"

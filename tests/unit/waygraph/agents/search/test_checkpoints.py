@@ -38,6 +38,14 @@ def test_a_state_that_the_map_knows_needs_no_replay_although_it_has_no_address()
     assert ways(tree, 2, with_map=False)[0] == ("url:1", [2])
 
 
+def test_a_walk_does_not_lead_to_what_the_map_takes_for_the_page_before():
+    tree = with_menu()
+    tree.nodes[1].map_state = tree.nodes[2].map_state = "n1"
+    assert ways(tree, 2) == [("map:1", [2]), ("url:1", [2]), ("url:0", [1, 2])]
+    tree.nodes[1].state.url = "http://a.example/elsewhere"
+    assert ways(tree, 2)[0] == ("map:2", [])
+
+
 def test_a_url_that_showed_something_else_is_no_checkpoint():
     tree = with_menu()
     tree.nodes[1].loads = "no"

@@ -1,0 +1,64 @@
+"""Returns of a tree search to states that depend on what the site keeps in the browser."""
+
+import pytest
+
+from tests.searching import search
+from tests.sites.server import FixtureServer
+from waygraph.agents.search import SearchTree
+
+#: How a page keeps that its list is folded: `keep()` and `isKept()`.
+AREAS = {
+    "cookie": "keep = () => document.cookie = 'folded=1;path=/'; isKept = () => document.cookie.includes('folded=1')",
+    "local": "keep = () => localStorage.setItem('folded', '1'); isKept = () => !!localStorage.getItem('folded')",
+    "session": "keep = () => sessionStorage.setItem('folded', '1'); isKept = () => !!sessionStorage.getItem('folded')",
+}
+PAGE = """<!doctype html><title>{title}</title><h1>{title}</h1><a href={target}>{name}</a>
+<button onclick="keep(); draw()">Fold</button> <button onclick="panel.hidden = false">Details</button>
+<p id=list></p><p id=panel hidden>From one forest</p>
+<script>{area}; draw = () => list.textContent = isKept() ? 'Folded' : 'Oak, ash, elm'; draw()</script>"""
+SCRIPT = {
+    "Start": {"Shelf": 0.9},
+    "Shelf / Oak, ash, elm": {"Fold": 0.95, "Details": 0.5},
+    "Shelf / Folded": {"Rack": 0.9},
+    "Rack / Folded": {"Details": 0.3, "Box": 0.2},
+}
+
+
+@pytest.fixture(params=AREAS)
+def site(request):
+    def page(title, name, target):
+        return PAGE.format(title=title, name=name, target=target, area=AREAS[request.param])
+
+    start = "<!doctype html><title>Start</title><h1>Start</h1><a href=/shelf>Shelf</a>"
+    pages = {"/": start, "/shelf": page("Shelf", "Rack", "/rack"), "/rack": page("Rack", "Box", "/box")}
+    with FixtureServer({**pages, "/box": page("Box", "Shelf", "/shelf")}) as server:
+        yield server
+
+
+def test_a_return_sets_back_what_the_site_kept_then(site, tmp_path):
+    run, _, _ = search(site, SCRIPT, tree_file=tmp_path / "tree.json")
+    assert [step.action.removeprefix("click ") for step in run.steps] == [
+        *('link "Shelf"', 'button "Fold"', 'link "Rack"'),
+        'button "Details"',  # of the shelf before it was folded
+        'button "Details"',  # of the rack, to which the shelf was folded
+        'link "Box"',
+    ]
+    tree = SearchTree.model_validate_json((tmp_path / "tree.json").read_bytes())
+    assert [(each.target, each.tried, each.arrived) for each in tree.backtracks] == [
+        (1, ["url:1"], True),
+        (3, ["url:3"], True),
+        (3, ["url:3"], True),
+    ]
+    assert tree.nodes[-1].state.title == "Box"
+
+
+def test_a_return_that_fails_leaves_what_the_site_keeps_as_it_was(site):
+    async def close(step, observation):
+        if step.action == 'click link "Rack"':
+            site.pages["/shelf"] = "<!doctype html><title>Shelf</title><h1>Closed</h1>"
+
+    script = {**SCRIPT, "Rack / Folded": {"Box": 0.3}}
+    run, tabs, text = search(site, script, on_step=close)
+    assert [step.action for step in run.steps][2:] == ['click link "Rack"', 'click link "Box"']
+    assert tabs == 1
+    assert "Folded" in text

@@ -1,0 +1,38 @@
+"""The benchmark of the tree search: which states are drawn for returns, and what is counted of them."""
+
+from bench.search_tree.returns import Return, ReturnRow, drawn_from
+from bench.search_tree.summary import return_summary
+from tests.unit.waygraph.agents.search.trees import grown, state, step
+
+
+def test_states_are_drawn_that_a_search_would_return_to_and_the_others_are_counted():
+    tree = grown(depth=3)
+    saved = step(tree, 2, "Save", state("saved", "http://a.example/saved"), changed=["POST http://a.example/"])
+    tree.root = saved.id
+    after = step(tree, saved.id, "Next", state("after", "http://a.example/after"))
+    lost = step(tree, after.id, "Send", state("lost", "http://a.example/after"), is_destructive=True)
+    step(tree, after.id, "Broken", state("broken", "http://a.example/broken")).problem = "The server answered with 500."
+    row, drawn = drawn_from(tree, 5)
+    assert [each.id for each in drawn] == [saved.id, after.id]
+    assert (row.nodes, row.before_change, row.without_way) == (5, 2, 1)
+    assert row.changes == ["POST http://a.example/"]
+    assert lost not in drawn
+
+
+def returned(*, arrived, loads=1, seconds=1.0):
+    return Return(arrived, ["url:1"], loads, seconds)
+
+
+def test_returns_are_compared_in_pairs_and_those_in_new_contexts_apart():
+    yes, no = returned(arrived=True), returned(arrived=False, loads=3, seconds=2.0)
+    rows = [
+        ReturnRow(5, 1, False, True, yes, no, fresh_with_map=yes, fresh_urls_alone=yes),
+        ReturnRow(5, 1, False, True, yes, yes),
+        ReturnRow(6, 1, True, True, yes, yes),
+    ]
+    found = return_summary(rows, [])
+    assert (found["returns"], found["states"]) == (3, 2)
+    assert (found["all"]["with_map"]["arrived"], found["all"]["urls_alone"]["arrived"]) == (3, 2)
+    assert found["all"]["map_minus_urls_mean_loads"] == -0.67
+    assert found["without_address"]["returns"] == 2
+    assert (found["in_a_new_context"]["returns"], found["in_a_new_context"]["urls_alone"]["arrived"]) == (1, 1)

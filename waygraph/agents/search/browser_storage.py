@@ -1,0 +1,266 @@
+"""What a site keeps in the browser: recorded with each state, and set back before a return to it.
+
+A folded side bar, a list that was sorted, a cart of a page without a server: sites keep such things in cookies that
+scripts set, in local and in session storage. A page then shows them wherever it is loaded again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from playwright.async_api import CDPSession
+from playwright.async_api import Error as PlaywrightError
+
+from waygraph.agents.search.tree import BrowserStorage, StoredCookie
+from waygraph.core.errors import BrowserFailure
+from waygraph.core.urls import SECRET_PARAMETERS
+from waygraph.index.graph.url_tokens import is_random_token
+from waygraph.pipeline.browser.page.view import PageView
+
+log = logging.getLogger(__name__)
+
+#: Length of a value from which on it is no setting, but a copy of something that the site can load again.
+_MAX_CHARS = 1_000
+#: Names of values that may grant access. An old one of them may end a session, and none belongs in a file.
+_SECRET_NAMES = (*SECRET_PARAMETERS, "*token*", "*secret*", "*auth*", "*csrf*", "*session*", "*jwt*", "*passw*")
+_WORD = re.compile(r"[A-Za-z0-9-]+")
+
+_READ = """() => {
+  try {
+    return { origin: location.origin, local: { ...localStorage }, session: { ...sessionStorage } };
+  } catch (error) {
+    if (error.name !== "SecurityError") throw error;
+    return { origin: "", local: {}, session: {} }; // a document with an opaque origin has no storage
+  }
+}"""
+_SET_LOCAL = """(changes) => {
+  for (const [name, value] of Object.entries(changes))
+    value === null ? localStorage.removeItem(name) : localStorage.setItem(name, value);
+}"""
+#: Gives a new tab its session storage before the scripts of its first document run.
+_SET_SESSION = """
+if (location.origin === %(origin)s && !sessionStorage.length)
+  for (const [name, value] of Object.entries(%(values)s)) sessionStorage.setItem(name, value);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageChange:
+    """What must be done so that the browser keeps other values.
+
+    Attributes
+    ----------
+    cookies
+        Cookies to set.
+    dropped
+        Cookies to remove.
+    local
+        Values of the local storage to set; None: to remove.
+    """
+
+    cookies: tuple[StoredCookie, ...]
+    dropped: tuple[StoredCookie, ...]
+    local: Mapping[str, str | None]
+
+
+def storage_change(present: BrowserStorage, wanted: BrowserStorage) -> StorageChange:
+    """Return the change from what the browser keeps to what it kept when a state was recorded.
+
+    Values that were withheld at one of the two times stay as they are. Local storage is changed only if both are of one
+    origin.
+
+    Parameters
+    ----------
+    present
+        What the browser keeps.
+    wanted
+        What it kept.
+
+    Returns
+    -------
+    StorageChange
+        The change.
+    """
+    withheld = {*present.withheld, *wanted.withheld}
+    now, then = ({_key(each): each for each in stored.cookies} for stored in (present, wanted))
+    local: dict[str, str | None] = {}
+    if present.origin == wanted.origin:
+        local |= {name: value for name, value in wanted.local.items() if present.local.get(name) != value}
+        local |= dict.fromkeys(present.local.keys() - wanted.local.keys())
+    return StorageChange(
+        cookies=tuple(
+            cookie
+            for key, cookie in then.items()
+            if key not in withheld and (key not in now or now[key].value != cookie.value)
+        ),
+        dropped=tuple(cookie for key, cookie in now.items() if key not in withheld and key not in then),
+        local={name: value for name, value in local.items() if f"local {name}" not in withheld},
+    )
+
+
+def recorded_storage(page: Mapping[str, Any], cookies: Sequence[Mapping[str, Any]]) -> BrowserStorage:
+    """Return the values that are kept with a state, and the names of the others.
+
+    Parameters
+    ----------
+    page
+        Its `origin`, the values of its `local` and `session` storage, and the `url` of the cookies.
+    cookies
+        The cookies, as Playwright has them.
+
+    Returns
+    -------
+    BrowserStorage
+        The values. Those of HTTP-only cookies are withheld: they are sessions of the server, and no script sets them.
+    """
+    withheld: list[str] = []
+    areas: dict[str, dict[str, str]] = {}
+    for area in ("local", "session"):
+        items = page[area].items()
+        areas[area] = {name: value for name, value in items if _is_plain(name, value)}
+        withheld += [f"{area} {name}" for name, _ in items if name not in areas[area]]
+    found = [_stored_cookie(each) for each in cookies]
+    plain = [
+        each
+        for each, raw in zip(found, cookies, strict=True)
+        if not raw["httpOnly"] and _is_plain(each.name, each.value)
+    ]
+    withheld += [_key(each) for each in found if each not in plain]
+    return BrowserStorage(url=page["url"], origin=page["origin"], cookies=plain, withheld=sorted(withheld), **areas)
+
+
+async def read_storage(view: PageView) -> BrowserStorage | None:
+    """Return what the site of a page keeps in the browser, without what may grant access; None if it cannot be read."""
+    try:
+        return recorded_storage(*await _read(view, view.page.url))
+    except (PlaywrightError, BrowserFailure) as error:
+        log.info("search/storage_not_read %s: %s", view.page.url, error)
+        return None
+
+
+class StorageSetBack:
+    """Storage that was set back for a block, and whether it stays so."""
+
+    def __init__(self) -> None:
+        self.is_kept = False
+
+    def keep(self) -> None:
+        """Leave the storage as it is at the end of the block."""
+        self.is_kept = True
+
+
+@asynccontextmanager
+async def storage_set_back(
+    view: PageView, tab: PageView, wanted: BrowserStorage | None
+) -> AsyncIterator[StorageSetBack]:
+    """Set back what the browser kept when a state was recorded, for walks to it in a new tab.
+
+    At the end of the block the storage is as before it, if the block has not called `keep`. A failure is logged: the
+    walk is checked in any case.
+
+    Parameters
+    ----------
+    view
+        The page that is shown. Its session storage is that of the new tab, but for the recorded values.
+    tab
+        The new tab, without a document yet.
+    wanted
+        What was kept; None: nothing is set.
+
+    Yields
+    ------
+    StorageSetBack
+        Whether the storage stays.
+    """
+    block = StorageSetBack()
+    before: BrowserStorage | None = None
+    devtools: CDPSession | None = None
+    if wanted is not None:
+        try:
+            page, cookies = await _read(view, wanted.url)
+            before = recorded_storage(page, cookies)
+            await _apply(view, storage_change(before, wanted))
+            own = page["session"] if page["origin"] == wanted.origin else {}
+            withheld = {name: value for name, value in own.items() if f"session {name}" in before.withheld}
+            devtools = await _give_session(tab, wanted.origin, {**withheld, **wanted.session})
+        except (PlaywrightError, BrowserFailure) as error:
+            log.info("search/storage_not_set_back %s: %s", view.page.url, error)
+    try:
+        yield block
+    finally:
+        try:
+            if devtools is not None:  # its script goes with it: what the site removes later stays removed
+                await view.with_timeout(devtools.detach())
+            if before is not None and not block.is_kept:
+                await _apply(view, storage_change(recorded_storage(*await _read(view, before.url)), before))
+        except (PlaywrightError, BrowserFailure) as error:
+            log.info("search/storage_not_restored %s: %s", view.page.url, error)
+
+
+async def _read(view: PageView, url: str) -> tuple[dict[str, Any], list[Any]]:
+    """Return the storage of a page, and the cookies of a URL."""
+    page = await view.with_timeout(view.page.evaluate(_READ))
+    return {**page, "url": url}, list(await view.with_timeout(view.page.context.cookies(url)))
+
+
+async def _apply(view: PageView, change: StorageChange) -> None:
+    context = view.page.context
+    for each in change.dropped:
+        await view.with_timeout(context.clear_cookies(name=each.name, domain=each.domain, path=each.path))
+    if change.cookies:
+        await view.with_timeout(context.add_cookies([_cookie(each) for each in change.cookies]))
+    if change.local:
+        await view.with_timeout(view.page.evaluate(_SET_LOCAL, dict(change.local)))
+
+
+async def _give_session(tab: PageView, origin: str, values: Mapping[str, str]) -> CDPSession | None:
+    """Give a tab its session storage; the result must be detached when the walk has ended."""
+    if not values:
+        return None
+    source = _SET_SESSION % {"origin": json.dumps(origin), "values": json.dumps(values)}
+    devtools = await tab.with_timeout(tab.page.context.new_cdp_session(tab.page))
+    await tab.with_timeout(devtools.send("Page.enable"))
+    await tab.with_timeout(devtools.send("Page.addScriptToEvaluateOnNewDocument", {"source": source}))
+    return devtools
+
+
+def _is_plain(name: str, value: str) -> bool:
+    """Whether a value is a setting or a text, and grants no access to anything."""
+    if len(value) > _MAX_CHARS or any(fnmatchcase(name.lower(), glob) for glob in _SECRET_NAMES):
+        return False
+    return not any(is_random_token(word) for word in _WORD.findall(value))
+
+
+def _key(cookie: StoredCookie) -> str:
+    return f"cookie {cookie.name} {cookie.domain}{cookie.path}"
+
+
+def _stored_cookie(raw: Mapping[str, Any]) -> StoredCookie:
+    return StoredCookie(
+        name=raw["name"],
+        value=raw["value"],
+        domain=raw["domain"],
+        path=raw["path"],
+        expires=raw["expires"],
+        secure=raw["secure"],
+        same_site=raw.get("sameSite", "Lax"),
+    )
+
+
+def _cookie(stored: StoredCookie) -> Any:  # noqa: ANN401 - Playwright's type of a cookie to set is private
+    return {
+        "name": stored.name,
+        "value": stored.value,
+        "domain": stored.domain,
+        "path": stored.path,
+        "expires": stored.expires,
+        "secure": stored.secure,
+        "sameSite": stored.same_site,
+    }
