@@ -51,15 +51,19 @@ def test_manifest_records_how_the_vectors_were_made(published):
     assert recipe["max_pixels"] > 0
 
 
-def test_query_finds_the_matching_part_of_the_screenshot(published, settings):
+def test_query_finds_the_matching_parts_of_the_screenshot(published, settings):
+    """The weights are random, so a query may find nothing but the rows around the image, which are no part of it."""
+    queries = ("where are my orders", "cards", "a warm wool throw", "returns and refunds", "sales report")
     with StoreMap(settings.store, settings) as maps:
-        (hit, *_) = maps.search(published.manifest.site, "where are my orders", 3, Filter(visited_only=True)).hits
-        assert hit.matched.text.startswith("screenshot")
-        patches = hit.matched.patches
-        assert patches, "rows of the screenshot are among those that earned the score"
-        assert all(0 <= box.x < box.x + box.width <= 1280 for box in (patch.box for patch in patches))
-        assert all(0 <= box.y < box.y + box.height <= 800 for box in (patch.box for patch in patches))
-        earned = [patch.earned for patch in patches]
+        found = [maps.search(published.manifest.site, query, 3, Filter(visited_only=True)).hits for query in queries]
+    hits = [hit for answer in found for hit in answer]
+    assert all(hit.matched.text.startswith("screenshot") for hit in hits)
+    assert any(hit.matched.patches for hit in hits)
+    for hit in hits:
+        boxes = [patch.box for patch in hit.matched.patches]
+        assert all(0 <= box.x < box.x + box.width <= 1280 for box in boxes)
+        assert all(0 <= box.y < box.y + box.height <= 800 for box in boxes)
+        earned = [patch.earned for patch in hit.matched.patches]
         assert earned == sorted(earned, reverse=True)
         assert sum(earned) <= hit.score + 1e-3
 
