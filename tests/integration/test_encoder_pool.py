@@ -260,6 +260,7 @@ def test_states_whose_encoding_ends_while_the_spool_is_read_count_as_streamed(en
     vectors = run(work, pictures)
     assert waited == [set()]
     assert (vectors.encoded, vectors.streamed) == (3, 3)
+    assert pictures.pool.report().states == 3  # none was encoded again
 
 
 # -- whole runs ------------------------------------------------------------------------------------------------------

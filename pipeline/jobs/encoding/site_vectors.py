@@ -258,15 +258,16 @@ class SiteVectorizer:
     ) -> _SpooledVectors:
         """Encode the contents that are not in the spool, and read all of them from it."""
         spool = VectorSpool(self._store, site, encoder)
-        # Before the spool is read: a batch that ends during the read would be in neither of the two.
-        pending = {key for key in missing if (str(spool.folder), key) in self._pending}
+        # Before the spool is read: a batch that ends during the read would be in neither of the two, and encoded again.
+        pending = self._pending_of(missing, spool)
         pages = await asyncio.to_thread(spool.read)
-        streamed = len(pending | (missing.keys() & pages.keys()))
+        streamed = len(pending.keys() | (missing.keys() & pages.keys()))
         failures: dict[str, str] = {}
         for _ in range(_MAX_SPOOL_READS):
             if not (left := missing.keys() - pages.keys() - failures.keys()):
                 break
-            failures |= await self._encode(missing, left, spool, encoder.context, on_progress)
+            failures |= await self._encode(missing, left, pending, spool, encoder.context, on_progress=on_progress)
+            pending = self._pending_of(missing, spool)
             pages = await asyncio.to_thread(spool.read)
         if left := missing.keys() - pages.keys() - failures.keys():
             raise StoreError(
@@ -275,20 +276,23 @@ class SiteVectorizer:
             )
         return _SpooledVectors(pages, failures, streamed)
 
+    def _pending_of(self, keys: Iterable[str], spool: VectorSpool) -> dict[str, asyncio.Future[Unencodable | None]]:
+        """Return the results, not there yet, of those contents that are being encoded."""
+        folder = str(spool.folder)
+        return {key: future for key in keys if (future := self._pending.get((folder, key))) is not None}
+
     async def _encode(
         self,
         missing: Mapping[str, Observation],
         left: Collection[str],
+        pending: Mapping[str, asyncio.Future[Unencodable | None]],
         spool: VectorSpool,
         context: SiteContext,
+        *,
         on_progress: Callable[[int, int], None],
     ) -> dict[str, str]:
-        """Encode the contents `left` of `missing`. Return the reasons of failures by content key."""
-        futures = {
-            key: future
-            for key in missing
-            if key in left and (future := self._pending.get((str(spool.folder), key))) is not None
-        }
+        """Encode the contents `left` of `missing`, but wait for those `pending`. Return reasons of failures by key."""
+        futures = {key: pending[key] for key in missing if key in left and key in pending}
         shared = ray.put(context)  # once, not with every batch
         done = len(missing) - len(left)
 

@@ -18,6 +18,7 @@ from waygraph.pipeline.explore import explorer as module
 from waygraph.pipeline.explore.checkpoint.journal import Journal
 from waygraph.pipeline.explore.engine import order as order_module
 from waygraph.pipeline.explore.explorer import Callbacks, Explorer, Resources
+from waygraph.pipeline.explore.policies.hazard import HazardPolicy
 from waygraph.pipeline.explore.policies.scope import Scope
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
@@ -111,6 +112,7 @@ async def explore(journal, robots=None, blobs=None, **settings):
         site=BASE.removeprefix("http://"),
         scope=Scope(BASE.removeprefix("http://")),
         policies=(),
+        site_policies=SimpleNamespace(hazards=HazardPolicy()),
         redactor=Redactor(),
         logged_in=False,
         robots=robots,
