@@ -71,6 +71,9 @@ def page(site: DemoSite) -> Iterator[Page]:
         context.add_init_script(
             "window.stopped = []; window.fetch = (path, { method }) => "
             "{ stopped.push([method, path]); return Promise.reject(new TypeError('stopped')); };"
+            "addEventListener('submit', (event) => { const form = event.target;"
+            " if (event.defaultPrevented || form.method !== 'post') return;"
+            " event.preventDefault(); stopped.push(['POST', new URL(form.action).pathname]); });"
         )
         tab = context.new_page()
         tab.set_default_timeout(10_000)
