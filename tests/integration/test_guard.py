@@ -166,7 +166,7 @@ def test_inside_tls_the_page_guard_stops_what_the_proxy_cannot_read():
     assert {"fetch", "socket", "worker-nested", "frame-other"} <= told([stopped], "blocked")
 
 
-@pytest.mark.parametrize("mode", ["guard", "strict", "observe"])
+@pytest.mark.parametrize("mode", ["guard", pytest.param("strict", marks=pytest.mark.extended), "observe"])
 def test_inside_tls_subresources_send_state_changing_gets_in_observe_mode_only(mode):
     async def run():
         async with behind_tls(port_of(hostile.site)) as (site,):

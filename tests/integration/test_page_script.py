@@ -281,10 +281,12 @@ def test_interval_that_is_overdue_when_settling_begins_is_waited_for():
       return JSON.parse(await SCRIPT.settle(options)).settled;
     }""".replace("SCRIPT", WAYGRAPH)
 
+    short = LOOPBACK_ONLY.model_copy(update={"settle_cap_ms": 1_500})
+
     async def run(site):
-        async with guarded_page() as page:
+        async with guarded_page(settings=short) as page:
             await page.view.goto(site.url)
-            options = SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings()).to_js(hovering=False)
+            options = SnapshotOptions.from_settings(short, ExploreSettings()).to_js(hovering=False)
             return await page.page.evaluate(blocked, options)
 
     with FixtureServer({"/": html}) as site:

@@ -20,6 +20,8 @@ from waygraph import Settings, Waygraph
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 
+pytestmark = pytest.mark.extended
+
 HEADERS = {"authorization": f"Bearer {KEY}"}
 
 

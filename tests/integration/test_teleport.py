@@ -67,6 +67,7 @@ def has_way(maps, site, source, target):
     return True
 
 
+@pytest.mark.extended
 @pytest.mark.timeout(300 + 10 * PAIRS)
 def test_random_teleports_arrive(shop, maps):
     site = shop.capture.site

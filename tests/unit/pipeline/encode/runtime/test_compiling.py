@@ -60,6 +60,7 @@ def test_layers_are_the_members_of_the_outermost_lists():
     assert list(layers_of(network)) == [*network.tower[0].blocks, network.layers[0]]
 
 
+@pytest.mark.extended
 def test_missing_compiler_is_logged_once_and_layers_run_uncompiled(no_compiler, caplog):
     network, x = Network(), torch.ones(3, 4)
     expected = network(x)
