@@ -1,9 +1,10 @@
 """Profile of exploring by stage: wall time and CPU time of each kind of process per new state.
 
-Explores the pages of `bench.explore` with one worker, so that all that is used meanwhile is used by the stage that is
-under way, and prints what each stage takes for one new state:
+Explores with one worker, so that all that is used meanwhile is used by the stage that is under way, and prints what
+each stage takes for one new state: the pages of `bench.explore`, or an application of `bench.real_sites` that talks over
+a WebSocket and is loaded anew whenever an action cannot be reverted:
 
-    python -m bench.stages [links|clicks] [--states 96]
+    python -m bench.stages [links|clicks|node-red] [--states 96] [--scratch FOLDER]
 
 The time of a nested stage is not counted in the outer one: `look` is a load's first look without reading it.
 """
@@ -13,17 +14,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import resource
+import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from playwright.async_api import Page
 
+from bench import real_sites
 from bench.cpu import cpu_by_kind
 from bench.explore import CPU_KINDS, served
 from tests.blobs import MemoryBlobs
@@ -43,6 +47,7 @@ from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder
 from waygraph.pipeline.explore.engine.loader import Loader
 from waygraph.pipeline.explore.engine.worker import Worker
 from waygraph.pipeline.explore.exploration import explore_site
+from waygraph.pipeline.explore.records.capture import SiteCapture
 from waygraph.pipeline.explore.session.secrets import Redactor
 
 #: What is timed: name of the stage, where it is defined, what it is called there.
@@ -132,8 +137,8 @@ def _python_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def costs(url: str, settings: Settings) -> tuple[Costs, int]:
-    """Explore to depth 1; returns the costs and how many states were found there."""
+async def costs(url: str, settings: Settings) -> tuple[Costs, SiteCapture]:
+    """Explore a site; returns the costs, and what was found."""
     spent = Costs()
     with ExitStack() as stack:
         for name, owner, attribute in STAGES:
@@ -145,7 +150,7 @@ async def costs(url: str, settings: Settings) -> tuple[Costs, int]:
             stack.enter_context(mock.patch.object(owner, attribute, timed))
         async with BrowserPool(partial(launch, settings.browser, guarded=True)) as pool:
             capture = await explore_site(url, settings=settings, blobs=MemoryBlobs(), pool=pool)
-    return spent, capture.report.depths[1].states
+    return spent, capture
 
 
 def table(spent: Costs, states: int) -> str:
@@ -160,12 +165,25 @@ def table(spent: Costs, states: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", default="links", choices=["links", "clicks"])
+    parser.add_argument("what", nargs="?", default="links", choices=["links", "clicks", "node-red"])
     parser.add_argument("--states", type=int, default=96)
+    parser.add_argument("--scratch", type=Path, help="folder in which the application is installed and kept")
     options = parser.parse_args()
-    settings = Settings(explore={"workers": 1, "depth": 1, "order": "breadth"})
-    with served() as url:
-        print(table(*asyncio.run(costs(f"{url}{options.what}/{options.states}", settings))))
+    if options.what == "node-red":
+        settings = Settings(explore={"workers": 1, "depth": 2, "max_states": options.states})
+        with ExitStack() as stack:
+            scratch = options.scratch or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            site = stack.enter_context(real_sites.node_red(scratch))
+            spent, capture = asyncio.run(costs(site.start, settings))
+        states = len(capture.graph)
+    else:
+        settings = Settings(explore={"workers": 1, "depth": 1, "order": "breadth"})
+        with served() as url:
+            spent, capture = asyncio.run(costs(f"{url}{options.what}/{options.states}", settings))
+        states = capture.report.depths[1].states
+    print(table(spent, states))
+    loads = capture.report.counters.get("requests/document", 0)
+    print(f"{states} states in {sum(spent.wall.values()):.0f} s, {loads / states:.2f} requests for documents each")
 
 
 if __name__ == "__main__":
