@@ -1,8 +1,8 @@
 """Profile of exploring by stage: wall time and CPU time of each kind of process per new state.
 
 Explores with one worker, so that all that is used meanwhile is used by the stage that is under way, and prints what
-each stage takes for one new state: the pages of `bench.explore`, or an application of `bench.real_sites` that talks over
-a WebSocket and is loaded anew whenever an action cannot be reverted:
+each stage takes for one new state: the pages of `bench.explore`, or an application of `bench.real_sites` that talks
+over a WebSocket and is loaded anew whenever an action cannot be reverted:
 
     python -m bench.stages [links|clicks|node-red] [--states 96] [--scratch FOLDER]
 
