@@ -98,7 +98,8 @@ def _word_vectors(texts: Sequence[str]) -> Vectors:
     for row, of_text in zip(vectors, words, strict=True):
         for word in of_text:
             row[zlib.crc32(word.encode()) % _HASHES] += np.log(len(texts) / shown[word])
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return unit
 
 
 def _thinned(page: Page, rows: int, chance: random.Random) -> Page:

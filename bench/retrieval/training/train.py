@@ -76,11 +76,9 @@ def scores(queries: Tensor, contexts: Tensor, rows: Tensor, page_of_row: Tensor)
     return (of_context + torch.where(best == -math.inf, of_context, best)) / 2
 
 
-def scored(batch: Batch, embed: Embed) -> Tensor:
-    """Return the scores of a batch's pages for its queries."""
-    texts = texts_of([batch])
-    number = {text: at for at, text in enumerate(texts)}
-    vectors = embed(texts)
+def scored(batch: Batch, vectors: Tensor) -> Tensor:
+    """Return the scores of a batch's pages for its queries, from the vectors of `texts_of([batch])`."""
+    number = {text: at for at, text in enumerate(texts_of([batch]))}
     rows = [(number[row], page) for page, each in enumerate(batch.pages) for row in each.rows]
     return scores(
         vectors[[number[query.text] for query in batch.queries]],
@@ -182,7 +180,7 @@ def validation(batches: Sequence[Batch], embed: Embed) -> Mapping[str, float]:
     ranks: list[int] = []
     for batch in batches:
         with torch.no_grad():
-            found = scored(batch, embed)
+            found = scored(batch, embed(texts_of([batch])))
         right = found[torch.arange(len(batch.queries)), [query.page for query in batch.queries]]
         ranks += ((found > right[:, None]).sum(1) + 1).tolist()
     return {
@@ -216,16 +214,11 @@ def train(
             group["lr"] = LEARNING_RATE * rate_at(step, len(batches))
         texts = texts_of([batch])
         vectors = student.embed(texts)
-        known = dict(zip(texts, vectors, strict=True))
         right = torch.tensor([query.page for query in batch.queries])
-        loss = loss_of(
-            scored(batch, lambda asked, known=known: torch.stack([known[text] for text in asked])),
-            scored(batch, teacher),
-            right,
-        )
+        loss = loss_of(scored(batch, vectors), scored(batch, teacher(texts)), right)
         moved = 1 - (vectors * original(texts)).sum(1).mean()
         optimizer.zero_grad()
-        (loss + STAY * moved).backward()
+        torch.autograd.backward(loss + STAY * moved)
         torch.nn.utils.clip_grad_norm_(student.trained, 1.0)
         optimizer.step()
         step += 1

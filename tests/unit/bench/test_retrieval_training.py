@@ -125,11 +125,8 @@ def test_pairs_are_read_as_they_were_written(tmp_path, package, monkeypatch, cap
 def test_a_page_scores_its_context_and_its_best_row_and_without_rows_its_context_twice():
     vectors = {"q": [1.0, 0.0], "c": [0.6, 0.8], "r": [0.0, 1.0], "s": [0.8, 0.6], "d": [1.0, 0.0]}
     batch = Batch((Page("c", ("r", "s")), Page("d", ())), (Query("q", 0, "anchor"),))
-
-    def embed(texts: Sequence[str]) -> torch.Tensor:
-        return torch.tensor([vectors[text] for text in texts])
-
-    assert scored(batch, embed).tolist() == [pytest.approx([0.7, 1.0])]
+    found = scored(batch, torch.tensor([vectors[text] for text in train.texts_of([batch])]))
+    assert found.tolist() == [pytest.approx([0.7, 1.0])]
 
 
 def test_the_loss_is_least_where_the_ranking_is_the_teachers_and_the_right_page_is_first():
