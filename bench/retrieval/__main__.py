@@ -1,7 +1,7 @@
 """Benchmark of retrieval: the `text` encoder beside simpler systems, on nine mapped sites.
 
     python -m bench.retrieval --store FOLDER [--split dev|test] [--only SITE ...] [--encoder NAME] [--words WEIGHT ...]
-        [--dtype bfloat16] [--misses RANK] [--save]
+        [--weights FOLDER ...] [--dtype bfloat16] [--misses RANK] [--save]
 
 Maps are made once, by `python -m bench.retrieval.maps --store FOLDER`; `README.md` says how queries and targets are
 written. Scores are exact MaxSim within a site. Tune on dev; test is for the numbers that are reported. `--save` also
@@ -152,6 +152,14 @@ def main() -> None:
     parser.add_argument(
         "--words", nargs="*", type=float, default=[], help="weights of words to try with the encoders of --encoder"
     )
+    parser.add_argument(
+        "--weights",
+        nargs="*",
+        type=Path,
+        default=[],
+        metavar="FOLDER",
+        help="other weights of `text`; each is named after its folder",
+    )
     parser.add_argument("--misses", type=int, metavar="RANK", help="list questions answered beyond this rank")
     parser.add_argument("--save", action="store_true", help="write bench/results/retrieval-SPLIT.json")
     arguments = parser.parse_args()
@@ -162,6 +170,10 @@ def main() -> None:
     corpora = [read_corpus(name, arguments.store) for name in sites]
     text, model = remembering_encoder("text", arguments.store, arguments.dtype)
     compared, models = systems(model, text), [model]
+    for folder in arguments.weights:
+        trained, other = remembering_encoder("text", arguments.store, arguments.dtype, folder)
+        compared |= {f"{folder.name}, MaxSim alone": encoded(trained), folder.name: with_words(encoded(trained))}
+        models.append(other)
     for name in arguments.encoder:
         others, more = other_systems(name, arguments.words, arguments.store, arguments.dtype)
         compared |= others
@@ -184,7 +196,11 @@ def main() -> None:
         print(f"text - {name}: {shown}")
     by_site = {
         system: {site: summary({site: found}) for site, found in measured[system]["ranks"].items()}
-        for system in (TEXT, *(name for name in arguments.encoder if name in measured))
+        for system in (
+            TEXT,
+            *(folder.name for folder in arguments.weights),
+            *(name for name in arguments.encoder if name in measured),
+        )
     }
     styles = by_style(corpora, ours)
     print_parts({**by_site, "text, style": styles})

@@ -66,13 +66,13 @@ class RememberedModel:
 
 
 def remembering_encoder(
-    name: str, folder: Path, dtype: Literal["float32", "bfloat16"]
+    name: str, folder: Path, dtype: Literal["float32", "bfloat16"], other: Path | None = None
 ) -> tuple[TextEncoder, RememberedModel]:
     """Return `text` or `text-large`, and its model, which keeps its vectors below `folder`.
 
-    `text` runs the published model; `text-large` also what WAYGRAPH_ENCODE__WEIGHTS names.
+    `text` runs the published model unless `other` names weights; `text-large` also what WAYGRAPH_ENCODE__WEIGHTS names.
     """
-    weights = find_weights(Settings().encode.weights if name != "text" else None, name)
+    weights = find_weights(other or (Settings().encode.weights if name != "text" else None), name)
     kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{dtype}.npz"
     model = RememberedModel(
         SentenceModel.load(weights, batch_size=16, threads=0, dtype=dtype), folder / "embeddings" / kept

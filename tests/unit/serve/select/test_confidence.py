@@ -4,6 +4,7 @@ import pytest
 
 from waygraph.core.schemas import Hit
 from waygraph.serve.select.confidence import LEVELS, confidence
+from waygraph.serve.select.no_match import THRESHOLDS
 
 
 def hits(*scores: float) -> list[Hit]:
@@ -32,3 +33,8 @@ def test_levels_are_ordered_and_cover_every_lead(fingerprint):
     leads = [least for least, _ in LEVELS[fingerprint]]
     assert leads == sorted(leads, reverse=True)
     assert leads[-1] == 0
+
+
+def test_an_encoder_with_levels_has_a_threshold_too():
+    assert LEVELS.keys() == THRESHOLDS.keys()
+    assert {fingerprint.rpartition("-")[0] for fingerprint in LEVELS} == {"text", "text-large"}
