@@ -139,6 +139,8 @@ class BestFirstSearch:
         if status == "done":
             candidate.status = CandidateStatus.DONE
             arrived = await self._arrive(await self.shown(), parent=node.id, candidate=candidate.id)
+            if arrived.same_as == node.id:
+                candidate.reason = message = f"{message} It led to the state that it came from."
         else:
             candidate.status = CandidateStatus.REJECTED if status in {"invalid", "refused"} else CandidateStatus.FAILED
         if candidate.changed:

@@ -44,6 +44,12 @@ class RecordedState(_Record):
     features: dict[str, int] = {}
     elements: list[str] = []
 
+    @property
+    def full_url(self) -> str:
+        """The normalised URL with its fragment, by which a script may show another view of the page."""
+        fragment = self.address.partition("#")[2]
+        return f"{self.url}#{fragment}" if fragment and "#" not in self.url else self.url
+
 
 class StoredCookie(_Record):
     """A cookie that scripts can read."""

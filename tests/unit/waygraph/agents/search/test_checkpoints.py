@@ -31,6 +31,12 @@ def test_a_state_without_one_is_reached_by_its_action_from_the_page_before():
     assert ways(with_menu(), 2) == [("url:1", [2]), ("url:0", [1, 2])]
 
 
+def test_another_fragment_is_an_address_of_its_own():
+    tree = grown(depth=2)
+    step(tree, 1, "Info", state("info", MENU, fragment="#info"))
+    assert ways(tree, 2) == [("url:2", []), ("url:1", [2]), ("url:0", [1, 2])]
+
+
 def test_a_state_that_the_map_knows_needs_no_replay_although_it_has_no_address():
     tree = with_menu()
     tree.nodes[2].map_state = "n2"
