@@ -10,6 +10,7 @@ from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.tree import RecordedState, SearchTree, TreeNode
 from waygraph.index.graph import Action, Evidence, PathStep
+from waygraph.index.graph.recognition import shared_fraction
 from waygraph.pipeline.browser.page.features import features
 from waygraph.pipeline.browser.page.replay import same_or_equivalent
 from waygraph.pipeline.browser.page.snapshot import Snapshot
@@ -19,6 +20,8 @@ from waygraph.pipeline.explore.identity.features import feature_change
 _SAMPLE = 96
 #: Features that an action in the page added or removed, and that must be there or not.
 _MAX_CHANGED = 48
+#: Share of a state that a page must show so that the rest may still come.
+_PART = 0.5
 
 
 def record_state(snapshot: Snapshot) -> RecordedState:
@@ -87,6 +90,13 @@ def shows_state(snapshot: Snapshot, step: PathStep) -> bool:
         all(shown[name] >= count for name, count in evidence.shows.items())
         and all(shown[name] <= count for name, count in evidence.hides.items())
     )
+
+
+def shows_part(snapshot: Snapshot, step: PathStep) -> bool:
+    """Whether a page has the URL of the state that a step expects, and shows half of its texts and controls."""
+    evidence = step.evidence
+    has_part = evidence is not None and shared_fraction(evidence.features, features(snapshot)) >= _PART
+    return snapshot.url == step.expected_url and has_part
 
 
 def same_page(first: RecordedState, second: RecordedState) -> bool:
