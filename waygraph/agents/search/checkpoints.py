@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice
 from typing import Literal
 
-from waygraph.agents.search.recorded_states import same_page
+from waygraph.agents.search.recorded_states import changes_before
 from waygraph.agents.search.tree import SearchTree, TreeNode
 
 #: `map`: a walk over the map to the state that the node was recognised as. `url`: loading the node's URL.
@@ -84,8 +84,9 @@ def _is_as_loaded(tree: SearchTree, node: TreeNode) -> bool:
 
     The state then stands for both, and a walk there shows the page without what these actions changed.
     """
-    same_url = takewhile(lambda each: each.state.url == node.state.url, tree.ancestry(node.id))
-    return any(each.map_state == node.map_state and not same_page(each.state, node.state) for each in same_url)
+    changes = changes_before(tree, node)
+    before = islice(tree.ancestry(node.id), 1, None)
+    return any(change and each.map_state == node.map_state for each, change in zip(before, changes, strict=False))
 
 
 def _is_replayable(tree: SearchTree, node: TreeNode) -> bool:

@@ -109,6 +109,9 @@ class TreeNode(_Record):
         The state of the map that the page was recognised as; empty: none.
     value
         How near the state is to the end of the task, by the reward.
+    change
+        What the gesture that led here added to the page, and what it removed (negative), if the URL is the same: the
+        difference from what the page showed right before. None: it was no gesture, or led to another URL.
     loads
         Whether loading its URL shows the state: `untested`, or `no` after it showed something else.
     same_as
@@ -128,6 +131,7 @@ class TreeNode(_Record):
     storage: BrowserStorage | None = None
     map_state: str = ""
     value: float = 0.0
+    change: dict[str, int] | None = None
     loads: Literal["untested", "no"] = "untested"
     same_as: int | None = None
     problem: str = ""
