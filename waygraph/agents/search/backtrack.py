@@ -11,6 +11,7 @@ from waygraph.agents.actions.session import AgentSession
 from waygraph.agents.actions.tabs import AgentTabs
 from waygraph.agents.search.browser_storage import storage_set_back
 from waygraph.agents.search.checkpoints import WayBack, ways_back
+from waygraph.agents.search.click_spacing import ClickSpacing
 from waygraph.agents.search.lookahead import MapLookahead
 from waygraph.agents.search.recorded_states import shows_part, shows_state, step_to
 from waygraph.agents.search.tree import BacktrackRecord, BrowserStorage, SearchTree, TreeNode
@@ -36,6 +37,8 @@ class Backtracker:
     def __init__(self, session: AgentSession, lookahead: MapLookahead | None) -> None:
         self._session = session
         self._map = lookahead
+        self.clicks = ClickSpacing()
+        """Time between clicks, also those that the search makes itself."""
 
     async def go_back_to(self, tree: SearchTree, target: TreeNode) -> BacktrackRecord:
         """Show a node's state in the current tab, and add a record of it to the tree.
@@ -134,7 +137,11 @@ class Backtracker:
 
     async def _replay(self, step: PathStep, *, waits: bool) -> str:
         """Perform a step in the current tab, and return why it does not show the recorded state."""
+        is_load = step.action.kind == "goto"
+        if not is_load:
+            await self.clicks.wait()
         result = await replay(self._tabs.current, [step], agrees=shows_state)
+        self.clicks.note(is_load=is_load)
         self._tabs.adopt(result.view.page, result.view)
         if result.problem and waits and result.snapshot is not None and await self._shows(step, waits=True):
             return ""
@@ -165,6 +172,7 @@ class Backtracker:
             raise
         except WaygraphError as error:  # of the map
             return error.message
+        self.clicks.note()
         self._tabs.adopt(result.page)
         return "" if result.arrived else result.problem or "The walk ended in another state."
 

@@ -199,7 +199,10 @@ class BestFirstSearch:
             if element is None:
                 return "invalid", f"{gesture} is no longer on the page."
             action = action.model_copy(update={"element": element.ref})
+        if gesture is not None:
+            await self._backtracker.clicks.wait()
         report: ActionReport = await self._session.act(action)
+        self._backtracker.clicks.note(is_load=gesture is None)
         if report.observation is not None:
             self._observation = report.observation
         if report.status in {"failed", "page_lost"}:
