@@ -119,7 +119,7 @@ class RandomClicks:
     async def propose(self, request: ProposalRequest) -> Proposals:
         """Return candidate actions; see `CandidateGenerator`."""
         roles = {"link", "button", "tab", "menuitem", "treeitem"}
-        found = [each for each in request.observation.elements if each.role in roles and each.name]
+        found = [each for each in request.observation.elements if each.role in roles]
         page = request.observation.snapshot.raw_url
         others = [
             each for each in found if not each.candidate.action.target or is_part_of(each.candidate.action.target, page)
