@@ -118,7 +118,7 @@ async def measure(site: OpenSite, name: str, rows: Rows, work: Path, options: ar
 def parsed(every: Sequence[Rows]) -> dict[str, Any]:
     """Return the numbers of rows: of the tasks, and of the returns."""
     tasks = [TASKS.validate_python(row) for rows in every for row in rows.of("task")]
-    returns = [RETURNS.validate_python(row) for rows in every for row in rows.of("return")]
+    returns = [[RETURNS.validate_python(row) for row in rows.of("return")] for rows in every]
     # An interrupted process may have grown a tree without its returns; the next one grows it again.
     latest = [row for rows in every for row in {row["seed"]: row for row in rows.of("tree")}.values()]
     trees = [TREES.validate_python(row) for row in latest]

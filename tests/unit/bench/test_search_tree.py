@@ -33,12 +33,12 @@ def test_returns_are_compared_in_pairs_and_those_in_new_contexts_apart():
         ReturnRow(5, 1, False, True, yes, yes),
         ReturnRow(6, 1, True, True, yes, yes),
     ]
-    found = return_summary(rows, [])
-    assert (found["returns"], found["states"]) == (3, 2)
-    assert (found["all"]["with_map"]["arrived"], found["all"]["urls_alone"]["arrived"]) == (3, 2)
-    assert found["all"]["map_minus_urls_mean_loads"] == -0.67
-    assert found["without_address"]["returns"] == 2
-    assert (found["in_a_new_context"]["returns"], found["in_a_new_context"]["urls_alone"]["arrived"]) == (1, 1)
+    found = return_summary([rows, rows[:1]], [])
+    assert (found["returns"], found["states"]) == (4, 3)
+    assert (found["all"]["with_map"]["arrived"], found["all"]["urls_alone"]["arrived"]) == (4, 2)
+    assert found["all"]["map_minus_urls_mean_loads"] == -1
+    assert found["without_address"]["returns"] == 3
+    assert (found["in_a_new_context"]["returns"], found["in_a_new_context"]["urls_alone"]["arrived"]) == (2, 2)
 
 
 def test_a_site_is_done_when_all_its_tasks_and_returns_are_in_the_rows(tmp_path):
