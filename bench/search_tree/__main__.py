@@ -15,7 +15,8 @@ page then shows the recorded state. States from before an action that changed da
 returns to them; they are counted. After `--per-tree` returns another tree is grown. The first `--fresh` returns of each
 site are also made in a new context, without what the search left in cookies and local storage.
 
-Every row is written to FOLDER at once. The same command goes on where it was interrupted; a site is mapped again then.
+Every row is written to FOLDER at once. The same command goes on where it was interrupted; a site of which something is
+left is mapped again then.
 `--save` writes bench/results/search-tree.json from all rows of the folder.
 """
 
@@ -35,6 +36,7 @@ from pydantic import TypeAdapter
 from bench.agents import questions_of
 from bench.real_sites import Served
 from bench.result_files import RESULTS, processor, run_info, write_result
+from bench.retrieval.queries import Query
 from bench.search_tree.returns import ReturnRow, TreeRow, measure_returns
 from bench.search_tree.site import BENCH_SITES, OpenSite, opened
 from bench.search_tree.summary import return_summary, task_summary
@@ -71,17 +73,29 @@ class Rows:
             file.write(json.dumps(row) + "\n")
 
 
+def chosen_questions(name: str, count: int) -> list[Query]:
+    """Return the questions about a site that are asked."""
+    found = questions_of(name) if name != "fixtures" else []
+    return random.Random(7).sample(found, count) if len(found) > count else found
+
+
+def is_done(name: str, rows: Rows, options: argparse.Namespace) -> bool:
+    """Whether all tasks and returns of a site are in its rows, so that it need not be mapped."""
+    asked = {row["ask"] for row in rows.of("task")}
+    return len(rows.of("return")) >= options.returns and all(
+        each.ask in asked for each in chosen_questions(name, options.tasks)
+    )
+
+
 async def measure(site: OpenSite, name: str, rows: Rows, work: Path, options: argparse.Namespace) -> None:
     """Do the tasks and returns of a site that are not done yet."""
     parts = {"tasks": len(rows.of("task")), "returns": len(rows.of("return"))}
     setup = {**run_info(), **processor(), "states": site.states, "max_steps": options.max_steps, "done_before": parts}
     rows.add({"setup": setup})
-    chosen = questions_of(name) if name != "fixtures" else []
-    chosen = random.Random(7).sample(chosen, options.tasks) if len(chosen) > options.tasks else chosen
     done = {row["ask"] for row in rows.of("task")}
     trees = work / f"{name}-trees"
     trees.mkdir(exist_ok=True)
-    for number, query in enumerate(chosen):
+    for number, query in enumerate(chosen_questions(name, options.tasks)):
         if query.ask in done:
             continue
         task = await do_task(site, query, number, max_steps=options.max_steps, trees=trees)
@@ -104,7 +118,7 @@ async def measure(site: OpenSite, name: str, rows: Rows, work: Path, options: ar
 def parsed(every: Sequence[Rows]) -> dict[str, Any]:
     """Return the numbers of rows: of the tasks, and of the returns."""
     tasks = [TASKS.validate_python(row) for rows in every for row in rows.of("task")]
-    returns = [RETURNS.validate_python(row) for rows in every for row in rows.of("return")]
+    returns = [[RETURNS.validate_python(row) for row in rows.of("return")] for rows in every]
     # An interrupted process may have grown a tree without its returns; the next one grows it again.
     latest = [row for rows in every for row in {row["seed"]: row for row in rows.of("tree")}.values()]
     trees = [TREES.validate_python(row) for row in latest]
@@ -164,6 +178,8 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for name in options.site:
         rows = Rows(options.work / f"{name}.jsonl")
+        if is_done(name, rows, options):
+            continue
         with BENCH_SITES[name].get(scratch) as served, TemporaryDirectory() as maps:
             asyncio.run(run_site(name, served, Path(maps), rows, options))
         print(name, json.dumps(parsed([rows]), indent=1), flush=True)

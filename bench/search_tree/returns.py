@@ -28,6 +28,7 @@ from waygraph.agents.search.recorded_states import shows_state, step_to
 from waygraph.agents.search.state_description import StateDescription
 from waygraph.agents.search.tree import TreeNode
 from waygraph.agents.search.tree_file import TreeFile
+from waygraph.core.urls import is_part_of
 from waygraph.index.graph import Action
 
 _TASK, _TREE_STEPS, _FIRST_SEED = "build a tree", 40, 5
@@ -65,7 +66,7 @@ class ReturnRow:
     ----------
     seed : seed of the clicks that grew the tree.
     node : number of the state in the tree.
-    has_address : whether its URL is not that of the state before it.
+    has_address : whether its URL, with its fragment, is not that of the state before it.
     mapped : whether the map knows it.
     with_map, urls_alone : returns in the context of the search.
     fresh_with_map, fresh_urls_alone : returns in a new context of the browser; None: they were not measured.
@@ -105,7 +106,7 @@ class TreeRow:
 
 
 class RandomClicks:
-    """Proposes clicks on elements that are drawn at random, half of them on elements that are no links if any are.
+    """Proposes clicks on elements that are drawn at random, half of them on elements that act in the page if any do.
 
     Without that most states would have addresses of their own.
     """
@@ -118,9 +119,12 @@ class RandomClicks:
     async def propose(self, request: ProposalRequest) -> Proposals:
         """Return candidate actions; see `CandidateGenerator`."""
         roles = {"link", "button", "tab", "menuitem", "treeitem"}
-        found = [each for each in request.observation.elements if each.role in roles and each.name]
-        links = [each for each in found if each.candidate.action.target]
-        others = [each for each in found if not each.candidate.action.target]
+        found = [each for each in request.observation.elements if each.role in roles]
+        page = request.observation.snapshot.raw_url
+        others = [
+            each for each in found if not each.candidate.action.target or is_part_of(each.candidate.action.target, page)
+        ]
+        links = [each for each in found if each not in others]
         limit = _START_FACTOR * request.limit if request.is_start else request.limit
         half = [self._chance.sample(kind, min(limit // 2, len(kind))) for kind in (others, links)]
         drawn = [each for kind in half for each in kind]
@@ -241,7 +245,7 @@ async def measure_returns(
                             arms[True, with_map] = await return_to(
                                 site, new, new_loads, tree, node.id, with_map=with_map
                             )
-                own = tree.nodes[node.parent or 0].state.url != node.state.url
+                own = tree.nodes[node.parent or 0].state.full_url != node.state.full_url
                 yield ReturnRow(
                     seed, node.id, own, bool(node.map_state), arms[False, True], arms[False, False],
                     arms.get((True, True)), arms.get((True, False)),

@@ -61,11 +61,12 @@ def _ratio(rows: Sequence[TaskRow]) -> float:
     return sum(_success(row, LOOKAHEAD) for row in rows) / max(1, sum(_success(row, NO_MAP) for row in rows))
 
 
-def return_summary(rows: Sequence[ReturnRow], trees: Sequence[TreeRow]) -> dict[str, Any]:
+def return_summary(by_site: Sequence[Sequence[ReturnRow]], trees: Sequence[TreeRow]) -> dict[str, Any]:
     """Return how many returns arrived, with the map and over URLs alone, what they took, and what was not drawn."""
+    rows = [row for of_site in by_site for row in of_site]
     summary: dict[str, Any] = {
         "returns": len(rows),
-        "states": len({(row.seed, row.node) for row in rows}),
+        "states": sum(len({(row.seed, row.node) for row in of_site}) for of_site in by_site),
         "trees": len(trees),
         "states_of_trees": sum(tree.nodes for tree in trees),
         "states_before_a_change": sum(tree.before_change for tree in trees),

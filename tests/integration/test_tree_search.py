@@ -65,6 +65,42 @@ def test_a_state_that_is_not_shown_again_is_given_up_and_the_tabs_stay_as_they_w
     assert (len(run.steps), tabs, run.url) == (3, 1, site.at("/other"))
 
 
+TIPPED = """<!doctype html><title>Shelf</title><h1>Shelf</h1><h2>{}</h2><a href=/other>Other</a>
+<button onclick="panel.hidden = false">Details</button> <button onclick="help.hidden = false">Help</button>
+<div id=panel hidden><p>Made of oak</p></div><p id=help hidden>Call us</p>"""
+
+
+def test_a_tip_that_is_another_one_on_every_load_is_no_part_of_what_an_action_changed(site, tmp_path):
+    tips = iter(("Cut in spring", "Water in the morning", "Sow at once", "Dig in autumn", "Rest in winter"))
+    site.pages["/shelf"] = lambda _: TIPPED.format(next(tips))
+    script = {"Shelf": {"Other": 0.9, "Details": 0.8, "Help": 0.7}, "Shelf / Made of oak": {}, "Shelf / Call us": {}}
+    run, _, _ = search(site, script, path="/shelf", tree_file=tmp_path / "tree.json")
+    assert [step.action for step in run.steps] == [
+        *('click link "Other"', 'click button "Details"', 'click button "Help"'),
+    ]
+    tree = SearchTree.model_validate_json((tmp_path / "tree.json").read_bytes())
+    assert [each.arrived for each in tree.backtracks] == [True, True]
+
+
+#: Draws its shelves at once when it is loaded first, and later long after the page has settled.
+LATE = """<!doctype html><title>Shelf</title><h1>Shelf</h1><a href=/other>Other</a>
+<button onclick="more.hidden = false">Details</button> <div id=list></div><p id=more hidden>From one forest</p><script>
+const draw = () => { list.innerHTML = '<button>Oak</button><button>Ash</button>'; };
+localStorage.seen ? setTimeout(draw, 2500) : draw();
+localStorage.seen = 1;
+</script>"""
+
+
+def test_on_the_last_way_a_return_waits_for_what_the_page_adds_after_it_has_settled(site, tmp_path):
+    site.pages["/shelf"] = LATE
+    script = {"Shelf": {"Other": 0.8, "Details": 0.5}, "Shelf / From one forest": {}}
+    run, _, text = search(site, script, path="/shelf", tree_file=tmp_path / "tree.json")
+    assert [step.action for step in run.steps] == ['click link "Other"', 'click button "Details"']
+    assert "Ash" in text
+    tree = SearchTree.model_validate_json((tmp_path / "tree.json").read_bytes())
+    assert [(each.tried, each.arrived) for each in tree.backtracks] == [(["url:0"], True)]
+
+
 def test_the_best_answer_ends_the_search_on_its_page(site):
     script = {
         "Start": {"Shelf": 0.9, "Other": 0.8, "stop nothing": 0.1},

@@ -47,6 +47,10 @@ class UrlPolicy:
     raw: bool = False
 
 
+#: Two fragments of a page may show two views of it, also if they do not look like routes.
+WITH_FRAGMENT = UrlPolicy(fragment="keep")
+
+
 def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     """Return the canonical form of `url`: idempotent, and equal for URLs of the same page under `policy`.
 
@@ -204,6 +208,18 @@ def site_key(url: str) -> str:
     ('example.org', '127.0.0.1:8000')
     """
     return urlsplit(normalize_url(url, UrlPolicy())).netloc.rpartition("@")[2]
+
+
+def is_part_of(target: str, here: str) -> bool:
+    """Return whether a link leads to a fragment of the page that it is on, which is no route of a client-side router.
+
+    Such a link scrolls, or acts by a script as a button does; no document is loaded.
+
+    >>> is_part_of("http://x/a#info", "http://x/a"), is_part_of("http://x/a#/info", "http://x/a#top")
+    (True, False)
+    """
+    page, mark, fragment = target.partition("#")
+    return bool(mark) and page == here.partition("#")[0] and not fragment.startswith(("/", "!"))
 
 
 def url_template(url: str) -> str:

@@ -1,5 +1,8 @@
 """The benchmark of the tree search: which states are drawn for returns, and what is counted of them."""
 
+from argparse import Namespace
+
+from bench.search_tree.__main__ import Rows, chosen_questions, is_done
 from bench.search_tree.returns import Return, ReturnRow, drawn_from
 from bench.search_tree.summary import return_summary
 from tests.unit.waygraph.agents.search.trees import grown, state, step
@@ -30,9 +33,20 @@ def test_returns_are_compared_in_pairs_and_those_in_new_contexts_apart():
         ReturnRow(5, 1, False, True, yes, yes),
         ReturnRow(6, 1, True, True, yes, yes),
     ]
-    found = return_summary(rows, [])
-    assert (found["returns"], found["states"]) == (3, 2)
-    assert (found["all"]["with_map"]["arrived"], found["all"]["urls_alone"]["arrived"]) == (3, 2)
-    assert found["all"]["map_minus_urls_mean_loads"] == -0.67
-    assert found["without_address"]["returns"] == 2
-    assert (found["in_a_new_context"]["returns"], found["in_a_new_context"]["urls_alone"]["arrived"]) == (1, 1)
+    found = return_summary([rows, rows[:1]], [])
+    assert (found["returns"], found["states"]) == (4, 3)
+    assert (found["all"]["with_map"]["arrived"], found["all"]["urls_alone"]["arrived"]) == (4, 2)
+    assert found["all"]["map_minus_urls_mean_loads"] == -1
+    assert found["without_address"]["returns"] == 3
+    assert (found["in_a_new_context"]["returns"], found["in_a_new_context"]["urls_alone"]["arrived"]) == (2, 2)
+
+
+def test_a_site_is_done_when_all_its_tasks_and_returns_are_in_the_rows(tmp_path):
+    options = Namespace(tasks=1, returns=1)
+    (question,) = chosen_questions("shop", 1)
+    rows = Rows(tmp_path / "shop.jsonl")
+    rows.add({"task": {"ask": question.ask}})
+    assert not is_done("shop", rows, options)
+    rows.add({"return": {}})
+    assert is_done("shop", Rows(tmp_path / "shop.jsonl"), options)
+    assert not is_done("shop", rows, Namespace(tasks=2, returns=1))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from waygraph.agents.actions.session import AgentSession
 from waygraph.agents.actions.tabs import AgentTabs
 from waygraph.agents.search.browser_storage import storage_set_back
 from waygraph.agents.search.checkpoints import WayBack, ways_back
+from waygraph.agents.search.click_spacing import ClickSpacing
 from waygraph.agents.search.lookahead import MapLookahead
-from waygraph.agents.search.recorded_states import shows_state, step_to
+from waygraph.agents.search.recorded_states import shows_part, shows_state, step_to
 from waygraph.agents.search.tree import BacktrackRecord, BrowserStorage, SearchTree, TreeNode
 from waygraph.core.errors import BrowserFailure, WaygraphError
 from waygraph.index.graph import Action, PathStep
 from waygraph.pipeline.browser.page.replay import replay
+
+#: Pause before a page is looked at again that does not show the recorded state yet.
+_LOOK_AGAIN_S = 0.2
 
 
 class Backtracker:
@@ -30,6 +37,8 @@ class Backtracker:
     def __init__(self, session: AgentSession, lookahead: MapLookahead | None) -> None:
         self._session = session
         self._map = lookahead
+        self.clicks = ClickSpacing()
+        """Time between clicks, also those that the search makes itself."""
 
     async def go_back_to(self, tree: SearchTree, target: TreeNode) -> BacktrackRecord:
         """Show a node's state in the current tab, and add a record of it to the tree.
@@ -37,7 +46,8 @@ class Backtracker:
         The ways back are tried one after the other, each in a new tab. Every step of a way must show the recorded
         state. Before a way, cookies of scripts and storage are set to what they were at its checkpoint. If a step
         shows something else, the tab is closed, and the tabs before, cookies and storage are as they were. A URL that
-        shows another state than its node is not tried again.
+        shows another state than its node is not tried again. On the last way, a page that shows a part of the state is
+        looked at again for a while: it may add the rest late.
 
         Parameters
         ----------
@@ -57,10 +67,11 @@ class Backtracker:
             If the browser opens no tabs.
         """
         record = BacktrackRecord(step=tree.steps, target=target.id, tried=[], arrived=False)
-        for way in ways_back(tree, target.id, with_map=self._map is not None):
+        ways = ways_back(tree, target.id, with_map=self._map is not None)
+        for way in ways:
             record.tried.append(str(way))
-            storage = way.checkpoint.storage
-            record.problem = await self._try(lambda way=way: self._follow(tree, way), storage)  # type: ignore[misc] # bound now
+            walk = partial(self._follow, tree, way, is_last=way is ways[-1])
+            record.problem = await self._try(walk, way.checkpoint.storage)
             if not record.problem:
                 record.arrived = True
                 break
@@ -101,30 +112,55 @@ class Backtracker:
                 stored.keep()
         return problem
 
-    async def _follow(self, tree: SearchTree, way: WayBack) -> str:
+    async def _follow(self, tree: SearchTree, way: WayBack, *, is_last: bool) -> str:
+        """Walk a way in the current tab, and return why it does not show the state. Only the last way waits for it."""
         checkpoint = way.checkpoint
         expected = step_to(tree, checkpoint, Action(kind="goto", url=checkpoint.state.address))
         if way.kind == "map":
             problem = await self._teleport(checkpoint.map_state)
             # One state of the map may stand for pages with other texts.
-            if not problem and not shows_state(await self._tabs.current.observe(digest=False), expected):
+            if not problem and not await self._shows(expected, waits=is_last):
                 problem = "The page of the map's state shows something else than was recorded."
         else:
-            problem = await self._replay(expected)
+            problem = await self._replay(expected, waits=is_last)
             if problem:
                 checkpoint.loads = "no"
         for node in way.replayed:
             if problem:
                 break
             gesture = tree.candidates[node.candidate].recorded if node.candidate is not None else None
-            problem = await self._replay(step_to(tree, node, gesture)) if gesture is not None else "It is no gesture."
+            if gesture is None:
+                problem = "It is no gesture."
+            else:
+                problem = await self._replay(step_to(tree, node, gesture), waits=is_last)
         return problem
 
-    async def _replay(self, step: PathStep) -> str:
+    async def _replay(self, step: PathStep, *, waits: bool) -> str:
         """Perform a step in the current tab, and return why it does not show the recorded state."""
+        is_load = step.action.kind == "goto"
+        if not is_load:
+            await self.clicks.wait()
         result = await replay(self._tabs.current, [step], agrees=shows_state)
+        self.clicks.note(is_load=is_load)
         self._tabs.adopt(result.view.page, result.view)
+        if result.problem and waits and result.snapshot is not None and await self._shows(step, waits=True):
+            return ""
         return result.problem
+
+    async def _shows(self, step: PathStep, *, waits: bool) -> bool:
+        """Whether the current tab shows the state that a step leads to.
+
+        Pages add texts after they have settled: a preview that was rendered, a count of its words. With `waits`, a page
+        that shows a part of the state is looked at again, for as long as a page may take to settle.
+        """
+        deadline = time.monotonic() + self._session.options.browser.settle_cap_ms / 1000 if waits else 0.0
+        while True:
+            snapshot = await self._tabs.current.observe(digest=False)
+            if shows_state(snapshot, step):
+                return True
+            if time.monotonic() >= deadline or not shows_part(snapshot, step):
+                return False
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def _teleport(self, state: str) -> str:
         if self._map is None:
@@ -136,6 +172,7 @@ class Backtracker:
             raise
         except WaygraphError as error:  # of the map
             return error.message
+        self.clicks.note()
         self._tabs.adopt(result.page)
         return "" if result.arrived else result.problem or "The walk ended in another state."
 

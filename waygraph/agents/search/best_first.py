@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from waygraph.agents.actions.report import ActionReport
 from waygraph.agents.actions.session import AgentSession
 from waygraph.agents.observation.page_observation import PageObservation
@@ -23,6 +25,7 @@ from waygraph.agents.search.tree_file import TreeFile
 from waygraph.core.errors import ModelFailure, WaygraphError
 from waygraph.core.schemas import UsageModel
 from waygraph.core.urls import site_key
+from waygraph.pipeline.explore.identity.features import feature_change
 
 
 class BestFirstSearch:
@@ -127,7 +130,8 @@ class BestFirstSearch:
                     frontier.drop(each, "its state could not be reached again")
             tree.prunes += 1
             return
-        before = await self.shown()
+        # What the page shows now, and not what it showed when it was visited: it may have changed by itself since.
+        before = await self._look() if candidate.gesture is not None else await self.shown()
         # Written before it happens: a process that is killed meanwhile does not repeat what may have changed data.
         candidate.status = CandidateStatus.BEGUN
         self._file.write(tree)
@@ -138,11 +142,14 @@ class BestFirstSearch:
         arrived: TreeNode | None = None
         if status == "done":
             candidate.status = CandidateStatus.DONE
-            arrived = await self._arrive(await self.shown(), parent=node.id, candidate=candidate.id)
+            arrived = await self._arrive(await self.shown(), parent=node.id, candidate=candidate.id, before=before)
+            if arrived.same_as == node.id:
+                candidate.reason = message = f"{message} It led to the state that it came from."
         else:
             candidate.status = CandidateStatus.REJECTED if status in {"invalid", "refused"} else CandidateStatus.FAILED
         if candidate.changed:
-            arrived = arrived or await self._arrive(await self.shown(), parent=node.id, candidate=candidate.id)
+            after = await self.shown()
+            arrived = arrived or await self._arrive(after, parent=node.id, candidate=candidate.id, before=before)
             self._begin_anew(arrived, candidate)
         step = StepRecord(
             state=before.snapshot.id, url=before.url, action=candidate.text, status=status, message=message,
@@ -192,7 +199,10 @@ class BestFirstSearch:
             if element is None:
                 return "invalid", f"{gesture} is no longer on the page."
             action = action.model_copy(update={"element": element.ref})
+        if gesture is not None:
+            await self._backtracker.clicks.wait()
         report: ActionReport = await self._session.act(action)
+        self._backtracker.clicks.note(is_load=gesture is None)
         if report.observation is not None:
             self._observation = report.observation
         if report.status in {"failed", "page_lost"}:
@@ -207,12 +217,25 @@ class BestFirstSearch:
         self._observation, self._current = None, None
         return "done", f"Went to {candidate.text.removeprefix('visit ')}."
 
-    async def _arrive(self, observation: PageObservation, *, parent: int | None, candidate: int | None) -> TreeNode:
-        """Add the state that the page shows."""
+    async def _arrive(
+        self,
+        observation: PageObservation,
+        *,
+        parent: int | None,
+        candidate: int | None,
+        before: PageObservation | None = None,
+    ) -> TreeNode:
+        """Add the state that the page shows, after an action on the page that was observed right before."""
         tree = self._tree
         state = record_state(observation.snapshot)
         same = [each for each in tree.live_nodes() if each.same_as is None and same_page(each.state, state)]
         node = tree.add_node(state, parent=parent, candidate=candidate)
+        if before is not None and candidate is not None and tree.candidates[candidate].gesture is not None:
+            seen = record_state(before.snapshot)
+            if parent is not None and same_page(seen, state):
+                same.insert(0, tree.nodes[parent])
+            if seen.url == state.url:
+                node.change = dict(sorted(feature_change(Counter(seen.features), Counter(state.features)).items()))
         node.storage = await read_storage(self._session.tabs.current)
         if self._map is not None and site_key(observation.url) == self._map.site:
             node.map_state = await self._map.recognize(observation.snapshot)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import islice
 from typing import Literal
 
-from waygraph.agents.search.recorded_states import same_page
+from waygraph.agents.search.recorded_states import changes_before
 from waygraph.agents.search.tree import SearchTree, TreeNode
 
 #: `map`: a walk over the map to the state that the node was recognised as. `url`: loading the node's URL.
@@ -38,9 +38,9 @@ class WayBack:
 def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]:
     """Return the ways to a node, those with the fewest replayed actions first.
 
-    A way begins at a node that the map knows apart from those above it, or whose URL is not that of its parent, or at
-    the root. It contains no action that would change data, and none that is not a gesture on an element, and does not
-    lead over the root.
+    A way begins at a node that the map knows apart from those above it, or whose URL, with its fragment, is not that of
+    its parent, or at the root. It contains no action that would change data, and none that is not a gesture on an
+    element, and does not lead over the root.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def is_reachable(tree: SearchTree, node: int, *, with_map: bool) -> bool:
 
 def _has_own_url(tree: SearchTree, node: TreeNode) -> bool:
     # After a change of data, the state above the root is no longer one that its URL could show instead.
-    return node.parent is None or node.id == tree.root or tree.nodes[node.parent].state.url != node.state.url
+    return node.parent is None or node.id == tree.root or tree.nodes[node.parent].state.full_url != node.state.full_url
 
 
 def _is_as_loaded(tree: SearchTree, node: TreeNode) -> bool:
@@ -84,8 +84,9 @@ def _is_as_loaded(tree: SearchTree, node: TreeNode) -> bool:
 
     The state then stands for both, and a walk there shows the page without what these actions changed.
     """
-    same_url = takewhile(lambda each: each.state.url == node.state.url, tree.ancestry(node.id))
-    return any(each.map_state == node.map_state and not same_page(each.state, node.state) for each in same_url)
+    changes = changes_before(tree, node)
+    before = islice(tree.ancestry(node.id), 1, None)
+    return any(change and each.map_state == node.map_state for each, change in zip(before, changes, strict=False))
 
 
 def _is_replayable(tree: SearchTree, node: TreeNode) -> bool:

@@ -203,7 +203,7 @@ class Expander:
             self._branching,
             is_start=node.id == tree.root,
             mapped=self._map is not None,
-            seen=frozenset(each.state.url for each in tree.live_nodes()),
+            seen=frontier.visited_urls(tree),
             problems=tuple(problems),
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from waygraph.agents.search.search_actions import SearchAction, describe, loaded_url, merge_key
 from waygraph.agents.search.tree import CandidateStatus, SearchTree, TreeCandidate
-from waygraph.core.urls import normalize_url
+from waygraph.core.urls import WITH_FRAGMENT, normalize_url
 from waygraph.index.graph import Action
 
 #: An action that was performed this often is tried again only when nothing else is left.
@@ -138,7 +138,7 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
     ]
     deeds = {(url, each.key) for each in changes for url in _urls_around(tree, each)}
     # A link or an address does the same wherever it is; a button "Delete" does not.
-    addressed = {each.key for each in changes if _has_address(each)}
+    addressed = {each.key for each in changes if address_shown(tree, each)}
     for merged, value in scored:
         best = merged.best
         candidate = TreeCandidate(
@@ -162,9 +162,9 @@ def add(tree: SearchTree, node: int, scored: Iterable[tuple[MergedProposal, floa
     return added
 
 
-def _has_address(candidate: TreeCandidate) -> bool:
-    """Whether an action loads an address that is known before."""
-    return loaded_url(candidate.action, candidate.recorded) != ""
+def address_shown(tree: SearchTree, candidate: TreeCandidate) -> str:
+    """Return the address that an action shows, if it is known before; empty: it is not."""
+    return loaded_url(candidate.action, candidate.recorded, tree.nodes[candidate.node].state.address)
 
 
 def _urls_around(tree: SearchTree, candidate: TreeCandidate) -> set[str]:
@@ -202,14 +202,38 @@ def clear(tree: SearchTree, reason: str) -> None:
 
 def drop_visited(tree: SearchTree) -> None:
     """Remove actions that lead to a state that was visited since: by the map, or by the URL of a link or a `goto`."""
-    live = tree.live_nodes()
-    states, urls = {each.map_state for each in live}, {each.state.url for each in live}
+    states, urls = {each.map_state for each in tree.live_nodes()}, visited_urls(tree)
     for each in tree.queued:
-        target = loaded_url(each.action, each.recorded)
+        target = address_shown(tree, each)
         if each.outcome and each.outcome in states:
             drop(each, "the state that it leads to was visited")
-        elif target and normalize_url(target) in urls:
+        elif target and normalize_url(target, WITH_FRAGMENT) in urls:
             drop(each, "the page that it leads to was visited")
+
+
+def visited_urls(tree: SearchTree) -> frozenset[str]:
+    """Return the normalised URLs of the pages that were visited, with their fragments.
+
+    Besides those that the browser showed, they are those that were loaded: some pages replace their fragment.
+
+    Parameters
+    ----------
+    tree
+        The search.
+
+    Returns
+    -------
+    frozenset of str
+        The URLs.
+    """
+    urls: set[str] = set()
+    for node in tree.live_nodes():
+        urls.add(node.state.full_url)
+        if node.candidate is not None:
+            target = address_shown(tree, tree.candidates[node.candidate])
+            if target and normalize_url(target) == node.state.url:
+                urls.add(normalize_url(target, WITH_FRAGMENT))
+    return frozenset(urls)
 
 
 def reduce(tree: SearchTree, is_reachable: Callable[[int], bool]) -> int:

@@ -8,7 +8,7 @@ from typing import Protocol
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.search_actions import SearchAction
 from waygraph.core.schemas import UsageModel
-from waygraph.core.urls import normalize_url
+from waygraph.core.urls import WITH_FRAGMENT, normalize_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ProposalRequest:
     mapped
         Whether there is a map, so that `navigate` works.
     seen
-        Normalised URLs that were visited.
+        Normalised URLs that were visited, with their fragments.
     problems
         What was wrong with the proposals before, if all of them were; each is one sentence.
     """
@@ -55,7 +55,7 @@ class ProposalRequest:
 
     def has_seen(self, url: str) -> bool:
         """Whether a page was visited."""
-        return normalize_url(url) in self.seen
+        return normalize_url(url, WITH_FRAGMENT) in self.seen
 
 
 @dataclass(frozen=True, slots=True)

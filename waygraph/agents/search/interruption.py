@@ -5,7 +5,7 @@ from __future__ import annotations
 from waygraph.agents.actions.types import GotoAction
 from waygraph.agents.search import frontier
 from waygraph.agents.search.frontier import MergedProposal, Proposal
-from waygraph.agents.search.search_actions import VisitAction, loaded_url
+from waygraph.agents.search.search_actions import VisitAction
 from waygraph.agents.search.tree import CandidateStatus, SearchTree, StepRecord, TreeCandidate
 
 _REASON = "the process ended while it was performed"
@@ -48,7 +48,7 @@ def settle_interrupted(tree: SearchTree) -> list[TreeCandidate]:
 
 
 def _queue_its_target(tree: SearchTree, candidate: TreeCandidate) -> None:
-    url = loaded_url(candidate.action, candidate.recorded)
+    url = frontier.address_shown(tree, candidate)
     if not url:
         return
     load = Proposal(GotoAction(url=url), None, candidate.contexts[0], outcome=candidate.outcome)

@@ -103,5 +103,5 @@ def _is_open(element: ObservedElement, request: ProposalRequest) -> bool:
     candidate = element.candidate
     if candidate.disabled or candidate.covered or not element.name or element.role in _FIELDS:
         return False
-    url = loaded_url(ClickAction(element=element.ref), candidate.action)
+    url = loaded_url(ClickAction(element=element.ref), candidate.action, request.observation.snapshot.raw_url)
     return not url or not request.has_seen(url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 
 from msgspec import structs
 
@@ -10,7 +11,8 @@ from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.tree import RecordedState, SearchTree, TreeNode
 from waygraph.index.graph import Action, Evidence, PathStep
-from waygraph.pipeline.browser.page.features import features
+from waygraph.index.graph.recognition import shared_fraction
+from waygraph.pipeline.browser.page.features import Features, features
 from waygraph.pipeline.browser.page.replay import same_or_equivalent
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.features import feature_change
@@ -19,6 +21,8 @@ from waygraph.pipeline.explore.identity.features import feature_change
 _SAMPLE = 96
 #: Features that an action in the page added or removed, and that must be there or not.
 _MAX_CHANGED = 48
+#: Share of a state that a page must show so that the rest may still come.
+_PART = 0.5
 
 
 def record_state(snapshot: Snapshot) -> RecordedState:
@@ -59,19 +63,51 @@ def _evidence(tree: SearchTree, node: TreeNode) -> Evidence:
     own = Counter(node.state.features)
     shows: dict[str, int] = {}
     hides: dict[str, int] = {}
-    at_url = [each for each in tree.ancestry(node.id) if each.state.url == node.state.url and each is not node]
-    for other in at_url:
-        for feature, count in _largest(feature_change(Counter(other.state.features), own)):
+    for change in changes_before(tree, node):
+        for feature, count in _largest(change):
             (shows if count > 0 else hides)[feature] = own[feature]
     for child in tree.nodes:
         if child.parent == node.id and child.state.url == node.state.url:
-            change = feature_change(own, Counter(child.state.features))
+            change = _change_to(tree, child)
             hides.update({feature: own[feature] for feature, count in _largest(change) if count > 0})
             shows.update({feature: own[feature] for feature, count in _largest(change) if count < 0})
     return Evidence(shows, hides, tuple(sorted(own)[:_SAMPLE]), tuple(node.state.elements[:_SAMPLE]))
 
 
-def _largest(change: Counter[str]) -> list[tuple[str, int]]:
+def changes_before(tree: SearchTree, node: TreeNode) -> list[Features]:
+    """Return the changes that actions made from each page with the node's URL on the way to it, the nearest first.
+
+    Only what gestures changed counts, and not what has become another on the page between them: a tip that is replaced
+    every few seconds, a count that comes late.
+
+    Parameters
+    ----------
+    tree
+        The search.
+    node
+        The node.
+
+    Returns
+    -------
+    list of Counter
+        The counts of added and removed texts and elements, without those that were both.
+    """
+    changes: list[Features] = []
+    total: Features = Counter()
+    way = list(takewhile(lambda each: each.state.url == node.state.url, tree.ancestry(node.id)))
+    for each in way[:-1]:
+        total.update(_change_to(tree, each))
+        changes.append(Counter({feature: count for feature, count in total.items() if count}))
+    return changes
+
+
+def _change_to(tree: SearchTree, node: TreeNode) -> Features:
+    if node.change is not None or node.parent is None:
+        return Counter(node.change or {})
+    return feature_change(Counter(tree.nodes[node.parent].state.features), Counter(node.state.features))
+
+
+def _largest(change: Features) -> list[tuple[str, int]]:
     return sorted(change.items())[:_MAX_CHANGED]
 
 
@@ -87,6 +123,13 @@ def shows_state(snapshot: Snapshot, step: PathStep) -> bool:
         all(shown[name] >= count for name, count in evidence.shows.items())
         and all(shown[name] <= count for name, count in evidence.hides.items())
     )
+
+
+def shows_part(snapshot: Snapshot, step: PathStep) -> bool:
+    """Whether a page has the URL of the state that a step expects, and shows half of its texts and controls."""
+    evidence = step.evidence
+    has_part = evidence is not None and shared_fraction(evidence.features, features(snapshot)) >= _PART
+    return snapshot.url == step.expected_url and has_part
 
 
 def same_page(first: RecordedState, second: RecordedState) -> bool:

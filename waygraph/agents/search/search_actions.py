@@ -16,6 +16,7 @@ from waygraph.agents.actions.types import (
     StopAction,
     TypeAction,
 )
+from waygraph.core.urls import is_part_of
 from waygraph.index.graph import Action
 
 
@@ -93,8 +94,8 @@ def describe(action: SearchAction, gesture: Action | None) -> str:
             return str(gesture) if gesture is not None else action.action
 
 
-def loaded_url(action: SearchAction, gesture: Action | None) -> str:
-    """Return the address of the document that an action loads, as far as that is known before.
+def loaded_url(action: SearchAction, gesture: Action | None, page: str) -> str:
+    """Return the address of the document, or of the client-side route, that an action shows, if it is known before.
 
     Parameters
     ----------
@@ -102,14 +103,17 @@ def loaded_url(action: SearchAction, gesture: Action | None) -> str:
         The action.
     gesture
         The gesture on its element; None for actions on none.
+    page
+        Address of the page that the action is on.
 
     Returns
     -------
     str
-        The target of a link, or the address of a `goto`; empty for everything else. A link to `#` has the address of
-        its own page and acts by a script.
+        The target of a link, or the address of a `goto`; empty for everything else. A link to `#`, or to a fragment of
+        its own page that is no route, is like a button: what its script shows is seen when it was clicked.
     """
     if isinstance(action, GotoAction):
         return action.url
     target = gesture.target if gesture is not None and gesture.kind == "click" else ""
-    return target if target.startswith(("http:", "https:")) and not target.endswith("#") else ""
+    is_loaded = target.startswith(("http:", "https:")) and not target.endswith("#") and not is_part_of(target, page)
+    return target if is_loaded else ""

@@ -44,6 +44,12 @@ class RecordedState(_Record):
     features: dict[str, int] = {}
     elements: list[str] = []
 
+    @property
+    def full_url(self) -> str:
+        """The normalised URL with its fragment, by which a script may show another view of the page."""
+        fragment = self.address.partition("#")[2]
+        return f"{self.url}#{fragment}" if fragment and "#" not in self.url else self.url
+
 
 class StoredCookie(_Record):
     """A cookie that scripts can read."""
@@ -103,6 +109,9 @@ class TreeNode(_Record):
         The state of the map that the page was recognised as; empty: none.
     value
         How near the state is to the end of the task, by the reward.
+    change
+        What the gesture that led here added to the page, and what it removed (negative), if the URL is the same: the
+        difference from what the page showed right before. None: it was no gesture, or led to another URL.
     loads
         Whether loading its URL shows the state: `untested`, or `no` after it showed something else.
     same_as
@@ -122,6 +131,7 @@ class TreeNode(_Record):
     storage: BrowserStorage | None = None
     map_state: str = ""
     value: float = 0.0
+    change: dict[str, int] | None = None
     loads: Literal["untested", "no"] = "untested"
     same_as: int | None = None
     problem: str = ""

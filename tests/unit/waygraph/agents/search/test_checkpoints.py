@@ -19,7 +19,7 @@ def ways(tree, node, *, with_map=True):
 def with_menu():
     """Return a tree in which node 2 is a menu that was opened on the page of node 1."""
     tree = grown(depth=2)
-    step(tree, 1, "Menu", state("menu", MENU))
+    step(tree, 1, "Menu", state("menu", MENU, entry=1))
     return tree
 
 
@@ -29,6 +29,12 @@ def test_a_state_with_an_address_of_its_own_is_loaded():
 
 def test_a_state_without_one_is_reached_by_its_action_from_the_page_before():
     assert ways(with_menu(), 2) == [("url:1", [2]), ("url:0", [1, 2])]
+
+
+def test_another_fragment_is_an_address_of_its_own():
+    tree = grown(depth=2)
+    step(tree, 1, "Info", state("info", MENU, fragment="#info"))
+    assert ways(tree, 2) == [("url:2", []), ("url:1", [2]), ("url:0", [1, 2])]
 
 
 def test_a_state_that_the_map_knows_needs_no_replay_although_it_has_no_address():
@@ -102,3 +108,16 @@ def test_a_state_must_show_what_its_action_added_and_the_page_before_must_not():
     assert not shows(opened, {"a": 1, "b": 1, "c": 1})
     assert shows(tree.nodes[0], {"a": 1, "b": 1, "c": 1})
     assert not shows(tree.nodes[0], {"a": 1, "b": 1, "c": 1, "entry": 1})
+
+
+def test_what_the_page_changed_by_itself_before_an_action_is_not_what_the_action_changed():
+    tree = grown()
+    tree.nodes[0].state.features = {"a": 1, "b": 1, "c": 1, "d": 1, "tip 1": 1}
+    opened = step(tree, 0, "Menu", state("menu", "http://a.example/", a=1, b=1, c=1, d=1, entry=1, **{"tip 2": 1}))
+    opened.change = {"entry": 1}  # the second tip was there before the click
+    for node, entries in ((tree.nodes[0], 0), (opened, 1)):
+        evidence = step_to(tree, node, click("x").gesture).evidence
+        for tip in ("tip 1", "tip 2", "tip 3"):
+            shown = {"a": 1, "b": 1, "c": 1, "d": 1, tip: 1}
+            assert is_equivalent(evidence, node.state.url, node.state.url, {**shown, "entry": 1}, []) is (entries == 1)
+            assert is_equivalent(evidence, node.state.url, node.state.url, shown, []) is (entries == 0)

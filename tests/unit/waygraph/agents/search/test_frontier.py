@@ -97,11 +97,44 @@ def test_a_destructive_action_that_was_begun_is_not_proposed_again():
 def test_actions_that_lead_to_visited_states_are_dropped():
     tree = grown(depth=2)
     tree.nodes[1].map_state = "n1"
-    by_map, by_url = put(tree, 0, visit("n1"), 0.5), put(tree, 0, click("1", target="http://a.example/1#part"), 0.5)
+    by_map, by_url = put(tree, 0, visit("n1"), 0.5), put(tree, 0, click("1", target="http://a.example/1"), 0.5)
     other = put(tree, 0, click("2", target="http://a.example/2"), 0.5)
     drop_visited(tree)
     assert [each.id for each in tree.queued] == [other.id]
     assert by_map.reason != by_url.reason
+
+
+def test_a_link_to_a_fragment_of_its_own_page_acts_like_a_button():
+    tree = grown()
+    tab = put(tree, 0, click("Info", target=tree.nodes[0].state.url + "#info"), 0.5)
+    step(tree, 0, "Info", state("info", fragment="#info", oak=1))
+    drop_visited(tree)
+    assert tab.status is CandidateStatus.QUEUED
+
+
+def test_a_fragment_of_another_page_is_another_page_until_it_was_visited():
+    tree = grown(depth=2)
+    seen, other = (put(tree, 0, click(name, target=f"http://a.example/1#{name}"), 0.5) for name in ("seen", "other"))
+    step(tree, 1, "seen", state("seen", "http://a.example/1", fragment="#seen"))
+    drop_visited(tree)
+    assert (seen.status, other.status) == (CandidateStatus.DROPPED, CandidateStatus.QUEUED)
+
+
+def test_a_route_of_the_page_is_dropped_when_it_was_visited():
+    tree = grown(depth=2)
+    step(tree, 1, "List", state("list", "http://a.example/#/list"))
+    route = put(tree, 0, click("List", target="http://a.example/#/list"), 0.5)
+    drop_visited(tree)
+    assert route.status is CandidateStatus.DROPPED
+
+
+def test_a_page_that_replaces_its_fragment_is_visited_under_the_address_that_was_loaded():
+    tree = grown()
+    loaded = put(tree, 0, click("Flows", target="http://a.example/flows"), 0.5, status=CandidateStatus.DONE)
+    tree.add_node(state("f", "http://a.example/flows", fragment="#first"), parent=0, candidate=loaded.id)
+    again = put(tree, 0, click("All flows", target="http://a.example/flows"), 0.5)
+    drop_visited(tree)
+    assert again.status is CandidateStatus.DROPPED
 
 
 def test_within_its_budget_the_frontier_keeps_everything():

@@ -37,6 +37,13 @@ def test_a_safe_link_is_replaced_by_loading_its_address():
     assert [(each.action, each.score, each.contexts) for each in tree.queued] == [(GotoAction(url=SHELF), 0.5, ["one"])]
 
 
+def test_a_link_to_a_fragment_of_its_page_is_not_replaced_since_its_script_may_have_changed_data():
+    tree = grown()
+    tab = begun(tree, click("Info", target=tree.nodes[0].state.url + "#info"))
+    assert settle_interrupted(tree) == []
+    assert (tab.status, tree.queued) == (CandidateStatus.INTERRUPTED, [])
+
+
 def test_what_was_known_to_change_data_is_told_and_not_replaced():
     tree = grown()
     deed = begun(tree, click("Tidy up", target="http://a.example/items/1/delete", is_destructive=True))

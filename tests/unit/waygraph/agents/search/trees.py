@@ -7,8 +7,8 @@ from waygraph.agents.search.tree import CandidateStatus, RecordedState, SearchTr
 from waygraph.index.graph import Action
 
 
-def state(name, url="http://a.example/", **features):
-    return RecordedState(snapshot=name, url=url, address=url, features=features)
+def state(name, url="http://a.example/", fragment="", **features):
+    return RecordedState(snapshot=name, url=url, address=url + fragment, features=features)
 
 
 def link(name, **more):
