@@ -2,7 +2,10 @@
 
 Explores each site in every order and mode with the same budget, in one run of this command:
 
-    python -m bench.coverage [--sites generated,gentelella] [--states 250] [--save]
+    python -m bench.coverage [--sites generated,gentelella] [--states 250] [--kept DIR] [--save]
+
+`--kept` writes the counts of each exploration into a folder and reads them from there in a later run, so that a command
+that was interrupted goes on.
 
 Of the generated site (`bench.coverage_site`) all kinds are known. Of other sites the kinds are the URL templates that
 any of the explorations found, and for folders of files the pages in the folder. The benchmark also samples pairs of
@@ -19,10 +22,9 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from bench.coverage_site import CoverageSite, all_kinds, kind_of
 from bench.real_sites import NotAvailable, Served
@@ -36,9 +38,13 @@ from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.identity.url_groups import group_of
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
+#: Serves a site from a scratch folder.
+Site = Callable[[Path], AbstractContextManager[Served]]
 ORDERS = (("novelty", "full"), ("breadth", "full"), ("breadth", "skeleton"))
 STATES = (50, 100, 250)
 SEED, PAIRS = 2026, 500
+#: Limit of the duration of one exploration.
+MAX_SECONDS = 480
 
 
 @dataclass
@@ -61,6 +67,8 @@ class Explored:
         Share of sampled pairs of states with a path that loads no URL; all edges, and performed edges only.
     found
         Names of all kinds found.
+    stopped_by
+        The limit that ended the exploration; empty if nothing was left to do.
     """
 
     site: str
@@ -74,6 +82,7 @@ class Explored:
     kinds: dict[int, int]
     path_share: dict[str, float]
     found: list[str] = field(default_factory=list)
+    stopped_by: str = ""
 
 
 @contextmanager
@@ -111,6 +120,7 @@ def explore(
         explore={
             "depth": depth,
             "max_states": states,
+            "max_seconds": MAX_SECONDS,
             "order": order,
             "mode": mode,
             "robots": False,
@@ -134,7 +144,25 @@ def explore(
         kinds={count: len({kind(url) for url in urls[:count]} - {None}) for count in STATES if count <= states},
         path_share={"all": path_share(capture, inherited=True), "performed": path_share(capture, inherited=False)},
         found=sorted(map(str, found)),
+        stopped_by=capture.report.stopped_by,
     )
+
+
+def explored(
+    name: str, source: Site, order: str, mode: str, *, arguments: argparse.Namespace, kind: Callable[[str], str | None]
+) -> Explored:
+    """Serve and explore a site, or read what an interrupted run counted."""
+    kept: Path | None = arguments.kept and arguments.kept / f"{name}-{order}-{mode}-{arguments.states}.json"
+    if kept is not None and kept.exists():
+        counted = Explored(**json.loads(kept.read_text(encoding="utf-8")))
+        return replace(counted, kinds={int(count): kinds for count, kinds in counted.kinds.items()})
+    # Served anew for each exploration, so that none finds what another one left behind.
+    with source(arguments.scratch) as served:
+        result = explore(name, served, order, mode, states=arguments.states, depth=arguments.depth, kind=kind)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(asdict(result)), encoding="utf-8")
+    return result
 
 
 def template_of(url: str) -> str:
@@ -192,6 +220,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=max(STATES), help="limit of states of each exploration")
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "waygraph-sites")
+    parser.add_argument("--kept", type=Path, help="folder in which the counts of each exploration are kept")
     parser.add_argument(
         "--save", action="store_true", help="replace the results of these sites in bench/results/coverage.json"
     )
@@ -205,10 +234,7 @@ def main() -> None:
         of_site: list[Explored] = []
         for order, mode in ORDERS:
             try:
-                # Served anew for each exploration, so that none finds what another one left behind.
-                with sources[name](arguments.scratch) as served:
-                    limits: dict[str, Any] = {"states": arguments.states, "depth": arguments.depth}
-                    of_site.append(explore(name, served, order, mode, kind=kind, **limits))
+                of_site.append(explored(name, sources[name], order, mode, arguments=arguments, kind=kind))
             except NotAvailable as error:
                 print(f"{name}: {error}")
                 break

@@ -25,7 +25,7 @@ from waygraph.pipeline.explore.engine.checkpointer import Checkpointer
 from waygraph.pipeline.explore.engine.context import CrawlContext
 from waygraph.pipeline.explore.engine.frontier import Frontier
 from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder, GraphRules
-from waygraph.pipeline.explore.engine.leads import MIN_LEADS, LeadSources, collect_leads
+from waygraph.pipeline.explore.engine.leads import MIN_LEADS, LeadSources, collect_leads, tried_targets
 from waygraph.pipeline.explore.engine.limits import RunLimits
 from waygraph.pipeline.explore.engine.loader import Loads
 from waygraph.pipeline.explore.engine.order import BreadthOrder, NoveltyOrder
@@ -40,7 +40,6 @@ from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
 from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, SENDS_STOPPED, BlobSink, ExploreProgress, SiteCapture
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome, with_sends
-from waygraph.pipeline.explore.records.outcome import VARIES
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 from waygraph.pipeline.explore.refresh.refresh import Refresh
@@ -311,11 +310,7 @@ class Explorer:
             url_key=parts.recogniser.url_key,
             is_in_scope=lambda url: self._start.scope.refuse_url(url) is None,
             refuse=parts.frontier.refuse,
-            tried={
-                each.target
-                for each in outcomes
-                if each.target and (each.status in {"done", "failed"} or each.reason == VARIES)
-            },
+            tried=tried_targets(outcomes, parts.graph.edges, states, lambda url: parts.loads.known(url) is not None),
         )
         limit = max(MIN_LEADS, round(explore.leads_per_state * len(states))) if explore.leads_per_state else 0
         return collect_leads(sources, limit, parts.stats.counters)

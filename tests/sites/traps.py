@@ -451,6 +451,37 @@ def random_words(seed: int, length: int = 20) -> list[str]:
     return [digest[i : i + 5] for i in range(0, min(len(digest), 3 * length), 3)]
 
 
+def _tool() -> Mapping[str, Answer]:
+    """Twelve notes that each link to one tool with their own name; the tool has three tabs."""
+    tabs = {"files": "All pictures", "upload": "Choose a picture to send", "search": "Name of the picture"}
+    names = (*ADJECTIVES, "kettle", "lantern")
+
+    def index(_: Request) -> str:
+        return html("Notes", "".join(f"<li><a href='/notes/{name}'>{name}</a>" for name in names))
+
+    def note(name: str) -> str:
+        return html(name, f"<p>A note.</p><p><a href='/tool?do=media&id={name}'>Pictures</a></p>")
+
+    def tool(request: Request) -> str:
+        chosen, name = request.query.get("tab", "files"), request.query.get("id", "")
+        bar = "".join(f"<a href='/tool?do=media&id={name}&tab={tab}'>{tab}</a> " for tab in tabs)
+        return html("Pictures", f"<p>{bar}</p><p>{tabs.get(chosen, '')} of {name}</p>")
+
+    return {"/notes": index, "/tool": tool} | {f"/notes/{name}": note(name) for name in names}
+
+
+#: A tool whose address every page completes with its own name: the name is more of the same, its tabs are not.
+TOOL = Area(
+    "tool",
+    "/notes",
+    _tool,
+    {
+        tab: Shown(rf"/tool\?do=media&id=[a-z]+&tab={tab}", (said,))
+        for tab, said in (("upload", "Choose a picture to send"), ("search", "Name of the picture"))
+    },
+    depth=4,
+)
+
 LEGITIMATE = (
     _product_area(60, 6),
     Area(

@@ -12,10 +12,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from waygraph.core.text import shortened
-from waygraph.index.graph import Lead, Segment, lead_id
+from waygraph.index.graph import Edge, Lead, Segment, lead_id
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.explore.engine.novelty import ItemKind, NoveltyModel, item_kind, places
 from waygraph.pipeline.explore.policies.policy import Refusal
+from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
+from waygraph.pipeline.explore.records.outcome import VARIES
 from waygraph.pipeline.explore.records.state import State
 
 #: Number of leads that every map may have. Larger maps may have more, see `ExploreSettings.leads_per_state`.
@@ -73,6 +75,52 @@ class LeadSources:
     is_in_scope: Callable[[str], bool]
     refuse: Callable[[Candidate, Snapshot], Refusal | None]
     tried: AbstractSet[str]
+
+
+def tried_targets(
+    outcomes: Iterable[ElementOutcome],
+    edges: Iterable[Edge],
+    states: Mapping[str, State],
+    is_loaded: Callable[[str], bool],
+) -> set[str]:
+    """Return the targets of the links that were followed.
+
+    A click that a script handled in the page (a tree that unfolds, a request that was stopped) says nothing about the
+    page that the link names, unless another link to it was followed.
+
+    Parameters
+    ----------
+    outcomes
+        Outcomes of elements.
+    edges
+        Performed edges.
+    states
+        States by id.
+    is_loaded
+        Whether a URL was requested.
+
+    Returns
+    -------
+    set of str
+        URLs.
+    """
+    handled = {
+        (edge.source, str(edge.action))
+        for edge in edges
+        if edge.action.target
+        and states[edge.source].url == states[edge.target].url
+        and not is_loaded(edge.action.target)
+    }
+    return {
+        each.target
+        for each in outcomes
+        if each.target
+        and (
+            each.status == "failed"
+            or (each.status == "done" and (each.state, each.element) not in handled)
+            or each.reason == VARIES
+        )
+    }
 
 
 def collect_leads(sources: LeadSources, limit: int, counters: Counter[str]) -> dict[str, Lead]:

@@ -87,6 +87,8 @@ class PageGroup:
         Those of them that offered further pages of the group.
     visits_without_gain
         Those of them that cost budget.
+    untried_choices
+        Visits after the budget was spent, see `MAX_UNTRIED_CHOICES`.
     vocabulary
         Hashes of the words shown so far, at most about `MAX_VOCABULARY`.
     clusters
@@ -101,6 +103,7 @@ class PageGroup:
     visits: int = 0
     visits_offering_more: int = 0
     visits_without_gain: int = 0
+    untried_choices: int = 0
     vocabulary: set[int] = field(default_factory=set)
     clusters: list[StructureSketch] = field(default_factory=list)
     cluster_by_query: dict[str, int] = field(default_factory=dict)
@@ -164,6 +167,7 @@ class PageGroup:
             "visits": self.visits,
             "generating": self.visits_offering_more,
             "spent": self.visits_without_gain,
+            "choices": self.untried_choices,
             "vocabulary": pack_numbers(self.vocabulary),
             "clusters": [[sketch.size, pack_numbers(sketch.lowest)] for sketch in self.clusters],
             "kinds": self.cluster_by_query,
@@ -179,6 +183,7 @@ class PageGroup:
             visits=document["visits"],
             visits_offering_more=document["generating"],
             visits_without_gain=document["spent"],
+            untried_choices=document.get("choices", 0),  # checkpoints of earlier versions have none
             vocabulary=set(unpack_numbers(document["vocabulary"])),
             clusters=[
                 StructureSketch(size, array("L", unpack_numbers(lowest))) for size, lowest in document["clusters"]

@@ -117,6 +117,14 @@ MAX_URL_LENGTH = 2_000
 #: Set by hand on the fixture traps (tests/unit/pipeline/explore/identity/test_traps.py).
 MAX_UNVERIFIED_LINKS = 2
 
+#: Words that links offer for a parameter of a query, up to which it is a choice (tabs, views) and not a name.
+#: Chosen on DokuWiki, whose tools have two to four tabs, and on the fixture traps.
+MAX_CHOICES = 4
+
+#: Visits of an exhausted group for choices that no visit of it made. Set by hand on the fixture traps
+#: (tests/unit/pipeline/explore/identity/test_traps.py): with filters in the query each makes one more state.
+MAX_UNTRIED_CHOICES = 3
+
 #: Consecutive repetitions of the same path segments from which on a URL is refused.
 #: Set by hand on the fixture traps (tests/unit/pipeline/explore/identity/test_traps.py).
 MAX_SEGMENT_REPEATS = 3

@@ -18,9 +18,11 @@ from waygraph.pipeline.explore.identity.difference import difference_key
 from waygraph.pipeline.explore.identity.gain import PageGroup, pack_numbers, unpack_numbers
 from waygraph.pipeline.explore.identity.recognition_rules import Arrival
 from waygraph.pipeline.explore.identity.skeleton import Skeleton
-from waygraph.pipeline.explore.identity.templates import is_date
+from waygraph.pipeline.explore.identity.templates import is_date, is_identifier
 from waygraph.pipeline.explore.identity.thresholds import (
     DATE_BUDGET_DIVISOR,
+    MAX_CHOICES,
+    MAX_UNTRIED_CHOICES,
     MAX_UNVERIFIED_LINKS,
     MIN_NEW_WORDS,
     MIN_NEW_WORDS_OF_DATES,
@@ -66,6 +68,10 @@ class TrapDetector:
     `/list/#` is exhausted: the link to `/list/7` is refused. Had `/list/3` shown many new words, the budget would have
     been full again (a gain gives 2 back, up to 5), and the walk would have ended at `/list/8`.
 
+    An exhausted group is still visited for *choices* that no visit of it made: words of a parameter that has few of
+    them. A tool that every page links to with the page's name (`/media?page=a`, `/media?page=b`) spends the budget on
+    names alone; its tabs (`&tab=upload`) are pages of their own.
+
     Deterministic: `add_state` must be called in the order of commits.
 
     Parameters
@@ -91,6 +97,10 @@ class TrapDetector:
         self._offered: set[int] = set()
         self._visited: set[int] = set()
         self._filters: set[int] = set()
+        self._choices: dict[int, set[int]] = {}
+        """By group and parameter, the words that links offered for it; one more than `MAX_CHOICES` at most."""
+        self._made: set[int] = set()
+        """Choices that a visited page had in its URL."""
         self._unverified_links_by_folder: dict[str, int] = {}
         """Pages whose links into a folder counted as a gain, since a page of the folder was visited last."""
 
@@ -100,7 +110,8 @@ class TrapDetector:
         """Return why a link is not followed; None if it is.
 
         The first rule that applies decides: an implausible URL is refused; a visited page is not, since its edge costs
-        nothing; a page of an exhausted group is refused; a filter combination of an exhausted section is refused.
+        nothing; a page of an exhausted group is refused, unless it makes a choice that was not tried; a filter
+        combination of an exhausted section is refused.
         """
         if rule := implausible_url(url):
             return Refusal("trap", rule)
@@ -108,7 +119,7 @@ class TrapDetector:
         if _crc(url) in self._visited:
             return None
         if refusal := self._refuse_group(group_of(url)):
-            return refusal
+            return None if self._is_untried_choice(url) else refusal
         is_filter = _crc(url) in self._filters or next(self._shorter_filters(url), "")
         return self._refuse_group(section_of(url)) if is_filter else None
 
@@ -167,6 +178,7 @@ class TrapDetector:
             Whether the action was the one that had shown `source`, which may be repeated without end.
         """
         links = dict.fromkeys(self._links(snapshot))
+        self._count_choices(links)
         new_links = [link for link in links if _crc(link) not in self._offered]
         if self._is_in_page(snapshot, source, arrival) and source is not None:
             self._add_in_page_state(snapshot, source, new_links, is_repeated=is_repeated)
@@ -180,6 +192,8 @@ class TrapDetector:
         group = self._group(name, url)
         gain, cluster = group.add_visit(snapshot)
         group.cluster_by_query.setdefault(query_kind(url), cluster)
+        group.untried_choices += group.exhausted and self._is_untried_choice(url)
+        self._made.update(choice for _, choice in _choices(url))
         self._visited.add(_crc(url))
         self._unverified_links_by_folder.pop(folder_of(name), None)
         new_links = [link for link in new_links if link != url]
@@ -293,6 +307,23 @@ class TrapDetector:
             for folder in sorted(linked.folders):
                 self._unverified_links_by_folder[folder] = self._unverified_links_by_folder.get(folder, 0) + 1
 
+    def _count_choices(self, links: Iterable[str]) -> None:
+        for link in links:
+            for parameter, choice in _choices(link):
+                offered = self._choices.setdefault(parameter, set())
+                if len(offered) <= MAX_CHOICES:
+                    offered.add(choice)
+
+    def _is_untried_choice(self, url: str) -> bool:
+        """Return whether a URL makes a choice that no visit of its exhausted group made, and may be visited for it."""
+        group = self._groups.get(group_of(url))
+        if group is None or group.untried_choices >= MAX_UNTRIED_CHOICES or is_date(url):
+            return False
+        return any(
+            choice not in self._made and len(self._choices.get(parameter, ())) <= MAX_CHOICES
+            for parameter, choice in _choices(url)
+        )
+
     def _shorter_filters(self, url: str) -> Iterator[str]:
         """Yield the offered URLs that lack one middle path segment of this URL, as filter combinations do."""
         segments = url_parts(url).segments[1:-1]
@@ -328,6 +359,8 @@ class TrapDetector:
             "offered": pack_numbers(self._offered),
             "visited": pack_numbers(self._visited),
             "filters": pack_numbers(self._filters),
+            "choices": [[parameter, pack_numbers(offered)] for parameter, offered in self._choices.items()],
+            "made": pack_numbers(self._made),
             "promises": self._unverified_links_by_folder,
         }
 
@@ -340,12 +373,25 @@ class TrapDetector:
         self._offered = set(unpack_numbers(checkpoint["offered"]))
         self._visited = set(unpack_numbers(checkpoint["visited"]))
         self._filters = set(unpack_numbers(checkpoint["filters"]))
+        # Checkpoints written before 2026-11-25 lack choices.
+        self._choices = {
+            parameter: set(unpack_numbers(offered)) for parameter, offered in checkpoint.get("choices", ())
+        }
+        self._made = set(unpack_numbers(checkpoint.get("made", "")))
         self._unverified_links_by_folder = dict(checkpoint["promises"])
 
 
 def _is_more(group: PageGroup, cluster: int, link: str) -> bool:
     """Return whether a link into a page's own group leads to more of the same, not to pages of another structure."""
     return group.cluster_by_query.get(query_kind(link), cluster) == cluster
+
+
+def _choices(url: str) -> Iterator[tuple[int, int]]:
+    """Yield group and parameter, and group, parameter and value, of each value in a query that is a word."""
+    group = group_of(url)
+    for key, value in url_parts(url).query:
+        if value and not is_identifier(value):
+            yield _crc(f"{group} {key}"), _crc(f"{group} {key}={value}")
 
 
 def _has_new_handlers(snapshot: Snapshot, source: Snapshot) -> bool:

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from tests.sites.static_pages import BASE
 from tests.sites.static_pages import look as snapshot_of
 from waygraph.core.urls import normalize_url
-from waygraph.index.graph import lead_id
+from waygraph.index.graph import Edge, lead_id
 from waygraph.pipeline.explore.engine import leads as module
-from waygraph.pipeline.explore.engine.leads import MAX_LINKS, MAX_URL, LeadSources, collect_leads
+from waygraph.pipeline.explore.engine.leads import MAX_LINKS, MAX_URL, LeadSources, collect_leads, tried_targets
 from waygraph.pipeline.explore.policies.policy import Refusal
+from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
 from waygraph.pipeline.explore.records.state import State
 
 
@@ -42,6 +43,18 @@ def paths(leads):
 def test_targets_that_are_no_states_and_were_not_tried_are_leads():
     html = "<a href='/'>Home</a><a href='/tried'>T</a><a href='/next'>N</a><a href='//other.example/'>O</a>"
     assert paths(found({"/": html}, tried=["/tried"])) == ["/next"]
+
+
+def test_a_link_that_a_script_handled_in_the_page_was_not_followed():
+    seen = snapshot_of("<a href='/in'>In</a><a href='/away'>Away</a><a href='/back'>Back</a>", f"{BASE}/")
+    opened, away = snapshot_of("<p>Open</p>", f"{BASE}/"), snapshot_of("<p>Away</p>", f"{BASE}/away")
+    states = {each.id: State.of(each, each.id, 0, None) for each in (seen, opened, away)}
+    actions = [candidate.action for candidate in seen.candidates]
+    targets = [opened, away, seen]  # a menu opens, a page is loaded, a redirect leads back
+    edges = [Edge(seen.id, target.id, action) for target, action in zip(targets, actions, strict=True)]
+    outcomes = [ElementOutcome(seen.id, str(action), "done", target=action.target) for action in actions]
+    loaded = {f"{BASE}/away", f"{BASE}/back"}
+    assert tried_targets(outcomes, edges, states, loaded.__contains__) == loaded
 
 
 def test_a_lead_has_the_names_of_all_its_links_and_the_path_over_the_first():

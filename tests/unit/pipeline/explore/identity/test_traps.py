@@ -15,6 +15,7 @@ from tests.sites.traps import (
     LEGITIMATE,
     NUMBERED_CATALOGUE,
     REST,
+    TOOL,
     Area,
     html,
     trap_pages,
@@ -61,6 +62,33 @@ def test_legitimate_area_that_resembles_a_trap_is_found_completely(area):
     found, missing, extra = judged((area,), depth=area.depth)
     assert (missing, extra) == ([], 0)
     assert found.refused == {}
+
+
+@pytest.mark.parametrize("resumes", [False, True])
+def test_the_tabs_of_a_tool_that_every_page_links_to_are_visited_once_each(resumes):
+    found = Walk(trap_pages((TOOL,)), depth=TOOL.depth, resumes=resumes).run()
+    tabs = Counter(path.partition("&tab=")[2] for path in found.paths("/tool"))
+    assert (tabs["upload"], tabs["search"]) == (1, 1)
+    assert tabs.total() <= 10
+    assert any("/tool?do=media" in why for why in found.refused.values())
+
+
+def test_an_exhausted_group_is_visited_for_few_choices_only():
+    traps = TrapDetector(5, str)
+    keys = ("view", "order", "group", "colour", "size")
+    links = "".join(f"<a href='/p?{key}=other'>{key}</a>" for key in keys)
+    for name in ("a", "b", "c", "d", "e", "f", "g"):
+        traps.add_state(
+            look(f"<h1>P</h1>{links}<a href='/p?name={name}x'>N</a>", f"{BASE}/p?name={name}"), None, "load"
+        )
+    assert traps.refuse_link(f"{BASE}/p?name=z") is not None
+    visited = []
+    for key in keys:
+        if traps.refuse_link(url := f"{BASE}/p?{key}=other") is None:
+            visited.append(key)
+            traps.add_state(look(f"<h1>P</h1>{links}", url), None, "load")
+            assert traps.refuse_link(f"{url}&name=z") is not None
+    assert visited == ["view", "order", "group"]
 
 
 def test_without_trap_detection_a_calendar_has_no_end():
