@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.small_map import SmallMap
-from tests.unit.waygraph.agents.describe.test_describe import reply_for, script
+from tests.described_map import SITE, reply_for, script, small_store
 from waygraph.agents.describe.plan import Per, plan_descriptions
 from waygraph.agents.describe.prompt import PageReply
 from waygraph.agents.models.cassette import CassetteModel
@@ -21,8 +20,6 @@ from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 
-SITE = SmallMap()
-
 
 @pytest.fixture(scope="module")
 def encoder():
@@ -31,9 +28,7 @@ def encoder():
 
 @pytest.fixture
 def store(tmp_path, encoder) -> Store:
-    store = Store.open(str(tmp_path / "maps"), create=True)
-    store.publish(SITE.draft(encoder, store.blobs))
-    return store
+    return small_store(tmp_path, encoder)
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.small_map import STATES, SmallMap
+from tests.described_map import CARDS_TEXTS, SITE, reply, reply_for, script, small_store
+from tests.small_map import STATES
 from waygraph.agents.describe.journal import ReplyJournal
 from waygraph.agents.describe.plan import Per, estimate, plan_descriptions
 from waygraph.agents.describe.prompt import PAGE_CHARS, PageReply, page_request
@@ -31,33 +32,6 @@ from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.descriptions import description_key, kept_descriptions
 from waygraph.serve.query.maps import Maps
 
-SITE = SmallMap()
-#: Words that no page of the site shows.
-CARDS_TEXTS = (
-    "Keep your plastic up to date.",
-    "which visa gets charged",
-    "replace an expired mastercard",
-    "billing method",
-)
-
-
-def reply(*texts: str) -> str:
-    sentence, *questions = texts
-    return json.dumps({"description": sentence, "questions": questions})
-
-
-def reply_for(request: ChatRequest) -> str:
-    """What the script says about a page: by its title, and about cards in other words."""
-    told = request.messages[-1].text
-    if "Payment cards" in told:
-        return reply(*CARDS_TEXTS)
-    title = told.partition("Title: ")[2].partition("\n")[0]
-    return reply(f"One sees {title}.", *(f"{title}, question {number}?" for number in range(3)))
-
-
-def script(count: int = 20) -> ScriptedModel:
-    return ScriptedModel([reply_for] * count)
-
 
 @pytest.fixture(scope="module")
 def encoder():
@@ -66,9 +40,7 @@ def encoder():
 
 @pytest.fixture
 def store(tmp_path, encoder) -> Store:
-    store = Store.open(str(tmp_path / "maps"), create=True)
-    store.publish(SITE.draft(encoder, store.blobs))
-    return store
+    return small_store(tmp_path, encoder)
 
 
 def describe(store: Store, encoder, model, **options):
