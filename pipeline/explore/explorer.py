@@ -142,14 +142,15 @@ class Explorer:
         recogniser = Recogniser(explore.identity, explore.url_policy, snapshots.get, skeleton=self._skeleton)
         traps = TrapDetector(explore.trap_budget, recogniser.url_key, skeleton=self._skeleton)
         siblings = SiblingBudget(explore.alike_budget)
-        rules = GraphRules(start.scope, recogniser, traps, siblings, max_states=explore.max_states)
+        rules = GraphRules(
+            start.scope, recogniser, traps, siblings, max_states=explore.max_states, skeleton=self._skeleton
+        )
         graph = GraphBuilder(rules, stats, snapshots)
         frontier = Frontier(
             start.policies,
             stats,
             snapshots,
             rules=rules,
-            skeleton=self._skeleton,
             settings=explore,
             made_by=graph.made_by,
             order=NoveltyOrder(recogniser.url_key, prior.wanted) if explore.order == "novelty" else BreadthOrder(),

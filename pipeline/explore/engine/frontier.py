@@ -14,7 +14,6 @@ from waygraph.pipeline.explore.engine.graph_builder import GraphRules
 from waygraph.pipeline.explore.engine.novelty import ItemKind, item_kind, places
 from waygraph.pipeline.explore.engine.order import ExplorationOrder, PendingItem
 from waygraph.pipeline.explore.engine.round import WorkItem
-from waygraph.pipeline.explore.identity import Skeleton
 from waygraph.pipeline.explore.identity.difference import split_candidates
 from waygraph.pipeline.explore.policies.explain import refusal_to_skip
 from waygraph.pipeline.explore.policies.policy import ElementPolicy, Refusal
@@ -39,9 +38,7 @@ class Frontier:
     snapshots
         Snapshots of states.
     rules
-        Traps and sibling budgets.
-    skeleton
-        Refuses links to pages like visited ones. None visits them all.
+        Traps, sibling budgets, and the skeleton, which refuses links to pages like visited ones.
     settings
         Structural difference and the cap of activations.
     made_by
@@ -57,7 +54,6 @@ class Frontier:
         snapshots: SnapshotStore,
         *,
         rules: GraphRules,
-        skeleton: Skeleton | None,
         settings: ExploreSettings,
         made_by: Callable[[str], Action | None],
         order: ExplorationOrder,
@@ -67,7 +63,7 @@ class Frontier:
         self._snapshots = snapshots
         self._traps = rules.traps
         self._siblings = rules.siblings
-        self._skeleton = skeleton
+        self._skeleton = rules.skeleton
         self._settings = settings
         self._made_by = made_by
         self._order = order

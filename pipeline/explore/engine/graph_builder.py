@@ -16,6 +16,7 @@ from waygraph.pipeline.explore.engine.round import WorkItem
 from waygraph.pipeline.explore.identity import Arrival, Placement, Recogniser
 from waygraph.pipeline.explore.identity.difference import action_key, shows_new_content
 from waygraph.pipeline.explore.identity.siblings import SiblingBudget
+from waygraph.pipeline.explore.identity.skeleton import Skeleton
 from waygraph.pipeline.explore.identity.traps import TrapDetector
 from waygraph.pipeline.explore.policies.policy import Refusal
 from waygraph.pipeline.explore.policies.scope import Scope
@@ -41,6 +42,8 @@ class GraphRules:
         Elements of a list that all do the same.
     max_states
         Cap of the number of states.
+    skeleton
+        Which page stands for others; None: none does.
     """
 
     scope: Scope
@@ -48,6 +51,7 @@ class GraphRules:
     traps: TrapDetector
     siblings: SiblingBudget
     max_states: int
+    skeleton: Skeleton | None
 
 
 @dataclass(frozen=True, slots=True)

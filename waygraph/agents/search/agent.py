@@ -9,7 +9,7 @@ from pathlib import Path
 from waygraph.agents.actions.session import AgentSession
 from waygraph.agents.run_record import AgentRun, AttemptEnd, StepListener, ignore_step
 from waygraph.agents.search.best_first import BestFirstSearch
-from waygraph.agents.search.expansion import Expander
+from waygraph.agents.search.expansion import Expander, ExpansionLimits
 from waygraph.agents.search.generator import CandidateGenerator
 from waygraph.agents.search.goto_targets import GotoTargets
 from waygraph.agents.search.lookahead import MapLookahead
@@ -99,9 +99,7 @@ class TreeSearchAgent:
             ActionValidator(session.options),
             GotoTargets(session),
             self._map,
-            branching=self._options.branching,
-            lookahead_states=self._options.lookahead_states,
-            retries=self._options.retries,
+            limits=ExpansionLimits(self._options.branching, self._options.lookahead_states, self._options.retries),
         )
 
     async def run(self, task: str, on_step: StepListener = ignore_step) -> AgentRun:

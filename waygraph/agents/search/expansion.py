@@ -49,6 +49,25 @@ class Expansion:
             self.usage = usage if self.usage is None else add_usage(self.usage, usage)
 
 
+@dataclass(frozen=True, slots=True)
+class ExpansionLimits:
+    """How much is proposed and judged in one state.
+
+    Attributes
+    ----------
+    branching
+        Number of actions that each generator proposes, and of walks over the map that are added.
+    lookahead_states
+        Number of states of the map that are judged; 0: only outcomes of proposed actions are.
+    retries
+        Number of times that a generator is asked again if nothing that it proposed is valid.
+    """
+
+    branching: int
+    lookahead_states: int
+    retries: int
+
+
 class Expander:
     """Adds the actions of visited states to the frontier.
 
@@ -64,12 +83,8 @@ class Expander:
         Loads proposed addresses before they are judged.
     lookahead
         The map; None: there is none.
-    branching
-        Number of actions that each generator proposes, and of walks over the map that are added, for each state.
-    lookahead_states
-        Number of states of the map that are judged for each visited state; 0: only outcomes of proposed actions are.
-    retries
-        Number of times that a generator is asked again if nothing that it proposed is valid.
+    limits
+        How much is proposed and judged in each state.
     """
 
     def __init__(
@@ -80,18 +95,14 @@ class Expander:
         targets: GotoTargets,
         lookahead: MapLookahead | None,
         *,
-        branching: int,
-        lookahead_states: int,
-        retries: int,
+        limits: ExpansionLimits,
     ) -> None:
         self._generators = generators
         self._reward = reward
         self._validator = validator
         self._targets = targets
         self._map = lookahead
-        self._branching = branching
-        self._lookahead_states = lookahead_states
-        self._retries = retries
+        self._limits = limits
 
     async def expand(self, tree: SearchTree, node: TreeNode, observation: PageObservation) -> Expansion:
         """Add the actions of a state to the frontier. The frontier is not reduced.
@@ -147,7 +158,7 @@ class Expander:
     ) -> list[Proposal]:
         """Ask a generator, and again with what was wrong while nothing that it proposed is valid."""
         problems: list[str] = []
-        for _ in range(self._retries + 1):
+        for _ in range(self._limits.retries + 1):
             request = self._request(tree, node, observation, problems)
             proposed = await generator.propose(request)
             done.charge(proposed.usage)
@@ -200,7 +211,7 @@ class Expander:
             tree.task,
             observation,
             history,
-            self._branching,
+            self._limits.branching,
             is_start=node.id == tree.root,
             mapped=self._map is not None,
             seen=frontier.visited_urls(tree),
@@ -209,17 +220,17 @@ class Expander:
 
     async def _walks(self, known: MapLookahead, tree: SearchTree, node: TreeNode, done: Expansion) -> list[Proposal]:
         """Return walks to the best states of the map around a node."""
-        if not self._lookahead_states:
+        if not self._limits.lookahead_states:
             return []
 
         async def judge(states: Sequence[NodeAnswer]) -> Sequence[float]:
             return await self._known_values(tree, node, states, done)
 
         visited = {each.map_state for each in tree.live_nodes() if each.map_state}
-        found = await known.states_around(node.map_state, judge, limit=self._lookahead_states, skip=visited)
+        found = await known.states_around(node.map_state, judge, limit=self._limits.lookahead_states, skip=visited)
         return [
             Proposal(VisitAction(state=each.node_id, title=each.title), None, "lookahead", outcome=each.node_id)
-            for each, _ in found[: self._branching]
+            for each, _ in found[: self._limits.branching]
         ]
 
     async def _scored(
