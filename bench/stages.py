@@ -184,6 +184,8 @@ def main() -> None:
     print(table(spent, states))
     loads = capture.report.counters.get("requests/document", 0)
     print(f"{states} states in {sum(spent.wall.values()):.0f} s, {loads / states:.2f} requests for documents each")
+    reverts = {key: count for key, count in capture.report.counters.items() if key.startswith("undo/")}
+    print("reverted, and attempts to:", ", ".join(f"{key} {count}" for key, count in sorted(reverts.items())))
 
 
 if __name__ == "__main__":
