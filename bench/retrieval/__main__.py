@@ -20,7 +20,7 @@ from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import RememberedModel, remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
-from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, with_words
+from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, served, with_words
 from waygraph.core.settings import Settings
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS
 from waygraph.pipeline.encode.protocol import Encoder
@@ -28,12 +28,13 @@ from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.weights import MODELS
 
-BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, TEXT = (
+BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, REPEATED, TEXT = (
     "BM25 over text segments",
     "dense MiniLM, one vector a state",
     "prototype: composites + p",
     "text, without names and words",
     "text, MaxSim alone",
+    "text, repeats not lowered",
     "text",
 )
 
@@ -42,10 +43,18 @@ Ranks = Mapping[str, Sequence[list[float]]]
 
 
 def measure(system: System, corpora: Sequence[Corpus]) -> dict[str, Any]:
-    """Ranks of all questions whose page is mapped, also with plain states alone as targets, and the no-answer AUC."""
+    """Measure a system on all questions whose page is mapped.
+
+    Returns
+    -------
+    dict[str, Any]
+        `ranks` by site, `plain`: ranks with plain states alone as targets, `no-answer AUC`, and `hubs`: the number of
+        questions whose first hit is wrong, and of those whose first hit links to a right state.
+    """
     ranks: dict[str, list[list[float]]] = {}
     plain: dict[str, list[list[float]]] = {}
     answered, unanswerable = [], []
+    wrong = hubs = 0
     for corpus in corpora:
         questions = [question for question in corpus.questions if question.targets or not question.is_answerable]
         scores = system(corpus, [question.query.ask for question in questions])
@@ -55,9 +64,17 @@ def measure(system: System, corpora: Sequence[Corpus]) -> dict[str, Any]:
                 ranks[corpus.name].append(ranks_of(question.targets, row))
                 plain[corpus.name].append(ranks_of(question.plain, row))
                 answered.append(float(row.max()))
+                if (first := int(row.argmax())) not in question.targets:
+                    wrong += 1
+                    hubs += bool(corpus.linked(first) & question.targets)
             else:
                 unanswerable.append(float(row.max()))
-    return {"ranks": ranks, "plain": plain, "no-answer AUC": area_under_curve(answered, unanswerable)}
+    return {
+        "ranks": ranks,
+        "plain": plain,
+        "no-answer AUC": area_under_curve(answered, unanswerable),
+        "hubs": {"wrong": wrong, "hubs": hubs},
+    }
 
 
 def summary(ranks: Ranks) -> dict[str, float]:
@@ -99,7 +116,8 @@ def systems(model: RememberedModel, text: TextEncoder) -> dict[str, System]:
         PROTOTYPE: prototype(model),
         UNNAMED: encoded(text, named=False),
         MAXSIM: encoded(text),
-        TEXT: with_words(encoded(text)),
+        REPEATED: with_words(encoded(text)),
+        TEXT: served(encoded(text)),
     }
 
 
@@ -115,8 +133,8 @@ def other_systems(
     else:
         encoder = create_encoder(Settings(encode={"encoder": name}).encode)
     found = {f"{name}, MaxSim alone": encoded(encoder)}
-    if weight := WORDS_WEIGHTS.get(name):
-        found[name] = with_words(encoded(encoder), weight)
+    if name in WORDS_WEIGHTS:
+        found[name] = served(encoded(encoder), name)
     return found | {f"{name}, words at {weight:g}": with_words(encoded(encoder), weight) for weight in words}, models
 
 
@@ -172,7 +190,7 @@ def main() -> None:
     compared, models = systems(model, text), [model]
     for folder in arguments.weights:
         trained, other = remembering_encoder("text", arguments.store, arguments.dtype, folder)
-        compared |= {f"{folder.name}, MaxSim alone": encoded(trained), folder.name: with_words(encoded(trained))}
+        compared |= {f"{folder.name}, MaxSim alone": encoded(trained), folder.name: served(encoded(trained))}
         models.append(other)
     for name in arguments.encoder:
         others, more = other_systems(name, arguments.words, arguments.store, arguments.dtype)
@@ -182,13 +200,14 @@ def main() -> None:
     for corpus in corpora:
         lacking = sum(question.is_answerable and not question.targets for question in corpus.questions)
         print(f"{corpus.name}: {len(corpus.questions)} queries, the pages of {lacking} are not in the map")
-    print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}", flush=True)
+    print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}{'hubs':>9}", flush=True)
     for name, system in compared.items():
         measured[name] = measure(system, corpora)
         for each in models:
             each.save()
         row = "".join(f"{value:10.3f}" for value in summary(measured[name]["ranks"]).values())
-        print(f"{name:<34}{row}{measured[name]['no-answer AUC']:9.3f}", flush=True)
+        hubs = "{hubs}/{wrong}".format_map(measured[name]["hubs"])
+        print(f"{name:<34}{row}{measured[name]['no-answer AUC']:9.3f}{hubs:>9}", flush=True)
     ours = measured[TEXT]["ranks"]
     differences = {name: compare(ours, result["ranks"]) for name, result in measured.items() if name != TEXT}
     for name, by_metric in differences.items():
@@ -220,7 +239,7 @@ def main() -> None:
                 for corpus in corpora
             },
             "systems": {
-                name: {**summary(found["ranks"]), "no-answer AUC": found["no-answer AUC"]}
+                name: {**summary(found["ranks"]), "no-answer AUC": found["no-answer AUC"], **found["hubs"]}
                 for name, found in measured.items()
             },
             "text, plain states alone": summary(measured[TEXT]["plain"]),

@@ -4,10 +4,10 @@
         [--save]
 
 Asks the questions of `questions/` and those of `bench.function_pages` of maps that `bench.retrieval.maps` made, with
-the MaxSim of the `text` encoder and with words, and compares each ranking with leads with the same one without. The
-200 best by MaxSim get words, as in the service. `--factors` adds other ways to count leads. `--states N`
-takes the maps that `bench.retrieval.maps --states N` made: the fewer states, the more pages are leads. `--save`
-replaces the rows of these maps in bench/results/lead-words.json.
+the MaxSim of the `text` encoder and with words, and compares each ranking with leads with the same one without. As in
+the service, the 200 best by MaxSim get words, and further states of a URL are lowered. `--factors` adds other ways to
+count leads. `--states N` takes the maps that `bench.retrieval.maps --states N` made: the fewer states, the more pages
+are leads. `--save` replaces the rows of these maps in bench/results/lead-words.json.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bench.retrieval.embeddings import remembering_encoder
 from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores, bootstrap, ranks_of
 from bench.retrieval.queries import Target, read_queries, resolve
-from bench.retrieval.systems import maxsim
+from bench.retrieval.systems import lowered_repeats, maxsim
 from waygraph.index.catalog.lexical import (
     LEAD_FACTOR,
     WORDS_CANDIDATES,
@@ -108,6 +108,10 @@ class AskedMap:
         self.questions = _questions(name, version)
         asks = [question.ask for question in self.questions]
         self.maxsim = _maxsim(version, text, asks)
+        self._urls = [
+            *(node.url for node in version.graph.nodes.values()),
+            *(lead.url for lead in version.leads.values()),
+        ]
         pages = state_texts(version.graph, version.observations)
         leads = lead_texts(version.leads.values())
         self._shares = {
@@ -130,10 +134,10 @@ class AskedMap:
         found[found < -np.partition(-found, last, axis=1)[:, [last]]] = -np.inf
         if variant.leads is None:
             found[:, : self.states] += variant.words * self._alone
-            return found
+            return lowered_repeats(found, self._urls)
         shares = self._shares[variant.counted].copy()
         shares[:, self.states :] *= variant.leads
-        return found + variant.words * shares
+        return lowered_repeats(found + variant.words * shares, self._urls)
 
 
 def _questions(name: str, version: MapVersion) -> list[Asked]:

@@ -28,10 +28,9 @@ from bench.retrieval.embeddings import remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import Scores, area_under_curve, ranks_of
 from bench.retrieval.queries import Question
-from bench.retrieval.systems import Corpus, encoded, read_corpus, with_words
+from bench.retrieval.systems import Corpus, encoded, read_corpus, served
 from waygraph.core.errors import NoPath
 from waygraph.core.schemas import Hit
-from waygraph.index.catalog.lexical import WORDS_WEIGHTS
 from waygraph.index.graph.paths import PathFinder
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.weights import MODELS
@@ -90,8 +89,7 @@ def runs(corpora: Sequence[Corpus], text: TextEncoder, rewrite: Callable[[str], 
     found = []
     for corpus in corpora:
         questions = tuple(question for question in corpus.questions if question.targets or not question.is_answerable)
-        words = WORDS_WEIGHTS[text.name]
-        scores = with_words(encoded(text), words)(corpus, [rewrite(question.query.ask) for question in questions])
+        scores = served(encoded(text), text.name)(corpus, [rewrite(question.query.ask) for question in questions])
         finder = PathFinder(corpus.graph)
         costs = tuple(_cost(finder, node_id) for node_id in corpus.graph.nodes)
         found.append(Run(corpus, questions, scores, costs))

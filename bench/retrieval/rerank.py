@@ -26,7 +26,7 @@ from bench.retrieval.__main__ import compare, measure, summary
 from bench.retrieval.embeddings import remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import Scores
-from bench.retrieval.systems import Corpus, Matrix, System, encoded, maxsim, read_corpus, with_words
+from bench.retrieval.systems import Corpus, Matrix, System, encoded, maxsim, read_corpus, served
 from waygraph.core.settings import ServeSettings
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
@@ -87,7 +87,7 @@ class Reranked:
         pages = self._encoder.encode_pages(seen, self._encoder.prepare_site(count_segments(seen)))
         queries = self._encoder.encode_queries(asks)
         vectors: System = lambda _corpus, _asks: maxsim(queries, [page.vectors for page in pages])  # noqa: E731
-        scores = with_words(vectors)(corpus, asks)
+        scores = served(vectors)(corpus, asks)
         for ask, query, row in zip(asks, queries, scores, strict=True):
             first = np.argsort(-row, kind="stable")[:HITS]
             texts = [_text(corpus.observations[index].title, pages[index], query) for index in first]
@@ -122,7 +122,7 @@ def main() -> None:
     text, remembered = remembering_encoder("text", options.store, options.dtype)
     with tempfile.TemporaryDirectory() as scratch:
         model = CrossEncoder.load(options.reranker or str(random_model(Path(scratch))))
-    before = measure(with_words(encoded(text)), corpora)["ranks"]
+    before = measure(served(encoded(text)), corpora)["ranks"]
     remembered.save()
     torch.set_num_threads(options.threads)
     reranked = Reranked(text, model)

@@ -15,6 +15,7 @@ from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores
 from bench.retrieval.queries import Question, read_queries, resolve
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
+from waygraph.index.catalog.repeats import repeat_penalties
 from waygraph.index.graph import InteractionGraph, Observation
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
@@ -33,6 +34,16 @@ class Corpus:
     graph: InteractionGraph
     observations: tuple[Observation, ...]
     questions: tuple[Question, ...]
+
+    def linked(self, state: int) -> set[int]:
+        """Return the states that links of a state lead to, as indices."""
+        index = {seen.node_id: number for number, seen in enumerate(self.observations)}
+        source = self.observations[state].node_id
+        return {
+            index[edge.target]
+            for edge in self.graph.edges
+            if edge.source == source and edge.target != source and edge.action.target
+        }
 
 
 #: Scores of shape (questions, states).
@@ -104,5 +115,24 @@ def with_words(system: System, weight: float = WORDS_WEIGHTS["text"]) -> System:
         names = [seen.node_id for seen in corpus.observations]
         words = np.stack([index.scores(ask, names) for ask in asks])
         return system(corpus, asks) + weight * words
+
+    return scores
+
+
+def lowered_repeats(scores: Scores, urls: Sequence[str], encoder: str = "text") -> Scores:
+    """Return scores with those of further states of a URL lowered, as in searches with an encoder."""
+    found = scores.copy()
+    for row in found:
+        order = np.argsort(-row, kind="stable")
+        row[order] -= repeat_penalties((urls[state] for state in order), encoder)
+    return found
+
+
+def served(system: System, encoder: str = "text") -> System:
+    """Turn MaxSim into the scores of searches with an encoder: words are added, further states of a URL lowered."""
+
+    def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
+        found = with_words(system, WORDS_WEIGHTS[encoder])(corpus, asks)
+        return lowered_repeats(found, [seen.url for seen in corpus.observations], encoder)
 
     return scores

@@ -202,7 +202,7 @@ class Catalog:
         sites
             Keys of the sites to search; None: all.
         words
-            The query in words, see `OpenMap.with_words`. Empty: the score is MaxSim alone.
+            The query in words, see `OpenMap.rescored`. Empty: the score is MaxSim alone.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Catalog:
             maps = {site: opened.searchable for site, opened in group.items()}
             for site, hit in search_across_maps(maps, query, fetched):
                 found[site].append(hit)
-            hits = [(site, hit) for site in found for hit in group[site].with_words(found[site], words)]
+            hits = [(site, hit) for site in found for hit in group[site].rescored(found[site], words)]
             hits.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
             best += [
                 (site, group[site].explain_hit(rank, hit, query)) for rank, (site, hit) in enumerate(hits[:k], start=1)

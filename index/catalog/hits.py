@@ -84,8 +84,8 @@ class SearchHit:
     title
         Title of its document; of a lead the name of the link.
     score
-        MaxSim as the mean over query rows, with the words of the query if they were searched for
-        (`OpenMap.with_words`).
+        MaxSim as the mean over query rows. A search in words adds them and lowers further states of a URL
+        (`OpenMap.rescored`).
     matched
         The rows that earned the score.
     screenshot

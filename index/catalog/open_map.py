@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Self
@@ -17,6 +17,7 @@ from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
+from waygraph.index.catalog.repeats import repeat_penalties
 from waygraph.index.graph import (
     Description,
     Evidence,
@@ -151,7 +152,7 @@ class OpenMap:
         keep
             Returns whether a state or lead with this score may be a hit; None: all.
         words
-            The query in words, see `with_words`. Empty: the score is MaxSim alone.
+            The query in words, see `rescored`. Empty: the score is MaxSim alone.
 
         Returns
         -------
@@ -165,14 +166,15 @@ class OpenMap:
         """
         # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some.
         fetched = max(k, WORDS_CANDIDATES) if keep is None else max(k, len(self._loaded.index))
-        hits = self.with_words(self._loaded.index.search(query, fetched if words or keep else k), words)
+        hits = self.rescored(self._loaded.index.search(query, fetched if words or keep else k), words)
         kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
-    def with_words(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
-        """Add to scores the weighted share of the words of a query that each state or lead shows.
+    def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
+        """Add the words of a query to scores, and lower further states of one URL.
 
-        Shares of leads count `LEAD_FACTOR` times, like their vectors.
+        What is added is the weighted share of the words that each state or lead shows; shares of leads count
+        `LEAD_FACTOR` times, like their vectors. What is subtracted then is in `repeats.py`.
 
         Parameters
         ----------
@@ -186,16 +188,20 @@ class OpenMap:
         list of ScoredNode
             The same states and leads, best first.
         """
-        weight = WORDS_WEIGHTS.get(self.manifest.encoder.name, 0.0)
+        encoder = self.manifest.encoder.name
+        weight = WORDS_WEIGHTS.get(encoder, 0.0)
         if not words or not weight:
             return list(hits)
         shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
         weights = (weight * LEAD_FACTOR if hit.node_id in self.leads else weight for hit in hits)
-        added = [
+        added = _best_first(
             replace(hit, score=hit.score + each * float(share))
             for hit, share, each in zip(hits, shares, weights, strict=True)
-        ]
-        return sorted(added, key=lambda hit: (-hit.score, hit.node_id))
+        )
+        penalties = repeat_penalties((self._state_or_lead(hit.node_id).url for hit in added), encoder)
+        return _best_first(
+            replace(hit, score=hit.score - penalty) for hit, penalty in zip(added, penalties, strict=True)
+        )
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
         """Complete a scored state or lead by its title, URL, screenshot, and the rows that earned the score."""
@@ -326,3 +332,7 @@ class OpenMap:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _best_first(hits: Iterable[ScoredNode]) -> list[ScoredNode]:
+    return sorted(hits, key=lambda hit: (-hit.score, hit.node_id))

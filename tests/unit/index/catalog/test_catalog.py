@@ -15,6 +15,7 @@ from waygraph.core.urls import UrlPolicy
 from waygraph.index.catalog.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, ExplainedRow, HitExplanation, map_key
 from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_WEIGHTS
 from waygraph.index.catalog.locate import Locator
+from waygraph.index.catalog.repeats import REPEAT_PENALTIES
 from waygraph.index.graph import (
     Action,
     Box,
@@ -168,6 +169,21 @@ def test_words_of_the_query_decide_between_states_of_similar_meaning(store, cata
         assert [hit.node_id for hit in above] == [ORDER.id]
     across = catalog.search(query, 1, "f1", words="my order")
     assert [hit.node_id for _, hit in across.hits] == [ORDER.id]
+
+
+def test_the_first_hits_of_a_search_in_words_show_different_pages(store, catalog):
+    pages = {
+        HOME.id: EncodedPage(rows([1, 0, 0]), ("Welcome",), ((0,),)),
+        MENU.id: EncodedPage(rows([0.99, 0, 0]), ("Menu",), ((),)),
+        ORDER.id: EncodedPage(rows([0.95, 0, 0]), ("Order",), ((),)),
+    }
+    store.publish(draft(pages=pages))
+    with catalog.open(SITE) as opened:
+        alone = opened.search(rows([1, 0, 0]), 3)
+        assert [hit.node_id for hit in alone] == [HOME.id, MENU.id, ORDER.id]
+        hits = opened.search(rows([1, 0, 0]), 3, words="something else")
+        assert [hit.node_id for hit in hits] == [HOME.id, ORDER.id, MENU.id]
+        assert hits[2].score == pytest.approx(alone[1].score - REPEAT_PENALTIES["text"][0])
 
 
 def test_words_of_leads_count_less_than_those_of_states(store, catalog):
