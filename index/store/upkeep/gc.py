@@ -105,8 +105,8 @@ class _BlobScan:
     strange: list[str] = field(default_factory=list)
 
 
-def _do_nothing(_: Sequence[Manifest]) -> None:
-    pass
+def do_nothing(_: Sequence[Manifest]) -> None:
+    """Delete no copies: nothing else holds the vectors of versions."""
 
 
 def collect_garbage(
@@ -115,7 +115,7 @@ def collect_garbage(
     keep: int = DEFAULT_KEEP_VERSIONS,
     grace: timedelta = DEFAULT_GRACE,
     dry_run: bool = False,
-    before_drop: Callable[[Sequence[Manifest]], None] = _do_nothing,
+    before_drop: Callable[[Sequence[Manifest]], None] = do_nothing,
 ) -> GarbageReport:
     """Delete versions and blobs that nothing names any more. It may be interrupted at any moment and run again.
 
