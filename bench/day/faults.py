@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import subprocess
 import time
@@ -21,7 +20,8 @@ def _shows(*words: str) -> Callable[[str], bool]:
 
 
 def _is_browser(line: str) -> bool:
-    return "headless" in line and "--type=" not in line and "node" not in line.split(" ", 1)[0]
+    # Debian starts the browser by a shell script, and the driver is told the browser's path.
+    return "headless" in line and "--type=" not in line and not line.startswith("/bin/sh") and "run-driver" not in line
 
 
 #: What is killed, in this order: the service that it belongs to, and which command lines are meant. None is all of the
@@ -30,7 +30,7 @@ VICTIMS: Mapping[str, tuple[str, Callable[[str], bool] | None]] = {
     "replica": ("serve", _shows("ray::ServeReplica")),
     "browser": ("refresh", _is_browser),
     "proxy": ("serve", _shows("ray::ProxyActor")),
-    "refresh command": ("refresh", _shows("waygraph refresh")),
+    "refresh command": ("refresh", _shows("bin/waygraph refresh")),
     "service": ("serve", None),
     "explorer": ("refresh", _shows("ExplorerActor")),
     "controller": ("serve", _shows("ray::ServeController")),
@@ -62,30 +62,23 @@ class Killer:
     def __init__(self, containers: Mapping[str, Container]) -> None:
         self.kills: list[Kill] = []
         self._containers = containers
-        self._kinds = itertools.cycle(VICTIMS)
+        self._waiting = list(VICTIMS)
 
-    def kill_next(self, patience_s: float) -> Kill | None:
-        """Kill a process of the next kind.
-
-        Parameters
-        ----------
-        patience_s
-            Seconds to wait for one; browsers run a part of the time only.
+    def kill_next(self) -> Kill | None:
+        """Kill a process of the kind that waits longest among those that run now.
 
         Returns
         -------
         Kill or None
-            What was killed; None if no such process appeared.
+            What was killed; None if no process of any kind runs.
         """
-        kind = next(self._kinds)
-        deadline = time.monotonic() + patience_s
-        while time.monotonic() < deadline:
+        for kind in self._waiting:
             for victim in self._candidates(kind):
                 with suppress(psutil.NoSuchProcess):
                     victim.kill()
+                    self._waiting = [*(each for each in self._waiting if each != kind), kind]
                     self.kills.append(Kill(kind, time.monotonic()))
                     return self.kills[-1]
-            time.sleep(0.2)
         return None
 
     def _candidates(self, kind: str) -> Iterator[psutil.Process]:

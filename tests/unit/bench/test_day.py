@@ -94,7 +94,7 @@ def test_gap_ends_with_an_answer_and_counts_from_the_last_one_before():
 
 
 def test_alerts_that_must_fire_are_told_from_those_that_must_not():
-    judged = _judged({"WaygraphErrors": {}, "WaygraphQdrantDown": {}}, service_was_off=True, minutes=20)
+    judged = _judged({"WaygraphErrors": {}, "WaygraphQdrantDown": {}}, service_was_off=True, seconds=1_200)
     assert judged["missing"] == ["WaygraphDown"]
     assert judged["unexpected"] == ["WaygraphErrors"]
     assert "WaygraphSlow" in judged["silent"]
