@@ -138,6 +138,7 @@ def _day(work: Path, minutes: int) -> dict[str, Any]:
             text=True,
             check=False,
         )
+        shutil.copytree(maps / "runs", work / "runs")  # the store is in memory: what a run reports outlives it
         gaps = _gaps(day, agents, ended)
         found = [change.found_after_s for change in freshness.changes if change.found_after_s is not None]
         document: dict[str, Any] = {
@@ -226,7 +227,7 @@ def _faults(day: Day, minutes: int) -> None:
         others.append((0.75, _switch_service_off))
     began = time.monotonic()
     minute = 0
-    while time.monotonic() - began < minutes * 60:
+    while others or time.monotonic() - began < minutes * 60:
         if others and time.monotonic() - began >= others[0][0] * minutes * 60:
             others.pop(0)[1](day)
         if minute % 2 == 0:
