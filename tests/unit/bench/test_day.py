@@ -33,6 +33,7 @@ def wait_for(condition):
         time.sleep(0.02)
 
 
+@pytest.mark.extended
 @needs_namespaces
 def test_container_starts_again_until_it_is_stopped(tmp_path):
     with Container("short", ["sh", "-c", "exit 3"], os.environ, tmp_path) as container:
@@ -43,6 +44,7 @@ def test_container_starts_again_until_it_is_stopped(tmp_path):
     assert len(container.exits) == ended
 
 
+@pytest.mark.extended
 @needs_namespaces
 def test_container_is_stopped_by_sigterm_and_leaves_no_process(tmp_path):
     script = "trap 'exit 7' TERM; sleep 100 & wait"
@@ -53,6 +55,7 @@ def test_container_is_stopped_by_sigterm_and_leaves_no_process(tmp_path):
     assert not [process for process in processes if process.is_running()]
 
 
+@pytest.mark.extended
 @needs_compiler
 def test_clock_shifts_for_running_processes_and_waits_stay_as_long(tmp_path):
     clock = ShiftedClock(tmp_path)

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import psutil
+
 from waygraph.cluster.ray_folders import locked_folder
 
 HOLD = """import subprocess, sys
@@ -27,8 +29,9 @@ def test_folder_is_removed_once_its_process_and_those_that_inherited_the_lock_ar
     name = folder.rpartition("/")[2]
     with locked_folder(str(tmp_path)) as (own, _):
         assert folders(tmp_path) == {own.name, name}  # the child still holds the lock
-        subprocess.run(["kill", "-9", child], check=True)
-        subprocess.run(["tail", f"--pid={child}", "-f", "/dev/null"], check=True, timeout=10)
+        orphan = psutil.Process(int(child))
+        orphan.kill()
+        orphan.wait(10)
         with locked_folder(str(tmp_path)) as (second, _):
             assert folders(tmp_path) == {own.name, second.name}
     assert folders(tmp_path) == set()
