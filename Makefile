@@ -30,7 +30,7 @@ BENCHES := bench-explore bench-coverage bench-leads bench-politeness bench-searc
 .PHONY: help demo test test-fast test-extended check check-types check-format check-layers check-docstrings check-site coverage site lint docs ui ui-check screenshots clean browser \
 	images-here policies-here alerts-here manifests-here buckets-here \
 	soak-crash soak-workers soak-explore soak-kills soak-heavy soak-refresh soak-refresh-kills soak-cluster \
-	soak-teleports soak-runner soak-search soak-properties $(BENCHES)
+	soak-teleports soak-runner soak-search soak-properties soak-day $(BENCHES)
 
 help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
@@ -63,6 +63,7 @@ help:
 	@echo "make soak-runner  kill waygraph run 10 times and check that no task is lost or done twice"
 	@echo "make soak-search  30 destructive traps, 20 replays of one recording, a search killed at each of its requests"
 	@echo "make soak-properties  try 2,000 random examples on each property of the pure core"
+	@echo "make soak-day  service, refresh and agents through 20 minutes of kills, a full disk, a moved clock (root; Debian: prometheus tini gcc)"
 	@echo "make clean   remove what these commands made"
 
 demo: $(INSTALLED) browser
@@ -177,6 +178,9 @@ soak-teleports: $(INSTALLED) browser
 
 soak-properties: $(INSTALLED)
 	WAYGRAPH_EXAMPLES=$${WAYGRAPH_EXAMPLES:-2000} $(BIN)/pytest -n $(PROCESSES) --hypothesis-profile=soak -m hypothesis tests/unit
+
+soak-day: $(INSTALLED) browser
+	$(BIN)/python -m bench.day $(ARGS)
 
 $(BENCHES): bench-%: $(INSTALLED) browser
 	$(BIN)/python -m bench.$* $(ARGS)

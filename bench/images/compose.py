@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from bench.images.building import ROOT, name_of
+from bench.compose_file import fast_refresh, service, settings_without_qdrant
+from bench.images.building import name_of
 from bench.images.checks import KEY, store_volume
 from bench.images.containers import Container, Containers
 from waygraph.demo_site import DemoSite
 from waygraph.index.store import Store
 
-_TARGETS = {"serve": "serve", "refresh": "browser"}
 _PATIENCE_S = 240
 
 
-def options_of(service: str, maps: Path) -> tuple[list[str], list[str]]:
-    """Return podman's options for a service, and its command."""
-    found = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"][service]
-    options = [f"--cap-drop={name}" for name in found["cap_drop"]]
+def options_of(name: str, maps: Path) -> list[str]:
+    """Return podman's options for a service."""
+    found = service(name)
+    options = [f"--cap-drop={right}" for right in found["cap_drop"]]
     options += [f"--security-opt={value}" for value in found["security_opt"]]
     options += [f"--shm-size={found['shm_size']}", "--network=host", f"--volume={maps}:/maps"]
-    values = {"API_KEYS": json.dumps([KEY])}
-    for name, value in found["environment"].items():
-        if not name.startswith("WAYGRAPH_VECTORS__"):
-            filled = re.sub(r"\$\{(\w+)[^}]*\}", lambda match: values[match[1]], value)
-            options.append(f"--env={name}={filled}")
+    values = settings_without_qdrant(name, {"API_KEYS": json.dumps([KEY])})
+    options += [f"--env={key}={value}" for key, value in values.items()]
     if "entrypoint" in found:
         options.append(f"--entrypoint={json.dumps(found['entrypoint'])}")
-    return options, [word.replace("$$", "$") for word in found.get("command", ())]
+    return options
 
 
 def refresh_on_schedule(tools: Containers) -> dict[str, Any]:
@@ -52,10 +46,8 @@ def refresh_on_schedule(tools: Containers) -> dict[str, Any]:
         Versions after each step, and seconds and exit code of the stop.
     """
     maps = store_volume(tools, "scheduled")
-    options, command = options_of("refresh", maps)
-    # Every map is old enough here, and the pause is short.
-    command = [word.replace("--older-than 1d", "--older-than 1s").replace("sleep 3600", "sleep 1") for word in command]
-    image = name_of(_TARGETS["refresh"])
+    options, command = options_of("refresh", maps), fast_refresh(pause_s=1)
+    image = name_of("browser")
     with DemoSite() as site:
         made = tools.attached(image, "waygraph", "index", site.url, "--depth", "1", options=options)
         assert made.returncode == 0, made.stdout + made.stderr

@@ -30,6 +30,8 @@ DESCRIPTIONS_FILE = "descriptions.parquet"
 
 #: Claim that a garbage collection holds while it deletes blobs.
 GC_CLAIM = "gc.claim"
+#: Of a store on a disk: room for the writes of a garbage collection.
+RESERVE_FILE = "reserve"
 
 
 def marker_content() -> bytes:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.integration.qdrant_over_http import qdrant_over_http
-from tests.stores import SITE, age, draft
+from tests.stores import SITE, age, draft, flip, path_of
 from waygraph.cli import main
 from waygraph.core.settings import VectorSettings
 from waygraph.index.catalog.catalog import map_key
@@ -58,6 +58,13 @@ def test_removing_a_site_deletes_them(counts, tmp_path):
     before = counts()
     assert main(["rm", SITE, "--yes", "--store", str(tmp_path)]) == 0
     assert counts() == {each: number if each[0] == OTHER else 0 for each, number in before.items()}
+
+
+def test_repair_deletes_those_of_a_version_that_it_withdraws(counts, tmp_path):
+    before = counts()
+    flip(path_of(Store.open(str(tmp_path)), 4, "vectors.parquet"))
+    assert main(["store", "repair", "--store", str(tmp_path)]) == 0
+    assert counts() == {each: 0 if each == (SITE, 4) else number for each, number in before.items()}
 
 
 def test_versions_stay_when_the_server_refuses(counts, server, tmp_path, capsys):

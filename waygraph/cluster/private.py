@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from waygraph.cluster import supervisor
+from waygraph.cluster.ray_folders import locked_folder
 from waygraph.core.errors import EnvironmentMissing
 
 log = logging.getLogger(__name__)
@@ -144,28 +144,28 @@ def start_problem(output: str) -> str:
 @contextmanager
 def _supervisor(arguments: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     parent = tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="wg-ray-", dir=parent if len(parent) <= _LONGEST_PARENT else "/tmp"))  # noqa: S108
-    with (folder / "supervisor.err").open("wb") as errors:
-        process = subprocess.Popen(  # noqa: S603 - this Python, our own script
-            [sys.executable, "-P", supervisor.__file__, str(folder), json.dumps(arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env={**os.environ, "TMPDIR": str(folder)},  # files that a killed worker leaves are removed with the folder
-            start_new_session=True,  # Ctrl-C reaches the driver only, which ends Ray in order
-        )
-    try:
-        yield process, folder
-    finally:
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()  # closing its stdin ends the supervisor, which removes the folder
+    with locked_folder(parent if len(parent) <= _LONGEST_PARENT else "/tmp") as (folder, lock):  # noqa: S108
+        with (folder / "supervisor.err").open("wb") as errors:
+            process = subprocess.Popen(  # noqa: S603 - this Python, our own script
+                [sys.executable, "-P", supervisor.__file__, str(folder), json.dumps(arguments)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env={**os.environ, "TMPDIR": str(folder)},  # files that a killed worker leaves go with the folder
+                start_new_session=True,  # Ctrl-C reaches the driver only, which ends Ray in order
+                pass_fds=(lock,),
+            )
         try:
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        shutil.rmtree(folder, ignore_errors=True)  # if the supervisor was killed
+            yield process, folder
+        finally:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()  # closing its stdin ends the supervisor, which removes the folder
+            try:
+                process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from waygraph.core.errors import NewerSchema, NotFound, StoreError
@@ -11,10 +11,10 @@ from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.store.backends.failures import translate_errors
 from waygraph.index.store.blobs import blob_path
 from waygraph.index.store.layout import MANIFEST_FILE, head_path, version_folder
-from waygraph.index.store.manifest import Head
+from waygraph.index.store.manifest import Head, Manifest
 from waygraph.index.store.missing_heads import complete_versions, lost_versions, missing_head_message, rebuild_head
 from waygraph.index.store.store import Store
-from waygraph.index.store.upkeep.gc import deleting_blobs
+from waygraph.index.store.upkeep.gc import deleting_blobs, do_nothing, readable_manifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,13 @@ def _absence(store: Store, digest: str) -> str:
     return "" if store.blobs.has(digest) else f"The store holds no blob '{digest}'."
 
 
-def repair(store: Store, source: Store | None = None, sites: Collection[str] | None = None) -> VerifyReport:
+def repair(
+    store: Store,
+    source: Store | None = None,
+    sites: Collection[str] | None = None,
+    *,
+    before_drop: Callable[[Sequence[Manifest]], None] = do_nothing,
+) -> VerifyReport:
     """Verify a store and repair what can be repaired.
 
     What `source` (a copy) holds undamaged is taken from there. Otherwise:
@@ -159,6 +165,9 @@ def repair(store: Store, source: Store | None = None, sites: Collection[str] | N
         A copy of the store, or None.
     sites
         Keys of the sites; None: all.
+    before_drop
+        Called with the manifest of a version that is withdrawn next, unless the manifest is damaged: copies elsewhere
+        are deleted first, as by `collect_garbage`.
 
     Returns
     -------
@@ -167,17 +176,19 @@ def repair(store: Store, source: Store | None = None, sites: Collection[str] | N
     """
     report = verify(store, sites)
     with translate_errors(f"repair {store.location}"):
-        report.problems = [_repaired(store, source, problem) for problem in report.problems]
+        report.problems = [_repaired(store, source, problem, before_drop) for problem in report.problems]
     return report
 
 
-def _repaired(store: Store, source: Store | None, problem: StoreProblem) -> StoreProblem:
+def _repaired(
+    store: Store, source: Store | None, problem: StoreProblem, before_drop: Callable[[Sequence[Manifest]], None]
+) -> StoreProblem:
     if problem.version is None:
         remedy = _rebuild_head(store, problem.site)
     elif problem.path.startswith("blobs/"):
         remedy = _repair_blob(store, source, problem.path.rpartition("/")[2])
     else:
-        remedy = _repair_version(store, source, problem.site, problem.version)
+        remedy = _repair_version(store, source, problem.site, problem.version, before_drop)
     return StoreProblem(problem.site, problem.version, problem.path, problem.what, remedy)
 
 
@@ -201,7 +212,13 @@ def _repair_blob(store: Store, source: Store | None, digest: str) -> str:
     return "deleted; index the site again"
 
 
-def _repair_version(store: Store, source: Store | None, site: str, version: int) -> str:
+def _repair_version(
+    store: Store,
+    source: Store | None,
+    site: str,
+    version: int,
+    before_drop: Callable[[Sequence[Manifest]], None],
+) -> str:
     if source is not None and _copy_version_from(store, source, site, version):
         return "taken from the other store"
     while True:
@@ -211,6 +228,7 @@ def _repair_version(store: Store, source: Store | None, site: str, version: int)
         intact = [number for number in sorted(head.versions) if number != version and _is_intact(store, site, number)]
         if not intact:
             return ""
+        before_drop(readable_manifests(store, site, [version]))
         current = intact[-1] if head.current == version else head.current
         left = {number: sha256 for number, sha256 in head.versions.items() if number != version}
         changed = Head(current=current, last=head.last, versions=left)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
@@ -32,6 +32,7 @@ from waygraph.index.store.layout import GC_CLAIM, HEAD, manifest_path
 from waygraph.index.store.manifest import Manifest
 from waygraph.index.store.missing_heads import lost_versions, missing_head_message
 from waygraph.index.store.store import Store
+from waygraph.index.store.upkeep.reserve import spare_room
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +106,8 @@ class _BlobScan:
     strange: list[str] = field(default_factory=list)
 
 
-def _do_nothing(_: Sequence[Manifest]) -> None:
-    pass
+def do_nothing(_: Sequence[Manifest]) -> None:
+    """Delete no copies: nothing else holds the vectors of versions."""
 
 
 def collect_garbage(
@@ -115,7 +116,7 @@ def collect_garbage(
     keep: int = DEFAULT_KEEP_VERSIONS,
     grace: timedelta = DEFAULT_GRACE,
     dry_run: bool = False,
-    before_drop: Callable[[Sequence[Manifest]], None] = _do_nothing,
+    before_drop: Callable[[Sequence[Manifest]], None] = do_nothing,
 ) -> GarbageReport:
     """Delete versions and blobs that nothing names any more. It may be interrupted at any moment and run again.
 
@@ -152,7 +153,10 @@ def collect_garbage(
         )
     if grace < timedelta(0):
         raise InvalidInput("The grace is negative.", hint=f"At least {MIN_GRACE.days} day is safe beside running jobs.")
-    with translate_errors(f"collect garbage in {store.location}"):
+    with (
+        translate_errors(f"collect garbage in {store.location}"),
+        nullcontext() if dry_run else spare_room(store),
+    ):
         before = store.commit.now() - grace.total_seconds()
         report = GarbageReport()
         sites = store.all_sites()

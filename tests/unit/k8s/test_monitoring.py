@@ -2,6 +2,10 @@
 
 import json
 import re
+import shutil
+import subprocess
+
+import pytest
 
 from tests.manifests import ROOT, of_kind, pods, role
 from tests.metrics import exists, names
@@ -37,6 +41,28 @@ def test_dashboard_is_complete():
         assert set(re.findall(r"\$\w+", expression)) <= variables
         for opening, closing in ("()", "{}", "[]"):
             assert expression.count(opening) == expression.count(closing), expression
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_share_of_errors_is_zero_before_the_first_error(tmp_path):
+    (panel,) = [panel for panel in dashboard()["panels"] if panel["title"] == "Error responses"]
+    series = 'waygraph_request_seconds_count{namespace="waygraph", status="200"}'
+    case = {
+        "interval": "15s",
+        "input_series": [{"series": series, "values": "0+5x40"}],
+        "promql_expr_test": [
+            {
+                "expr": panel["targets"][0]["expr"].replace("$namespace", "waygraph"),
+                "eval_time": "10m",
+                "exp_samples": [{"labels": "{}", "value": 0}],
+            }
+        ],
+    }
+    (tmp_path / "case.yaml").write_text(json.dumps({"tests": [case]}))
+    done = subprocess.run(
+        ["promtool", "test", "rules", tmp_path / "case.yaml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_monitors_select_what_exists_and_name_its_ports(installed):

@@ -13,7 +13,7 @@ from waygraph.core.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
-#: Long options that the page uses; those of kubectl and docker were looked up in their help.
+#: Long options that the page uses, by tool; those of kubectl and docker were looked up in their help.
 FOREIGN_OPTIONS = {
     "kubectl": {
         "from",
@@ -28,6 +28,8 @@ FOREIGN_OPTIONS = {
         "selector",
     },
     "kind": {"config", "name"},
+    "curl": set(),
+    "df": set(),
     "docker": {"build", "build-arg", "detach", "rm", "tag", "target"},
 }
 

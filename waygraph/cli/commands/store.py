@@ -70,14 +70,19 @@ def repair(
 
     Files that the copy has undamaged are taken from it. Otherwise a damaged version is withdrawn if there is
     another one, a damaged or missing HEAD is rebuilt from the complete versions, and a damaged screenshot is
-    deleted; indexing the site again takes it again.
+    deleted; indexing the site again takes it again. If the settings name a Qdrant server, the vectors of
+    withdrawn versions are deleted there, too.
     Exit codes: 0 all problems were repaired, 7 some were not.
     """
+    from waygraph.index.catalog.server_copies import server_copies
     from waygraph.index.store import Store
     from waygraph.index.store.upkeep.checks import repair as repair_store
 
-    opened = Store.open(load_settings({"store": store}).store, create=True)
-    report = repair_store(opened, Store.open(source) if source else None, _site_keys(sites, opened.all_sites()))
+    settings = load_settings({"store": store})
+    opened = Store.open(settings.store, create=True)
+    copy_of_store = Store.open(source) if source else None
+    with server_copies(settings.vectors) as drop_copies:
+        report = repair_store(opened, copy_of_store, _site_keys(sites, opened.all_sites()), before_drop=drop_copies)
     _print(report, as_json=as_json)
     if remaining := [problem for problem in report.problems if not problem.remedy]:
         hint = "Name a copy with --from, or remove the site (waygraph rm) and index it again."

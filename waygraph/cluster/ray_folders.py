@@ -1,0 +1,55 @@
+"""Folders of private Rays: made with a lock that their processes hold, and removed when these were all killed."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from waygraph.core.locks import is_locked
+
+_PREFIX = "wg-ray-"
+#: File in each folder that is locked while a process uses the folder.
+_IN_USE = "in-use"
+
+
+@contextmanager
+def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
+    """Make a folder for a private Ray, and remove those whose processes were killed before they could.
+
+    All processes of a container are killed at once when its first one ends, and a container that is started again has
+    the files of the one before.
+
+    Parameters
+    ----------
+    parent
+        Where the folder is made.
+
+    Yields
+    ------
+    tuple[Path, int]
+        The folder, and a descriptor whose lock says that it is in use. A process that inherits the descriptor keeps the
+        lock for as long as it runs.
+    """
+    _remove_abandoned(Path(parent))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    # It gets its name when it is locked: another process must not find it unlocked.
+    unnamed = folder / f"{_IN_USE}.new"
+    try:
+        with unnamed.open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            unnamed.rename(folder / _IN_USE)
+            yield folder, lock.fileno()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for file in parent.glob(f"{_PREFIX}*/{_IN_USE}"):
+        # Others may have removed it meanwhile, and folders of other users are not ours to remove.
+        with suppress(FileNotFoundError, PermissionError):
+            if not is_locked(file):
+                shutil.rmtree(file.parent, ignore_errors=True)
