@@ -105,6 +105,65 @@ async def walks(capture: SiteCapture, source: StoreMap, served: Served) -> Telep
     return done
 
 
+@dataclass
+class Arrivals:
+    """Walks between random pairs of states without loading a URL.
+
+    Attributes
+    ----------
+    walked
+        Walks from a state that was reached, over a known path.
+    arrived, at_once
+        How many ended at their target, and how many of them over the first path.
+    through_menus, through_menus_at_once
+        How many first paths have a step with openers, and how many of these walks arrived over it.
+    unreached
+        Pairs whose first state was not reached, even by its URL.
+    problems
+        What happened in walks that did not arrive at once.
+    """
+
+    walked: int = 0
+    arrived: int = 0
+    at_once: int = 0
+    through_menus: int = 0
+    through_menus_at_once: int = 0
+    unreached: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+async def walks_without_goto(capture: SiteCapture, source: StoreMap, served: Served, count: int) -> Arrivals:
+    """Walk an unguarded page between random pairs of states that have a path without loading a URL."""
+    chance, nodes, done = random.Random(SEED), list(capture.graph.nodes.values()), Arrivals()
+    async with launch(BROWSER) as browser:
+        for _ in range(count * 20):
+            if done.walked == count:
+                break
+            begin, target = chance.sample(nodes, 2)
+            if not _has_way(source, capture.site, begin.id, target.id, allow_goto=False):
+                continue
+            served.forget()
+            page = await agents_page(browser, served.storage_state)
+            result = await teleport(page, source, capture.site, begin.id, report=False)
+            if result.arrived:
+                steps = source.path(capture.site, begin.id, target.id, allow_goto=False).steps
+                result = await teleport(result.page, source, capture.site, target.id, allow_goto=False, report=False)
+                is_at_once = result.arrived and all(step.agrees for step in result.steps)
+                is_through_menu = any(step.openers for step in steps)
+                done.walked += 1
+                done.arrived += result.arrived
+                done.at_once += is_at_once
+                done.through_menus += is_through_menu
+                done.through_menus_at_once += is_through_menu and is_at_once
+                if not is_at_once:
+                    what = f"{result.outcome}: {begin.url} -> {target.url}: {'; '.join(map(str, result.steps))}"
+                    done.problems.append(plain(what, begin.url))
+            else:
+                done.unreached += 1
+            await page.context.close()
+    return done
+
+
 def _why(result: TeleportResult) -> str:
     return f"{result.problem} [{'; '.join(str(step) for step in result.steps[-3:])}]"
 

@@ -91,7 +91,10 @@ def _answer(maps: Waygraph, name: str, arguments: dict[str, str]) -> object:
             "reason": found.reason,
             "steps": [
                 {
-                    "do": f"{step.action.kind} {step.action.role} {step.action.name or step.action.url}",
+                    "do": ", then ".join(
+                        f"{action.kind} {action.role} {action.name or action.url}"
+                        for action in (*step.openers, step.action)
+                    ),
                     "then_expect": step.expected_url,
                 }
                 for step in steps

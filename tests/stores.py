@@ -28,7 +28,7 @@ def draft(store: Store, site: str = SITE, marker: str = "a", **changes: Any) -> 
     opens = Action("click", role="button", name="Menu", frame=("/html[1]/iframe[1]",), nth=2, xpath="/x", css="#m")
     edges = [
         Edge(home.id, menu.id, opens, 33.25, opens_tab=True, dialogs=("alert: hi",)),
-        Edge(home.id, menu.id, Action("hover", role="button", name="Menu"), inherited=True),
+        Edge(home.id, menu.id, Action("hover", role="button", name="Menu"), inherited=True, openers=(opens,)),
         Edge(menu.id, menu.id, Action("click", name="Buy"), 1.0, blocked=(BlockedRequest("POST", "http://x/buy"),)),
     ]
     seen = Observation(

@@ -47,8 +47,8 @@ def to_json(
     Returns
     -------
     dict
-        The document. `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty. So are
-        `merges` (snapshots that were recognised as a known state, with the reason), `stands_for` (the number of
+        The document. `openers`, `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty.
+        So are `merges` (snapshots that were recognised as a known state, with the reason), `stands_for` (the number of
         pages that a state represents), `leads` and `descriptions`.
     """
     nodes = [
@@ -102,6 +102,8 @@ def _edge_document(edge: Edge) -> dict[str, Any]:
     document: dict[str, Any] = {"source": edge.source, "target": edge.target, "action": edge.action.to_json()}
     if edge.inherited:
         document["inherited"] = True
+    if edge.openers:
+        document["openers"] = [opener.to_json() for opener in edge.openers]
     if edge.opens_tab:
         document["opens_tab"] = True
     if edge.blocked:
@@ -124,7 +126,13 @@ _ACTION_ATTRIBUTES = {
     "target": "string",
     "value": "string",
 }
-_EDGE_ATTRIBUTES = {"inherited": "boolean", "opens_tab": "boolean", "blocked": "string", "dialogs": "string"}
+_EDGE_ATTRIBUTES = {
+    "inherited": "boolean",
+    "openers": "string",
+    "opens_tab": "boolean",
+    "blocked": "string",
+    "dialogs": "string",
+}
 
 #: Characters that XML 1.0 does not allow, not even escaped.
 _INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -29,7 +29,8 @@ class Action(Struct, frozen=True, order=True, gc=False):
     `goto` uses `url` alone. All other kinds address one element by a ladder of locators: `role` + `name` + `nth`, then
     `xpath`, then `css`, inside the frame that `frame` names. `click`, `dblclick`, `contextmenu` and `hover` use the
     pointer. `focus` gives the element the focus, `press` then presses a key, `input` types, and `submit` types and
-    presses Enter; the element keeps the focus. `select` chooses an option.
+    presses Enter; the element keeps the focus. `select` chooses an option. A `press` without an element
+    (`is_page_key`) presses the key in the page.
 
     Attributes
     ----------
@@ -81,6 +82,11 @@ class Action(Struct, frozen=True, order=True, gc=False):
         return cls(**values)
 
     @property
+    def is_page_key(self) -> bool:
+        """Whether the action presses a key in the page, without an element."""
+        return self.kind == "press" and not (self.xpath or self.css or self.role or self.name)
+
+    @property
     def needs_scrolling(self) -> bool:
         """Whether the element is in the page only while the list around it is scrolled to it."""
         return SCROLL_MARK in self.xpath
@@ -88,6 +94,8 @@ class Action(Struct, frozen=True, order=True, gc=False):
     def __str__(self) -> str:
         if self.kind == "goto":
             return f"goto {self.url}"
+        if self.is_page_key:
+            return f"press {self.value}"
         return f'{self.kind} {self.role} "{self.name}"' + (f" ({self.value})" if self.value else "")
 
 
@@ -125,13 +133,17 @@ class Edge:
     cost_ms
         Measured duration of the action until the page settled, in milliseconds; 0 if it was not measured.
     inherited
-        The element was skipped because the parent state has it too. The edge is a copy of the parent's, unverified.
+        The action was never performed in this state: its result is known from another state with the same element, or
+        from the address of the link. Unverified.
     opens_tab
         The target was shown in a new tab.
     blocked
         Requests that the network guard stopped while the action ran.
     dialogs
         JavaScript dialogs that the action raised, as "type: message"; answered as the map's settings say.
+    openers
+        Actions that show the element in the page, performed before `action`: opening the menu that contains it. Only
+        inherited edges have openers. What the page shows between them and `action` is no state of the map.
     """
 
     source: str
@@ -142,6 +154,7 @@ class Edge:
     opens_tab: bool = False
     blocked: tuple[BlockedRequest, ...] = ()
     dialogs: tuple[str, ...] = ()
+    openers: tuple[Action, ...] = ()
 
     @property
     def is_state_changing(self) -> bool:
@@ -317,6 +330,8 @@ class PathStep:
         What the action adds to its page and removes from it (`change_digest`); empty if it leaves the page.
     lead
         The page that was not visited, if the step leads to one; `expected_node_id` is its id.
+    openers
+        Actions to perform in the page before `action`, see `Edge.openers`.
     """
 
     action: Action
@@ -329,6 +344,7 @@ class PathStep:
     evidence: Evidence | None = None
     change: str = ""
     lead: Lead | None = None
+    openers: tuple[Action, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

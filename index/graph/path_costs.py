@@ -11,7 +11,8 @@ from waygraph.index.graph.model import Action, Edge
 DEFAULT_EDGE_MS = 500.0
 #: Cost of loading an addressable state whose load was not measured, in milliseconds.
 DEFAULT_LOAD_MS = 1_500.0
-#: Added to an inherited edge, in milliseconds: it was never walked, so a detour of many verified steps is better.
+#: Added to an inherited edge, in milliseconds: it was never walked, so a detour of many verified steps is better. Added
+#: again for each of its openers.
 INHERITED_PENALTY_MS = 60_000.0
 #: Added instead to a doubtful inherited edge (`is_doubtful`), in milliseconds: a detour over steps that revert what the
 #: source shows is better.
@@ -86,7 +87,7 @@ def _operation(action: Action) -> tuple[str, str, tuple[str, ...], str]:
 def _penalty_ms(edge: Edge, *, doubtful: bool) -> float:
     if not edge.inherited:
         return 0.0
-    return DOUBTFUL_PENALTY_MS if doubtful else INHERITED_PENALTY_MS
+    return DOUBTFUL_PENALTY_MS if doubtful else INHERITED_PENALTY_MS * (1 + len(edge.openers))
 
 
 def _measured_or(measured_ms: float, default_ms: float) -> float:

@@ -114,7 +114,7 @@ class PathFinder:
     def _edge_step(self, edge: Edge) -> PathStep:
         url = self._nodes[self._number[edge.target]].url
         cost_ms = edge_cost_ms(edge, doubtful=self._is_doubtful(edge))
-        return PathStep(edge.action, edge.target, url, cost_ms, edge.inherited, edge.opens_tab)
+        return PathStep(edge.action, edge.target, url, cost_ms, edge.inherited, edge.opens_tab, openers=edge.openers)
 
     def _goto_step(self, number: int) -> PathStep:
         node = self._nodes[number]

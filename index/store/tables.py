@@ -62,6 +62,7 @@ EDGE_SCHEMA = pa.schema(
         ("action", ACTION_TYPE),
         ("cost_ms", pa.float64()),
         ("inherited", pa.bool_()),
+        ("openers", pa.list_(ACTION_TYPE)),
         ("opens_tab", pa.bool_()),
         ("blocked", pa.list_(pa.struct([("method", pa.string()), ("url", pa.string()), ("kind", pa.string())]))),
         ("dialogs", _STRINGS),
@@ -131,9 +132,10 @@ def edges_table(graph: InteractionGraph) -> pa.Table:
         {
             "source": edge.source,
             "target": edge.target,
-            "action": {**edge.action.to_json(), "name": replace_surrogates(edge.action.name)},
+            "action": _action_row(edge.action),
             "cost_ms": edge.cost_ms,
             "inherited": edge.inherited,
+            "openers": [_action_row(opener) for opener in edge.openers],
             "opens_tab": edge.opens_tab,
             "blocked": [{"method": r.method, "url": r.url, "kind": r.kind} for r in edge.blocked],
             "dialogs": [replace_surrogates(dialog) for dialog in edge.dialogs],
@@ -141,6 +143,10 @@ def edges_table(graph: InteractionGraph) -> pa.Table:
         for edge in graph.edges
     ]
     return pa.Table.from_pylist(rows, schema=EDGE_SCHEMA)
+
+
+def _action_row(action: Action) -> dict[str, Any]:
+    return {**action.to_json(), "name": replace_surrogates(action.name)}
 
 
 def vector_batches(pages: Mapping[str, EncodedPage]) -> Iterator[pa.RecordBatch]:
@@ -227,16 +233,26 @@ def _observation(node_id: str, row: dict[str, Any], intern: Callable[[str], str]
 
 
 def read_edges(table: pa.Table) -> Iterator[Edge]:
-    """Yield the edges of a table."""
+    """Yield the edges of a table. Tables of earlier versions have no `openers`."""
     intern = _interning()
-    for row in table.select([field.name for field in EDGE_SCHEMA]).to_pylist():
-        action = {name: intern(value) if isinstance(value, str) else value for name, value in row["action"].items()}
+    actions: dict[Action, Action] = {}
+
+    def action_of(row: Mapping[str, Any]) -> Action:
+        action = Action.from_json(
+            {name: intern(value) if isinstance(value, str) else value for name, value in row.items()}
+        )
+        # Pages with one navigation have equal actions, and all links of a menu have equal openers.
+        return actions.setdefault(action, action)
+
+    known = set(table.column_names)
+    for row in table.select([name for name in EDGE_SCHEMA.names if name in known or name != "openers"]).to_pylist():
         yield Edge(
             source=intern(row["source"]),
             target=intern(row["target"]),
-            action=Action.from_json(action),
+            action=action_of(row["action"]),
             cost_ms=row["cost_ms"],
             inherited=row["inherited"],
+            openers=tuple(map(action_of, row.get("openers", ()))),
             opens_tab=row["opens_tab"],
             blocked=tuple(BlockedRequest(**request) for request in row["blocked"]),
             dialogs=tuple(row["dialogs"]),

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import to_json
 
 from waygraph.core.schemas import (
+    ActionModel,
     Hit,
     LocateAnswer,
     NavigateAnswer,
@@ -227,7 +228,7 @@ def _step(step: StepModel) -> Step:
         "recently reported as broken": step.suspect,
     }
     return Step(
-        do=_action_words(step),
+        do=_step_words(step),
         expect_url=cut(step.expected_url, _URL_BYTES),
         expect_id=step.expected_node_id,
         nth=action.nth,
@@ -237,17 +238,22 @@ def _step(step: StepModel) -> Step:
     )
 
 
-def _action_words(step: StepModel) -> str:
-    action = step.action
+def _step_words(step: StepModel) -> str:
+    return ", then ".join(map(_action_words, (*step.openers, step.action)))
+
+
+def _action_words(action: ActionModel) -> str:
     if action.kind == "goto":
         return f"goto {action.url}"
+    if action.kind == "press" and not (action.xpath or action.role or action.name):
+        return f"press {cut(action.value, NAME_BYTES)}"
     value = f' with "{cut(action.value, NAME_BYTES)}"' if action.value else ""
     return f'{action.kind} {action.role or "element"} "{cut(action.name, NAME_BYTES)}"{value}'
 
 
 def _action(node: NodeAnswer, edge: StepModel) -> ScreenAction:
     url = cut(edge.expected_url, _URL_BYTES) if edge.expected_url != node.url else ""
-    return ScreenAction(do=cut(_action_words(edge), _URL_BYTES), to=edge.expected_node_id, to_url=url)
+    return ScreenAction(do=cut(_step_words(edge), _URL_BYTES), to=edge.expected_node_id, to_url=url)
 
 
 def _lines(node: NodeAnswer, first: int) -> Iterable[str]:

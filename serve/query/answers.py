@@ -94,6 +94,7 @@ def step_model(opened: OpenMap, source: str | None, step: PathStep, *, suspect: 
         expected_node_id=step.expected_node_id,
         cost_ms=step.cost_ms,
         inherited=step.inherited,
+        openers=[action_model(opener) for opener in step.openers],
         opens_tab=step.opens_tab,
         suspect=suspect,
         accepts=list(opened.aliases.get(step.expected_node_id, ())),
@@ -283,6 +284,7 @@ def _edge_model(opened: OpenMap, edge: Edge) -> StepModel:
         expected_node_id=edge.target,
         cost_ms=edge.cost_ms,
         inherited=edge.inherited,
+        openers=[action_model(opener) for opener in edge.openers],
         opens_tab=edge.opens_tab,
         sends=[f"{request.method} {request.url}" for request in edge.state_changing_requests],
     )

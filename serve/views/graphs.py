@@ -150,13 +150,14 @@ def _flags(edge: Edge) -> int:
 
 
 def _element_model(opened: OpenMap, edge: Edge, boxes: ElementBoxes) -> ElementModel:
-    box = boxes.find(edge.action)
+    box = boxes.find(next(iter(edge.openers), edge.action))
     return ElementModel(
         action=action_model(edge.action),
         expected_node_id=edge.target,
         expected_url=opened.graph.nodes[edge.target].url,
         cost_ms=edge.cost_ms,
         inherited=edge.inherited,
+        openers=[action_model(opener) for opener in edge.openers],
         opens_tab=edge.opens_tab,
         sends=[f"{request.method} {request.url}" for request in edge.state_changing_requests],
         box=segment_model(Segment("", "", box)).box if box is not None else None,

@@ -5,6 +5,7 @@ Class names are schema titles of the OpenAPI document, and docstrings its descri
 
 from __future__ import annotations
 
+import operator
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -61,6 +62,17 @@ class ActionModel(_Schema):
     value: PageText = ""
 
 
+#: Actions of a step that come before its `action`. Absent if there are none, so that earlier clients accept the answer.
+Openers = Annotated[
+    list[ActionModel],
+    Field(
+        description="Actions to perform in the page before `action`, since they show its element: opening the menu that"
+        " contains it. Absent if there are none.",
+        exclude_if=operator.not_,
+    ),
+]
+
+
 class EvidenceModel(_Schema):
     """Conditions under which a page counts as a state although it differs from the state's snapshots.
 
@@ -107,7 +119,9 @@ class StepModel(_Schema):
     expected_node_id: str
     cost_ms: float
     inherited: bool = False
-    """Not performed while exploring: inherited from the parent state that shows the same element."""
+    """Not performed in this state while exploring: its result is known from another state with the same element, or
+    from the address of the link."""
+    openers: Openers = []
     opens_tab: bool = False
     suspect: bool = False
     """An agent recently reported that the step does not work, and there is no other path."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from waygraph.core.schemas import ActionModel, BoxModel, PageText, SiteSummary
+from waygraph.core.schemas import ActionModel, BoxModel, Openers, PageText, SiteSummary
 
 #: Largest number of element outcomes in one answer; a page may have hundreds of thousands of elements.
 MAX_OUTCOMES = 500
@@ -111,7 +111,9 @@ class ElementModel(_View):
     expected_url: PageText
     cost_ms: float
     inherited: bool = False
-    """Not performed while exploring: inherited from the parent state that shows the same element."""
+    """Not performed in this state while exploring: its result is known from another state with the same element, or
+    from the address of the link."""
+    openers: Openers = []
     opens_tab: bool = False
     sends: list[PageText] = []
     """Requests that the action sends and that may change something on the server; they were stopped while mapping."""

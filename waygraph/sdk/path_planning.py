@@ -95,7 +95,7 @@ class PathPlanner:
         last = replayed.steps[-1]
         if last.seen_node_id and last.seen_url == last.step.expected_url:
             self._displaced = last.seen_node_id, last.step.expected_node_id
-        if action.target and last.gone:
+        if action.target and last.gone and not steps[index].openers:
             self._hidden.append(_avoided(None, action.to_json()))
 
 

@@ -9,11 +9,12 @@ from waygraph.index.graph import Action, Evidence, Lead, PathStep
 def recorded_step(step: StepModel) -> PathStep:
     """Return the step of a path as it was recorded."""
     return PathStep(
-        action=Action.from_json(step.action.model_dump()),
+        action=_action(step.action),
         expected_node_id=step.expected_node_id,
         expected_url=step.expected_url,
         cost_ms=step.cost_ms,
         inherited=step.inherited,
+        openers=tuple(map(_action, step.openers)),
         opens_tab=step.opens_tab,
         accepts=tuple(step.accepts),
         evidence=_evidence(step.evidence) if step.evidence else None,
@@ -37,6 +38,10 @@ def step_to_node(node: NodeAnswer) -> PathStep:
     )
 
 
+def _action(model: ActionModel) -> Action:
+    return Action.from_json(model.model_dump())
+
+
 def _lead(step: StepModel, model: LeadModel) -> Lead:
     return Lead(
         id=step.expected_node_id,
@@ -45,7 +50,7 @@ def _lead(step: StepModel, model: LeadModel) -> Lead:
         heading=model.heading,
         description=model.description,
         state=model.state,
-        action=Action.from_json(step.action.model_dump()),
+        action=_action(step.action),
         depth=0,
         refusal=model.refusal,
     )

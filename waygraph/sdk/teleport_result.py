@@ -42,7 +42,7 @@ class TeleportStep:
     def of(cls, walked: ReplayedStep) -> TeleportStep:
         """Return the trace entry of a step that was tried."""
         return cls(
-            action=str(walked.step.action),
+            action=", ".join(map(str, (*walked.step.openers, walked.step.action))),
             expected_node_id=walked.step.expected_node_id,
             seen_node_id=walked.seen_node_id,
             seen_url=walked.seen_url,

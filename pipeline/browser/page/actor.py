@@ -35,7 +35,7 @@ class PerformedAction:
     Attributes
     ----------
     rung
-        Rung of the ladder that found the element: `exact`, `role`, `xpath` or `css`.
+        Rung of the ladder that found the element: `exact`, `role`, `xpath` or `css`; `page` for a key without element.
     new_tab
         Whether the element is a link meant for a new tab, which a guarded page opens in its own.
     handled
@@ -88,6 +88,8 @@ class PageActor:
     async def perform(self, action: Action, before_leaving: BeforeLeaving | None = None) -> PerformedAction:
         """Perform a recorded action, see `PageView.perform`."""
         try:
+            if action.is_page_key:
+                return await self._press_page_key(action.value)
             found, frame = await self._find(action)
             if frame is not None or self._frames.known:
                 await self._frames.note_action(self._page.main_frame)
@@ -109,6 +111,12 @@ class PageActor:
         except PlaywrightError as error:
             raise PageFailure.of(error, f"{action} on {self._page.url}") from error
         return PerformedAction(found["rung"], found["newTab"], found.get("handled", True))
+
+    async def _press_page_key(self, key: str) -> PerformedAction:
+        if self._frames.known:
+            await self._frames.note_action(self._page.main_frame)
+        await self.press_key(key)
+        return PerformedAction("page", new_tab=False)
 
     async def press_banner_button(self, action: Action) -> None:
         """Press the button of a cookie banner.

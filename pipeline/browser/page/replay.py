@@ -40,7 +40,8 @@ class ReplayedStep:
     problem
         Why it does not; empty if it does.
     gone
-        Whether the recorded element was missing or not actionable; nothing was done to the page then.
+        Whether a recorded element, that of the action or of an opener, was missing or not actionable; the action was
+        not performed then.
     failure
         Why the step was not performed; None if it was, also if it led elsewhere.
     """
@@ -146,7 +147,8 @@ async def replay(
 ) -> ReplayResult:
     """Perform `steps` in order and stop at the first one that does not lead to the expected state.
 
-    An element is activated only if the ladder finds the recorded one.
+    An element is activated only if the ladder finds the recorded one. The openers of a step are performed before its
+    action, and what they show is not compared.
 
     Parameters
     ----------
@@ -168,6 +170,8 @@ async def replay(
     snapshot: Snapshot | None = None
     for step in steps:
         try:
+            for opener in step.openers:
+                await view.act(opener)
             result = await view.act(step.action)
         except (NotActionable, BrowserFailure) as error:
             failure = failure_cause(error)

@@ -81,7 +81,8 @@ def _sources(graph: InteractionGraph) -> dict[str, dict[str, Counter[str]]]:
     found: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     for edge in graph.edges:
         name = shortened(clean(edge.action.name), MAX_NAME_CHARS)
-        if edge.source != edge.target and edge.action.kind != "goto" and has_words(name):
+        # The names of edges through menus are those of the edges from the open menu.
+        if edge.source != edge.target and edge.action.kind != "goto" and not edge.openers and has_words(name):
             found[edge.target][name][edge.source] += 1
     return found
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from waygraph.index.graph import Action, Edge, InteractionGraph, Node, Observation
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
+from waygraph.pipeline.explore.engine.escape_edges import escape_edges
+from waygraph.pipeline.explore.engine.menu_edges import menu_edges
 from waygraph.pipeline.explore.identity.difference import CHOICE_ROLES, DiffMode, difference_key, split_candidates
 from waygraph.pipeline.explore.records.state import State
 
@@ -70,6 +74,9 @@ def build_graph(
         graph.add_edge(edge)
     for edge in _links_to_known_pages(states, [*edges, *inherited], snapshot_of, load_ms, known_page):
         graph.add_edge(edge)
+    for further in (menu_edges, escape_edges):
+        for edge in list(further(states, edges, graph, snapshot_of)):
+            graph.add_edge(edge)
     return graph
 
 
@@ -130,7 +137,9 @@ def _inherited(
                 target = state.parent
             leads_away = states[target].url != parent.url
             if leads_away or state.url == parent.url:
-                handed_on = replace(walked, source=node_id, target=target, action=candidate.action, inherited=True)
+                # Each page has a search word of its own, and only the word that was searched for leads to the target.
+                action = structs.replace(candidate.action, value=walked.action.value)
+                handed_on = replace(walked, source=node_id, target=target, action=action, inherited=True)
                 inherited.append(handed_on)
                 out.setdefault(node_id, []).append(handed_on)
     return inherited

@@ -133,6 +133,7 @@ class Redactor:
         return replace(
             edge,
             action=self.action(edge.action),
+            openers=tuple(self.action(opener) for opener in edge.openers),
             blocked=tuple(self.blocked(request) for request in edge.blocked),
             dialogs=tuple(self.message(dialog) for dialog in edge.dialogs),
         )

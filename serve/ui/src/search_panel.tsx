@@ -11,7 +11,7 @@ import { ServiceImage } from "./parts/service_image";
 import { apiKey, postJson, RequestFailure, serviceUrl, sitePath, thumbnailPath } from "./service";
 import { StepScreenshot } from "./step_screenshot";
 import type { Hit, PathAnswer, SearchAnswer } from "./types";
-import { actionText, count, line, shortUrl } from "./words";
+import { count, line, shortUrl, stepText } from "./words";
 
 /** Hits of one search. */
 const HITS = 20;
@@ -277,7 +277,7 @@ function PathSteps(props: Props) {
                 onMouseEnter={() => onPoint(to)}
                 onFocus={() => onPoint(to)}
               >
-                <span dir="auto">{actionText(step.action)}</span>
+                <span dir="auto">{stepText(step)}</span>
                 <span class="muted" dir="auto">
                   → {to < 0 ? shortUrl(step.expected_url, site) : line(titleOf(model, to), 120)}
                 </span>

@@ -10,7 +10,7 @@ import { Limited } from "./parts/limited";
 import { type Marked, Screenshot } from "./parts/screenshot";
 import { getJson, saveFile, sitePath } from "./service";
 import type { CaptureKind, ElementEdge, ElementsAnswer, StateAnswer } from "./types";
-import { actionText, count, isWebUrl, line, number, shortUrl } from "./words";
+import { count, isWebUrl, line, number, shortUrl, stepText } from "./words";
 
 const LIMIT = 100;
 
@@ -69,7 +69,7 @@ function Details(props: Props & { state: StateAnswer; elements: ElementsAnswer }
   const marks = useMemo(
     () =>
       elements.elements.flatMap((element, key): Marked[] =>
-        element.box ? [{ key, box: element.box, label: `${actionText(element.action)} → ${shortUrl(element.expected_url, model.answer.site)}` }] : [],
+        element.box ? [{ key, box: element.box, label: `${stepText(element)} → ${shortUrl(element.expected_url, model.answer.site)}` }] : [],
       ),
     [elements],
   );
@@ -206,7 +206,7 @@ function Elements(
                 onFocus={() => onPointElement(key)}
                 onBlur={() => onPointElement(-1)}
               >
-                <span dir="auto">{actionText(element.action)}</span>
+                <span dir="auto">{stepText(element)}</span>
                 <span class="muted" dir="auto">
                   → {to === undefined ? shortUrl(element.expected_url, site) : line(titleOf(model, to), 120)}
                 </span>

@@ -118,6 +118,7 @@ export interface ElementEdge {
   expected_url: string;
   cost_ms: number;
   inherited: boolean;
+  openers?: Action[];
   opens_tab: boolean;
   sends: string[];
   box: Box | null;
@@ -176,6 +177,7 @@ export interface Step {
   expected_node_id: string;
   cost_ms: number;
   inherited: boolean;
+  openers?: Action[];
   opens_tab: boolean;
   suspect: boolean;
 }

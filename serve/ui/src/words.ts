@@ -57,8 +57,14 @@ const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 export function actionText(action: Action): string {
   if (action.kind === "goto") return `load ${line(action.url)}`;
+  if (action.kind === "press" && !action.role && !action.name) return `press ${line(action.value, 40)}`;
   const value = action.value ? ` (${line(action.value, 40)})` : "";
   return `${action.kind} ${action.role} “${line(action.name, 120) || "without a name"}”${value}`;
+}
+
+/** The actions of a step: those that show its element, and its action. */
+export function stepText(step: { openers?: Action[]; action: Action }): string {
+  return [...(step.openers ?? []), step.action].map(actionText).join(", then ");
 }
 
 /** Path and query of a URL; the whole URL if it is on another host or not a URL. */

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waygraph.cli.output import clean, say
-from waygraph.core.schemas import Hit, NavigateAnswer, PathAnswer, SearchAnswer, StepModel
+from waygraph.core.schemas import ActionModel, Hit, NavigateAnswer, PathAnswer, SearchAnswer, StepModel
 
 #: Length of the matched text that is printed per hit, in characters.
 _TEXT_LENGTH = 100
@@ -45,12 +45,17 @@ def print_path(answer: PathAnswer, *, indent: str = "") -> None:
 
 
 def step_text(step: StepModel) -> str:
-    """Return the action of a step as one line."""
-    action = step.action
-    name = clean(action.name, one_line=True)
-    words = f"goto {action.url}" if action.kind == "goto" else f'{action.kind} {action.role} "{name}"'
+    """Return the actions of a step as one line."""
+    words = ", then ".join(_action_text(action) for action in (*step.openers, step.action))
     notes = [note for note, applies in (("opens a new tab", step.opens_tab), ("unverified", step.inherited)) if applies]
     return f"{words} ({', '.join(notes)})" if notes else words
+
+
+def _action_text(action: ActionModel) -> str:
+    if action.kind == "press" and not (action.xpath or action.role or action.name):
+        return f"press {clean(action.value, one_line=True)}"
+    name = clean(action.name, one_line=True)
+    return f"goto {action.url}" if action.kind == "goto" else f'{action.kind} {action.role} "{name}"'
 
 
 def print_navigation(answer: NavigateAnswer) -> None:

@@ -31,6 +31,7 @@ def graph() -> InteractionGraph:
                 blocked=(BlockedRequest("POST", "http://site/buy"),),
             ),
             Edge("c", "a", Action("click", name="taken over"), 1.0, inherited=True),
+            Edge("c", "b", Action("click", name="entry"), 1.0, inherited=True, openers=(Action("click", name="menu"),)),
         ],
     )
 
@@ -51,10 +52,16 @@ def test_nodes_are_sorted_by_id_and_edges_by_source_target_and_action(graph):
 def test_export_bytes_do_not_depend_on_order_and_durations(graph):
     expected = to_bytes(to_json("site", 1, graph))
     nodes = list(graph.nodes.values())
-    edges = [Edge(e.source, e.target, e.action, e.cost_ms * 3, e.inherited, e.opens_tab, e.blocked, e.dialogs)
+    edges = [Edge(e.source, e.target, e.action, e.cost_ms * 3, e.inherited, e.opens_tab, e.blocked, e.dialogs,
+                  e.openers)
              for e in graph.edges]  # fmt: skip
     for order in itertools.permutations(nodes):
         assert to_bytes(to_json("site", 1, InteractionGraph(order, reversed(edges)))) == expected
+
+
+def test_openers_are_exported_with_the_edges_that_have_them(graph):
+    edges = to_json("site", 1, graph, inherited=True)["edges"]
+    assert [[opener["name"] for opener in edge["openers"]] for edge in edges if "openers" in edge] == [["menu"]]
 
 
 def test_the_bytes_are_json_that_reads_back_as_the_document(graph):
@@ -65,7 +72,7 @@ def test_the_bytes_are_json_that_reads_back_as_the_document(graph):
 def test_inherited_edges_are_exported_only_when_asked_for_and_then_marked(graph):
     assert "taken over" not in {e["action"]["name"] for e in to_json("site", 1, graph)["edges"]}
     marked = [e for e in to_json("site", 1, graph, inherited=True)["edges"] if e.get("inherited")]
-    assert [e["action"]["name"] for e in marked] == ["taken over"]
+    assert [e["action"]["name"] for e in marked] == ["taken over", "entry"]
 
 
 def test_empty_fields_of_an_edge_are_omitted(graph):

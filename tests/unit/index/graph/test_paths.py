@@ -226,6 +226,17 @@ def test_inherited_edges_are_a_last_resort():
     assert step.cost_ms == 10 + INHERITED_PENALTY_MS
 
 
+def test_a_step_through_a_menu_opens_it_first_and_counts_its_actions_as_inherited_steps():
+    menu = Action("click", role="button", name="Menu")
+    through = Edge("a", "c", Action("click", role="link", name="c"), 10, inherited=True, openers=(menu,))
+    finder = PathFinder(InteractionGraph([node(n) for n in "ac"], [through]))
+    (step,) = finder.cheapest_path("a", "c", allow_goto=False).steps
+    assert (step.openers, step.cost_ms) == ((menu,), 10 + 2 * INHERITED_PENALTY_MS)
+    plain = [click("a", "b", 400, inherited=True), click("b", "c", 400)]
+    finder = PathFinder(InteractionGraph([node(n) for n in "abc"], [through, *plain]))
+    assert [step.openers for step in finder.cheapest_path("a", "c", allow_goto=False).steps] == [(), ()]
+
+
 def on_one_page(*names: str) -> list[Node]:
     return [Node(name, "http://site/app", name, (), 0, addressable=False, load_ms=0.0) for name in names]
 

@@ -30,6 +30,7 @@ from waygraph.index.graph import (
     Segment,
 )
 from waygraph.index.store import url_policy_from
+from waygraph.index.store.tables import edges_table, read_edges
 from waygraph.index.vectors import EncodedPage
 
 
@@ -82,6 +83,13 @@ def test_descriptions_are_read_back_and_a_version_without_them_has_no_file_for_t
     assert "descriptions.parquet" not in store.manifest(SITE).files
 
 
+def test_edges_of_a_table_of_an_earlier_version_have_no_openers(store):
+    edges = list(draft(store).graph.edges)
+    assert any(edge.openers for edge in edges)
+    table = edges_table(draft(store).graph).drop_columns("openers")
+    assert list(read_edges(table)) == [dataclasses.replace(edge, openers=()) for edge in edges]
+
+
 def test_version_without_leads_has_no_files_for_them(store):
     store.publish(draft(store))
     assert not [name for name in store.manifest(SITE).files if "lead" in name]
@@ -107,7 +115,7 @@ def any_map(draw: st.DrawFn) -> dict[str, Any]:
     blocked = st.lists(st.builds(BlockedRequest, clean, clean), max_size=2).map(tuple)
     edge = st.builds(
         Edge, some, some, action, st.floats(0, 1e6), st.booleans(), st.booleans(), blocked,
-        st.lists(clean, max_size=2).map(tuple),
+        st.lists(clean, max_size=2).map(tuple), st.lists(action, max_size=2).map(tuple),
     )  # fmt: skip
     whole = st.integers(-(2**31), 2**31 - 1)
     segment = st.builds(Segment, clean, clean, st.builds(Box, whole, whole, whole, whole))

@@ -155,12 +155,17 @@ def test_steps_describe_their_action_in_words_and_note_doubts():
         action=ActionModel(kind="input", role="searchbox", name="Find", value="tea", nth=1), expected_url="u",
         expected_node_id="i", cost_ms=1.0,
     )  # fmt: skip
-    path = PathAnswer(site=SITE, version=1, source=None, target="i", cost_ms=9.0, steps=[goto, nameless, typed])
-    first, second, third = answers.way(path).steps
+    in_menu = step(3, name="Forum").model_copy(
+        update={"openers": [ActionModel(kind="click", role="button", name="Menu")]}
+    )
+    steps = [goto, nameless, typed, in_menu]
+    path = PathAnswer(site=SITE, version=1, source=None, target="i", cost_ms=9.0, steps=steps)
+    first, second, third, fourth = answers.way(path).steps
     assert first.do == f"goto {goto.action.url}"
     assert second.xpath == nameless.action.xpath
     assert second.notes == ["opens a new tab", "recently reported as broken"]
     assert (third.do, third.nth) == ('input searchbox "Find" with "tea"', 1)
+    assert fourth.do == 'click button "Menu", then click link "Forum"'
 
 
 def test_an_uncertain_start_has_a_note_on_how_it_was_recognised():
