@@ -6,7 +6,7 @@ from tests.searching import search
 from tests.sites.server import FixtureServer
 from waygraph.agents.search import SearchTree
 
-#: How a page keeps that its list is folded: `keep()` and `isKept()`. That of `timer` stores again and again what it shows.
+#: How a page keeps that its list is folded: `keep()` and `isKept()`. With `timer` it stores that again and again.
 AREAS = {
     "cookie": "keep = () => document.cookie = 'folded=1;path=/'; isKept = () => document.cookie.includes('folded=1')",
     "local": "keep = () => localStorage.setItem('folded', '1'); isKept = () => !!localStorage.getItem('folded')",

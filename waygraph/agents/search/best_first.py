@@ -13,9 +13,10 @@ from waygraph.agents.search.backtrack import Backtracker
 from waygraph.agents.search.browser_storage import read_storage
 from waygraph.agents.search.checkpoints import is_reachable
 from waygraph.agents.search.expansion import Expander, Expansion
+from waygraph.agents.search.expected_state import unstable_at
 from waygraph.agents.search.interruption import settle_interrupted
 from waygraph.agents.search.lookahead import MapLookahead
-from waygraph.agents.search.recorded_states import find_again, record_state, same_page
+from waygraph.agents.search.recorded_states import find_again, note_unstable, record_state, same_page
 from waygraph.agents.search.requests_seen import RequestsSeen
 from waygraph.agents.search.run_of_tree import step_of
 from waygraph.agents.search.search_actions import VisitAction
@@ -132,6 +133,8 @@ class BestFirstSearch:
             return
         # What the page shows now, and not what it showed when it was visited: it may have changed by itself since.
         before = await self._look() if candidate.gesture is not None else await self.shown()
+        if self._current == node.id:
+            note_unstable(node, record_state(before.snapshot))
         # Written before it happens: a process that is killed meanwhile does not repeat what may have changed data.
         candidate.status = CandidateStatus.BEGUN
         self._file.write(tree)
@@ -228,11 +231,12 @@ class BestFirstSearch:
         """Add the state that the page shows, after an action on the page that was observed right before."""
         tree = self._tree
         state = record_state(observation.snapshot)
-        same = [each for each in tree.live_nodes() if each.same_as is None and same_page(each.state, state)]
+        unstable = unstable_at(tree, state.url)
+        same = [each for each in tree.live_nodes() if each.same_as is None and same_page(each.state, state, unstable)]
         node = tree.add_node(state, parent=parent, candidate=candidate)
         if before is not None and candidate is not None and tree.candidates[candidate].gesture is not None:
             seen = record_state(before.snapshot)
-            if parent is not None and same_page(seen, state):
+            if parent is not None and same_page(seen, state, unstable):
                 same.insert(0, tree.nodes[parent])
             if seen.url == state.url:
                 node.change = dict(sorted(feature_change(Counter(seen.features), Counter(state.features)).items()))
