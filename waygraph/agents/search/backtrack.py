@@ -100,6 +100,29 @@ class Backtracker:
         """
         return await self._try(lambda: self._teleport(state), None)
 
+    async def test_url(self, tree: SearchTree, node: TreeNode) -> None:
+        """Load a node's URL in a tab that is closed then, and note whether it shows the state.
+
+        Parameters
+        ----------
+        tree
+            The search.
+        node
+            The node. Nothing was done at the site since it was visited.
+
+        Raises
+        ------
+        PageFailure
+            If the browser opens no tabs.
+        """
+        before = self._tabs.current
+        async with self._tabs.beside(), storage_set_back(before, self._tabs.current, node.storage):
+            try:
+                problem = await self._load(tree, node, waits=True)
+            except BrowserFailure as failure:
+                problem = failure.message
+        node.note_load(shows_state=not problem)
+
     async def _try(self, walk: Callable[[], Awaitable[str]], storage: BrowserStorage | None) -> str:
         before = self._tabs.current
         async with self._tabs.beside() as side, storage_set_back(before, self._tabs.current, storage) as stored:
@@ -115,15 +138,13 @@ class Backtracker:
     async def _follow(self, tree: SearchTree, way: WayBack, *, is_last: bool) -> str:
         """Walk a way in the current tab, and return why it does not show the state. Only the last way waits for it."""
         checkpoint = way.checkpoint
-        expected = ExpectedState(tree, checkpoint)
         if way.kind == "map":
             problem = await self._teleport(checkpoint.map_state)
             # One state of the map may stand for pages with other texts.
-            if not problem and not await self._shows(expected, waits=is_last):
+            if not problem and not await self._shows(ExpectedState(tree, checkpoint), waits=is_last):
                 problem = "The page of the map's state shows something else than was recorded."
         else:
-            load = Action(kind="goto", url=checkpoint.state.address)
-            problem = await self._replay(expected, load, waits=is_last)
+            problem = await self._load(tree, checkpoint, waits=is_last)
             checkpoint.note_load(shows_state=not problem)
         for node in way.replayed:
             if problem:
@@ -134,6 +155,10 @@ class Backtracker:
             else:
                 problem = await self._replay(ExpectedState(tree, node), gesture, waits=is_last)
         return problem
+
+    async def _load(self, tree: SearchTree, node: TreeNode, *, waits: bool) -> str:
+        """Load a node's URL in the current tab, and return why it does not show the state."""
+        return await self._replay(ExpectedState(tree, node), Action(kind="goto", url=node.state.address), waits=waits)
 
     async def _replay(self, expected: ExpectedState, action: Action, *, waits: bool) -> str:
         """Perform an action in the current tab, and return why it does not show the state that it leads to."""

@@ -17,7 +17,7 @@ from waygraph.agents.search.expected_state import unstable_at
 from waygraph.agents.search.interruption import settle_interrupted
 from waygraph.agents.search.lookahead import MapLookahead
 from waygraph.agents.search.recorded_states import find_again, note_unstable, record_state, same_page
-from waygraph.agents.search.requests_seen import RequestsSeen
+from waygraph.agents.search.requests_seen import RequestsSeen, changes_when_loaded
 from waygraph.agents.search.run_of_tree import step_of
 from waygraph.agents.search.search_actions import VisitAction
 from waygraph.agents.search.selection import SearchLimits, Selection, select
@@ -112,7 +112,7 @@ class BestFirstSearch:
             await self._expand(await self._arrive(observation, parent=None, candidate=None))
         for each in settle_interrupted(tree):
             node = await self._arrive(observation, parent=each.node, candidate=each.id)
-            self._begin_anew(node, each)
+            await self._begin_anew(node, each)
             await self._expand(node)
         open_nodes = [each for each in tree.live_nodes() if not (each.is_expanded or each.problem)]
         for node in open_nodes:
@@ -153,7 +153,7 @@ class BestFirstSearch:
         if candidate.changed:
             after = await self.shown()
             arrived = arrived or await self._arrive(after, parent=node.id, candidate=candidate.id, before=before)
-            self._begin_anew(arrived, candidate)
+            await self._begin_anew(arrived, candidate)
         step = StepRecord(
             state=before.snapshot.id, url=before.url, action=candidate.text, status=status, message=message,
             thinking=candidate.thinking,
@@ -267,14 +267,22 @@ class BestFirstSearch:
         self._file.write(self._tree)
         return done
 
-    def _begin_anew(self, node: TreeNode, candidate: TreeCandidate) -> None:
-        """Make a node the root: data was changed, so what was recorded before may no longer be true."""
+    async def _begin_anew(self, node: TreeNode, candidate: TreeCandidate) -> None:
+        """Make a node the root: data was changed, so what was recorded before may no longer be true.
+
+        Its URL is the only way back to what follows that the tree has. Whether it shows the state is found out now: a
+        panel that the action opened beside is not there after a load.
+        """
         tree = self._tree
         frontier.clear(tree, f"data was changed by {candidate.text}")
         tree.changes += 1
         tree.budget = max(1, tree.budget - 1)
         tree.root = node.id
         node.same_as, self._current = None, node.id
+        if changes_when_loaded(node.state.address):
+            node.loads = "no"
+        else:
+            await self._backtracker.test_url(tree, node)
 
     async def _return_to(self, node: TreeNode) -> bool:
         record = await self._backtracker.go_back_to(self._tree, node)

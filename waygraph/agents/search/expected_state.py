@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import takewhile
 
 from waygraph.agents.search.tree import SearchTree, TreeNode
 from waygraph.index.graph import Action, Evidence, PathStep, is_equivalent
@@ -91,7 +90,7 @@ def changes_before(tree: SearchTree, node: TreeNode) -> list[Features]:
     """Return the changes that actions made from each page with the node's URL on the way to it, the nearest first.
 
     Only what gestures changed counts, and not what has become another on the page between them: a tip that is replaced
-    every few seconds, a count that comes late.
+    every few seconds, a count that comes late. Pages from above the root count too: the state still has their changes.
 
     Parameters
     ----------
@@ -109,11 +108,12 @@ def changes_before(tree: SearchTree, node: TreeNode) -> list[Features]:
     changes: list[Features] = []
     total: Features = Counter()
     unstable = unstable_at(tree, node.state.url)
-    way = list(takewhile(lambda each: each.state.url == node.state.url, tree.ancestry(node.id)))
-    for each in way[:-1]:
+    each = node
+    while each.parent is not None and tree.nodes[each.parent].state.url == node.state.url:
         total.update(_change_to(tree, each))
         changed = Counter({feature: count for feature, count in total.items() if count})
         changes.append(without_volatile(changed, unstable))
+        each = tree.nodes[each.parent]
     return changes
 
 
