@@ -45,8 +45,7 @@ _SET_LOCAL = """(changes) => {
   for (const [name, value] of Object.entries(changes))
     value === null ? localStorage.removeItem(name) : localStorage.setItem(name, value);
 }"""
-#: Sets the storage of a new tab before the scripts of its first document run. The local storage is set here and not
-#: before, since the other tabs are of the same origin: their timers may store again what they show.
+#: Sets the storage of a new tab before the scripts of its first document run.
 _SET_BEFORE_SCRIPTS = """
 if (location.origin === %(origin)s && top === window) {
   for (const [name, value] of Object.entries(%(session)s)) sessionStorage.setItem(name, value);
@@ -166,9 +165,10 @@ async def storage_set_back(
 ) -> AsyncIterator[StorageSetBack]:
     """Set back what the browser kept when a state was recorded, for walks to it in a new tab.
 
-    Cookies are set at once, local and session storage when the new tab creates its first document. At the end of the
-    block the storage is as before it, if the block has not called `keep`. A failure is logged: the walk is checked in
-    any case.
+    Cookies are set at once, local and session storage when the new tab creates its first document. The scripts of the
+    page that is shown stand still meanwhile: its timers may store again what it shows, before the new tab reads it. At
+    the end of the block they go on and the storage is as before it, if the block has not called `keep`; otherwise they
+    stand still until the tab is closed. A failure is logged: the walk is checked in any case.
 
     Parameters
     ----------
@@ -187,6 +187,7 @@ async def storage_set_back(
     block = StorageSetBack()
     before: BrowserStorage | None = None
     first: _FirstDocument | None = None
+    debugger: CDPSession | None = None
     if wanted is not None:
         try:
             page, cookies = await _read(view, wanted.url)
@@ -197,6 +198,9 @@ async def storage_set_back(
             withheld = {name: value for name, value in own.items() if f"session {name}" in before.withheld}
             first = _FirstDocument(tab, wanted.origin)
             await first.prepare({**withheld, **wanted.session}, change.local)
+            debugger = await view.with_timeout(view.page.context.new_cdp_session(view.page))
+            await view.with_timeout(debugger.send("Debugger.enable"))
+            await view.with_timeout(debugger.send("Debugger.pause"))  # before the next statement of any script
         except (PlaywrightError, BrowserFailure) as error:
             log.info("search/storage_not_set_back %s: %s", view.page.url, error)
     try:
@@ -205,6 +209,8 @@ async def storage_set_back(
         try:
             if first is not None:
                 await first.forget()
+            if debugger is not None and not block.is_kept:
+                await view.with_timeout(debugger.detach())
             if before is not None and not block.is_kept:
                 change = storage_change(recorded_storage(*await _read(view, before.url)), before)
                 await _set_cookies(view, change)
