@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from waygraph.agents.search.recorded_states import state_features
 from waygraph.agents.search.tree import SearchTree, TreeNode
 from waygraph.index.graph import Action, Evidence, PathStep, is_equivalent
 from waygraph.index.graph.recognition import shared_fraction
-from waygraph.pipeline.browser.page.features import Features, features
+from waygraph.pipeline.browser.page.features import Features
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.features import feature_change, without_volatile
 
@@ -74,7 +75,7 @@ class ExpectedState:
 
     def is_shown(self, snapshot: Snapshot) -> bool:
         """Whether a page shows the state."""
-        shown = features(snapshot)
+        shown = state_features(snapshot)
         is_alike = snapshot.id == self._state.snapshot or is_equivalent(
             self._evidence, self._state.url, snapshot.url, shown, snapshot.structure
         )
@@ -82,7 +83,7 @@ class ExpectedState:
 
     def is_partly_shown(self, snapshot: Snapshot) -> bool:
         """Whether a page has the URL of the state, and shows half of its texts and controls."""
-        is_part = shared_fraction(self._evidence.features, features(snapshot)) >= _PART
+        is_part = shared_fraction(self._evidence.features, state_features(snapshot)) >= _PART
         return snapshot.url == self._state.url and is_part
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections import Counter
 from collections.abc import Collection
 
@@ -11,9 +13,40 @@ from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.tree import RecordedState, TreeNode
 from waygraph.index.graph import Action
-from waygraph.pipeline.browser.page.features import features
+from waygraph.index.graph.url_tokens import is_random_token
+from waygraph.pipeline.browser.page.features import Features, features
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.features import feature_change
+
+_WORD = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+
+
+def state_features(snapshot: Snapshot) -> Features:
+    """Count the texts and elements of a page, random-looking words in them masked.
+
+    A page that shows the id of something that is not saved yet (a flow that was added to an editor) shows another one
+    when the same clicks are replayed.
+
+    Parameters
+    ----------
+    snapshot
+        The page.
+
+    Returns
+    -------
+    Counter
+        The counts of features, see `waygraph.pipeline.browser.page.features`.
+    """
+    segments = tuple(structs.replace(each, text=_masked(each.text)) for each in snapshot.segments)
+    candidates = tuple(
+        structs.replace(each, action=structs.replace(each.action, name=_masked(each.action.name)))
+        for each in snapshot.candidates
+    )
+    return features(dataclasses.replace(snapshot, segments=segments, candidates=candidates))
+
+
+def _masked(text: str) -> str:
+    return _WORD.sub(lambda word: "*" if is_random_token(word[0]) else word[0], text)
 
 
 def record_state(snapshot: Snapshot) -> RecordedState:
@@ -23,7 +56,7 @@ def record_state(snapshot: Snapshot) -> RecordedState:
         url=snapshot.url,
         address=snapshot.raw_url,
         title=snapshot.title,
-        features=dict(sorted(features(snapshot).items())),
+        features=dict(sorted(state_features(snapshot).items())),
         elements=sorted(element[:12] for element in snapshot.structure),
     )
 

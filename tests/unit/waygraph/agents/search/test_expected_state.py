@@ -81,3 +81,9 @@ def test_another_page_tells_nothing_of_what_comes_and_goes():
     tree = opened(page(*PAGE), page(*PAGE))
     note_unstable(tree.nodes[0], record_state(page("Elsewhere", url=f"{URL}other")))
     assert tree.nodes[0].unstable == []
+
+
+def test_the_id_of_what_is_not_saved_yet_is_another_one_after_the_same_clicks():
+    tree = opened(page(*PAGE), page(*PAGE, 'Flow "72dbb5ca87aa2a12"'))
+    assert shows(tree, 1, *PAGE, 'Flow "238999cb5150dd47"')
+    assert not shows(tree, 1, *PAGE)
