@@ -43,7 +43,8 @@ def task_summary(rows: Sequence[TaskRow]) -> dict[str, Any]:
     summary["failures_with_lookahead"] = {
         "target_first_in_the_map_search": failed.count(1),
         "target_lower": sum(rank is not None and rank > 1 for rank in failed),
-        "target_not_found_by_the_map_search": failed.count(None),
+        "target_not_found_by_the_map_search": failed.count(0),
+        "not_noted": failed.count(None),
     }
     if rows and summary[NO_MAP]["successes"]:
         summary["lookahead_per_success_without_map"] = round(_ratio(rows), 2)

@@ -49,12 +49,13 @@ class TaskRow:
     ----------
     ask : the question.
     by_agent : the outcome of each agent by its name.
-    map_rank : place of the first target among the hits of the map's search, from 1 on; None: it is none of 100 hits.
+    map_rank : place of the first target among the hits of the map's search, from 1 on; 0: it is none of 100 hits;
+        None: it was not noted.
     """
 
     ask: str
     by_agent: dict[str, Outcome]
-    map_rank: int | None
+    map_rank: int | None = None
 
 
 def agent_of(name: str, site: OpenSite, session: AgentSession, *, max_steps: int, tree_file: Path | None) -> Agent:
@@ -93,10 +94,10 @@ async def do_task(site: OpenSite, query: Query, number: int, *, max_steps: int, 
     return TaskRow(query.ask, {name: outcomes[name] for name in AGENTS}, await map_rank(site, query))
 
 
-async def map_rank(site: OpenSite, query: Query) -> int | None:
-    """Return the place of the first target among the hits of the map's search; None if it is none of them."""
+async def map_rank(site: OpenSite, query: Query) -> int:
+    """Return the place of the first target among the hits of the map's search; 0 if it is none of them."""
     found = await site.maps.search(site.key, query.ask, k=_HITS)
-    return next((number for number, hit in enumerate(found.hits, start=1) if _is_target(query, hit.url)), None)
+    return next((number for number, hit in enumerate(found.hits, start=1) if _is_target(query, hit.url)), 0)
 
 
 def _is_target(query: Query, url: str) -> bool:

@@ -58,11 +58,11 @@ def test_failures_are_counted_by_what_the_map_knew_of_the_target():
         outcome = Outcome(success, steps=1, loads=1, seconds=1.0, end="answered", url="/")
         return TaskRow("where", dict.fromkeys(AGENTS, outcome), rank)
 
-    found = task_summary(
-        [row(1, success=True), row(None, success=True), row(3, success=False), row(None, success=False)]
-    )
+    failed = [row(rank, success=False) for rank in (3, 0, None)]
+    found = task_summary([row(0, success=True), *failed])
     assert found["failures_with_lookahead"] == {
         "target_first_in_the_map_search": 0,
         "target_lower": 1,
         "target_not_found_by_the_map_search": 1,
+        "not_noted": 1,
     }
