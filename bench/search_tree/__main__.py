@@ -6,7 +6,8 @@
 Each site is served and mapped. Its tasks are the questions of `bench/retrieval/questions/` whose targets are addresses
 alone, each begun on the start page by four agents without a language model, one after the other: the tree search with
 lookahead and hits of the map, the tree search without a map, and the greedy agent with and without the map. A task
-succeeds if the address of the page where the agent stopped is one of the targets.
+succeeds if the address of the page where the agent stopped is one of the targets. The place of the target among the
+hits of the map's search is noted: it tells which failures are those of the search of the map.
 
 For the returns, a search that values states at random builds a tree of visited states, 40 actions long. Then states are
 drawn from those that a search would return to, and the session returns to each twice, from wherever it is, in the

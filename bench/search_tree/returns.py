@@ -23,13 +23,12 @@ from waygraph.agents.search import (
 )
 from waygraph.agents.search.backtrack import Backtracker
 from waygraph.agents.search.checkpoints import is_reachable
+from waygraph.agents.search.expected_state import ExpectedState
 from waygraph.agents.search.lookahead import MapLookahead
-from waygraph.agents.search.recorded_states import shows_state, step_to
 from waygraph.agents.search.state_description import StateDescription
 from waygraph.agents.search.tree import TreeNode
 from waygraph.agents.search.tree_file import TreeFile
 from waygraph.core.urls import is_part_of
-from waygraph.index.graph import Action
 
 _TASK, _TREE_STEPS, _FIRST_SEED = "build a tree", 40, 5
 #: Factor of the actions that are proposed on the start page, which may be a list of links to pages without any.
@@ -192,7 +191,7 @@ async def return_to(
     record = await Backtracker(session, lookahead).go_back_to(tree, tree.nodes[node])
     seconds, count = round(time.perf_counter() - began, 2), loads.count - loaded
     snapshot = (await session.observe()).snapshot
-    shown = record.arrived and shows_state(snapshot, step_to(tree, tree.nodes[node], Action(kind="goto")))
+    shown = record.arrived and ExpectedState(tree, tree.nodes[node]).is_shown(snapshot)
     return Return(shown, record.tried, count, seconds, record.problem)
 
 

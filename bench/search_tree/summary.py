@@ -39,6 +39,13 @@ def task_summary(rows: Sequence[TaskRow]) -> dict[str, Any]:
                 part = _difference(difference, name)
                 summary[name][f"first_minus_this_{what}"] = round(part(rows), 3)
                 summary[name][f"first_minus_this_{what}_95"] = interval(rows, part)
+    failed = [row.map_rank for row in rows if not row.by_agent[LOOKAHEAD].success]
+    summary["failures_with_lookahead"] = {
+        "target_first_in_the_map_search": failed.count(1),
+        "target_lower": sum(rank is not None and rank > 1 for rank in failed),
+        "target_not_found_by_the_map_search": failed.count(0),
+        "not_noted": failed.count(None),
+    }
     if rows and summary[NO_MAP]["successes"]:
         summary["lookahead_per_success_without_map"] = round(_ratio(rows), 2)
         summary["lookahead_per_success_without_map_95"] = interval(rows, _ratio)

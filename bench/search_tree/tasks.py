@@ -16,7 +16,7 @@ from waygraph.core.settings import AgentSettings
 
 LOOKAHEAD, NO_MAP = "search with lookahead", "search without map"
 AGENTS = (LOOKAHEAD, NO_MAP, "greedy with map", "greedy without map")
-_TASK_SECONDS = 180.0
+_TASK_SECONDS, _HITS = 180.0, 100
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TaskRow:
-    """A task, and the outcome of each agent by its name."""
+    """A task.
+
+    Attributes
+    ----------
+    ask : the question.
+    by_agent : the outcome of each agent by its name.
+    map_rank : place of the first target among the hits of the map's search, from 1 on; 0: it is none of 100 hits;
+        None: it was not noted.
+    """
 
     ask: str
     by_agent: dict[str, Outcome]
+    map_rank: int | None = None
 
 
 def agent_of(name: str, site: OpenSite, session: AgentSession, *, max_steps: int, tree_file: Path | None) -> Agent:
@@ -79,7 +88,17 @@ async def do_task(site: OpenSite, query: Query, number: int, *, max_steps: int, 
             except TimeoutError:
                 url, steps, end = "", max_steps, "timeout"
             seconds = round(time.perf_counter() - began, 2)
-            success = any(Target.parse(text).is_at(url) for text in query.at) if url else False
+            success = bool(url) and _is_target(query, url)
             shown = url.removeprefix(site.served.start.rstrip("/"))
             outcomes[name] = Outcome(success, steps, loads.count - loaded, seconds, end, shown)
-    return TaskRow(query.ask, {name: outcomes[name] for name in AGENTS})
+    return TaskRow(query.ask, {name: outcomes[name] for name in AGENTS}, await map_rank(site, query))
+
+
+async def map_rank(site: OpenSite, query: Query) -> int:
+    """Return the place of the first target among the hits of the map's search; 0 if it is none of them."""
+    found = await site.maps.search(site.key, query.ask, k=_HITS)
+    return next((number for number, hit in enumerate(found.hits, start=1) if _is_target(query, hit.url)), 0)
+
+
+def _is_target(query: Query, url: str) -> bool:
+    return any(Target.parse(text).is_at(url) for text in query.at)

@@ -62,6 +62,30 @@ def test_a_change_that_only_its_request_shows_begins_the_search_anew(site, tmp_p
     assert [step.action for step in run.steps] == ['click button "Show figures"', 'click link "Other"']
 
 
+#: The button sends data and may open a panel that no load shows.
+SENDS = """<!doctype html><title>Sends</title><a href=/other>Other</a> <button onclick="
+  fetch('/trap', {method: 'POST', body: 'x=1'}).then(() => { panel.hidden = %s })">Show figures</button>
+<p id=panel hidden>12 shelves, 3 racks</p>"""
+
+
+@pytest.mark.parametrize(("hidden", "loads", "returns"), [("false", "no", [[]]), ("true", "yes", [["url:1"]])])
+def test_a_search_knows_whether_a_load_shows_the_state_after_a_change_of_data(site, tmp_path, hidden, loads, returns):
+    site.pages |= {"/": SENDS % hidden, "/trap": "ok", "/more": "<!doctype html><title>More</title>"}
+    site.pages["/"] += "<a href=/more>More</a>"
+    scores = {"Show figures": 0.9, "Other": 0.8, "More": 0.7}
+    search(site, [Named(scores)], tree_file=tmp_path / "tree.json")
+    tree = SearchTree.model_validate_json((tmp_path / "tree.json").read_bytes())
+    assert (tree.root, tree.nodes[1].loads, site.mutations) == (1, loads, 1)
+    assert [each.tried for each in tree.backtracks] == returns
+
+
+def test_an_address_that_changes_data_is_not_loaded_to_find_out_what_it_shows(site):
+    form = "<form method=post action=/items/1/delete><button>Delete</button></form>"
+    site.pages |= {"/": f"<!doctype html><title>Item</title>{form}", "/items/1/delete": "<title>Deleted</title>"}
+    search(site, [Named({"Delete": 0.9})], session_options={"destructive": "allow"})
+    assert site.paths.count("/items/1/delete") == 1
+
+
 def test_a_search_that_was_killed_while_it_changed_data_goes_on_without_repeating_it(site, tmp_path):
     sent = asyncio.Event()
 

@@ -77,7 +77,7 @@ def test_a_tab_whose_address_shows_another_one_is_reached_by_its_click(site, tmp
         (0, ["url:0"], True),
         (1, ["url:1", "url:0"], True),
     ]
-    assert [each.loads for each in tree.nodes[:2]] == ["untested", "no"]
+    assert [each.loads for each in tree.nodes[:2]] == ["yes", "no"]
 
 
 def test_two_fragments_that_show_two_views_are_two_pages(site, tmp_path):

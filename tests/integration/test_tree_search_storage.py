@@ -6,10 +6,15 @@ from tests.searching import search
 from tests.sites.server import FixtureServer
 from waygraph.agents.search import SearchTree
 
-#: How a page keeps that its list is folded: `keep()` and `isKept()`.
+#: How a page keeps that its list is folded: `keep()` and `isKept()`. With `timer` it
+#: reads that late, and stores it again and again.
 AREAS = {
     "cookie": "keep = () => document.cookie = 'folded=1;path=/'; isKept = () => document.cookie.includes('folded=1')",
     "local": "keep = () => localStorage.setItem('folded', '1'); isKept = () => !!localStorage.getItem('folded')",
+    "timer": """folded = null; keep = () => folded = true; isKept = () => folded;
+        setTimeout(() => { folded ??= !!localStorage.folded; draw(); }, 60);
+        store = () => folded ? localStorage.folded = '1' : delete localStorage.folded;
+        setInterval(() => folded === null || store(), 10)""",
     "session": "keep = () => sessionStorage.setItem('folded', '1'); isKept = () => !!sessionStorage.getItem('folded')",
 }
 PAGE = """<!doctype html><title>{title}</title><h1>{title}</h1><a href={target}>{name}</a>

@@ -4,7 +4,8 @@ from argparse import Namespace
 
 from bench.search_tree.__main__ import Rows, chosen_questions, is_done
 from bench.search_tree.returns import Return, ReturnRow, drawn_from
-from bench.search_tree.summary import return_summary
+from bench.search_tree.summary import return_summary, task_summary
+from bench.search_tree.tasks import AGENTS, Outcome, TaskRow
 from tests.unit.waygraph.agents.search.trees import grown, state, step
 
 
@@ -50,3 +51,18 @@ def test_a_site_is_done_when_all_its_tasks_and_returns_are_in_the_rows(tmp_path)
     rows.add({"return": {}})
     assert is_done("shop", Rows(tmp_path / "shop.jsonl"), options)
     assert not is_done("shop", rows, Namespace(tasks=2, returns=1))
+
+
+def test_failures_are_counted_by_what_the_map_knew_of_the_target():
+    def row(rank, *, success):
+        outcome = Outcome(success, steps=1, loads=1, seconds=1.0, end="answered", url="/")
+        return TaskRow("where", dict.fromkeys(AGENTS, outcome), rank)
+
+    failed = [row(rank, success=False) for rank in (3, 0, None)]
+    found = task_summary([row(0, success=True), *failed])
+    assert found["failures_with_lookahead"] == {
+        "target_first_in_the_map_search": 0,
+        "target_lower": 1,
+        "target_not_found_by_the_map_search": 1,
+        "not_noted": 1,
+    }

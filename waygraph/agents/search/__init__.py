@@ -1,11 +1,13 @@
 """Tree search: tries the most promising action of all visited states, and returns to its state to do so.
 
 `agent.TreeSearchAgent` joins the parts, `best_first` does the rounds, `run_of_tree` records them. Pure: `tree` holds
-the search, `frontier` merges and keeps its budget, `selection` chooses, `checkpoints` finds ways back, `interruption`
-settles what a killed process left. With the browser: `expansion` generates, validates and judges, `goto_targets` loads
-proposed addresses, `backtrack` returns, `click_spacing` keeps clicks apart, `requests_seen` finds changes of data. With
-a map: `lookahead` judges states without visiting them, `map_hits` proposes the best hits, `map_scores` judges by the
-map's search. Generators and rewards: `nearness` without a model; `chat_candidates` and `checklist` with one.
+the search, `frontier` merges and keeps its budget, `selection` chooses, `checkpoints` finds ways back,
+`recorded_states` and `expected_state` say what a visited page is recognised by, `interruption` settles what a killed
+process left. With the browser: `expansion` generates, validates and judges, `goto_targets` loads proposed addresses,
+`backtrack` returns, `browser_storage` sets back what the site keeps, `click_spacing` keeps clicks apart,
+`requests_seen` finds changes of data. With a map: `lookahead` judges states without visiting them, `map_hits` proposes
+the best hits, `map_scores` judges by the map's search. Generators and rewards: `nearness` without a model;
+`chat_candidates` and `checklist` with one.
 """
 
 from waygraph.agents.search.agent import SearchOptions, TreeSearchAgent

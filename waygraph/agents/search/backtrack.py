@@ -12,11 +12,11 @@ from waygraph.agents.actions.tabs import AgentTabs
 from waygraph.agents.search.browser_storage import storage_set_back
 from waygraph.agents.search.checkpoints import WayBack, ways_back
 from waygraph.agents.search.click_spacing import ClickSpacing
+from waygraph.agents.search.expected_state import ExpectedState
 from waygraph.agents.search.lookahead import MapLookahead
-from waygraph.agents.search.recorded_states import shows_part, shows_state, step_to
 from waygraph.agents.search.tree import BacktrackRecord, BrowserStorage, SearchTree, TreeNode
 from waygraph.core.errors import BrowserFailure, WaygraphError
-from waygraph.index.graph import Action, PathStep
+from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.replay import replay
 
 #: Pause before a page is looked at again that does not show the recorded state yet.
@@ -46,8 +46,8 @@ class Backtracker:
         The ways back are tried one after the other, each in a new tab. Every step of a way must show the recorded
         state. Before a way, cookies of scripts and storage are set to what they were at its checkpoint. If a step
         shows something else, the tab is closed, and the tabs before, cookies and storage are as they were. A URL that
-        shows another state than its node is not tried again. On the last way, a page that shows a part of the state is
-        looked at again for a while: it may add the rest late.
+        shows another state than its node is not tried again; one that showed the node's state before is, once. On the
+        last way, a page that shows a part of the state is looked at again for a while: it may add the rest late.
 
         Parameters
         ----------
@@ -100,6 +100,29 @@ class Backtracker:
         """
         return await self._try(lambda: self._teleport(state), None)
 
+    async def test_url(self, tree: SearchTree, node: TreeNode) -> None:
+        """Load a node's URL in a tab that is closed then, and note whether it shows the state.
+
+        Parameters
+        ----------
+        tree
+            The search.
+        node
+            The node. Nothing was done at the site since it was visited.
+
+        Raises
+        ------
+        PageFailure
+            If the browser opens no tabs.
+        """
+        before = self._tabs.current
+        async with self._tabs.beside(), storage_set_back(before, self._tabs.current, node.storage):
+            try:
+                problem = await self._load(tree, node, waits=True)
+            except BrowserFailure as failure:
+                problem = failure.message
+        node.note_load(shows_state=not problem)
+
     async def _try(self, walk: Callable[[], Awaitable[str]], storage: BrowserStorage | None) -> str:
         before = self._tabs.current
         async with self._tabs.beside() as side, storage_set_back(before, self._tabs.current, storage) as stored:
@@ -115,16 +138,14 @@ class Backtracker:
     async def _follow(self, tree: SearchTree, way: WayBack, *, is_last: bool) -> str:
         """Walk a way in the current tab, and return why it does not show the state. Only the last way waits for it."""
         checkpoint = way.checkpoint
-        expected = step_to(tree, checkpoint, Action(kind="goto", url=checkpoint.state.address))
         if way.kind == "map":
             problem = await self._teleport(checkpoint.map_state)
             # One state of the map may stand for pages with other texts.
-            if not problem and not await self._shows(expected, waits=is_last):
+            if not problem and not await self._shows(ExpectedState(tree, checkpoint), waits=is_last):
                 problem = "The page of the map's state shows something else than was recorded."
         else:
-            problem = await self._replay(expected, waits=is_last)
-            if problem:
-                checkpoint.loads = "no"
+            problem = await self._load(tree, checkpoint, waits=is_last)
+            checkpoint.note_load(shows_state=not problem)
         for node in way.replayed:
             if problem:
                 break
@@ -132,23 +153,29 @@ class Backtracker:
             if gesture is None:
                 problem = "It is no gesture."
             else:
-                problem = await self._replay(step_to(tree, node, gesture), waits=is_last)
+                problem = await self._replay(ExpectedState(tree, node), gesture, waits=is_last)
         return problem
 
-    async def _replay(self, step: PathStep, *, waits: bool) -> str:
-        """Perform a step in the current tab, and return why it does not show the recorded state."""
-        is_load = step.action.kind == "goto"
+    async def _load(self, tree: SearchTree, node: TreeNode, *, waits: bool) -> str:
+        """Load a node's URL in the current tab, and return why it does not show the state."""
+        return await self._replay(ExpectedState(tree, node), Action(kind="goto", url=node.state.address), waits=waits)
+
+    async def _replay(self, expected: ExpectedState, action: Action, *, waits: bool) -> str:
+        """Perform an action in the current tab, and return why it does not show the state that it leads to."""
+        is_load = action.kind == "goto"
         if not is_load:
             await self.clicks.wait()
-        result = await replay(self._tabs.current, [step], agrees=shows_state)
+        result = await replay(
+            self._tabs.current, [expected.step(action)], agrees=lambda snapshot, _: expected.is_shown(snapshot)
+        )
         self.clicks.note(is_load=is_load)
         self._tabs.adopt(result.view.page, result.view)
-        if result.problem and waits and result.snapshot is not None and await self._shows(step, waits=True):
+        if result.problem and waits and result.snapshot is not None and await self._shows(expected, waits=True):
             return ""
         return result.problem
 
-    async def _shows(self, step: PathStep, *, waits: bool) -> bool:
-        """Whether the current tab shows the state that a step leads to.
+    async def _shows(self, expected: ExpectedState, *, waits: bool) -> bool:
+        """Whether the current tab shows a state.
 
         Pages add texts after they have settled: a preview that was rendered, a count of its words. With `waits`, a page
         that shows a part of the state is looked at again, for as long as a page may take to settle.
@@ -156,9 +183,9 @@ class Backtracker:
         deadline = time.monotonic() + self._session.options.browser.settle_cap_ms / 1000 if waits else 0.0
         while True:
             snapshot = await self._tabs.current.observe(digest=False)
-            if shows_state(snapshot, step):
+            if expected.is_shown(snapshot):
                 return True
-            if time.monotonic() >= deadline or not shows_part(snapshot, step):
+            if time.monotonic() >= deadline or not expected.is_partly_shown(snapshot):
                 return False
             await asyncio.sleep(_LOOK_AGAIN_S)
 

@@ -13,10 +13,11 @@ from waygraph.agents.search.backtrack import Backtracker
 from waygraph.agents.search.browser_storage import read_storage
 from waygraph.agents.search.checkpoints import is_reachable
 from waygraph.agents.search.expansion import Expander, Expansion
+from waygraph.agents.search.expected_state import unstable_at
 from waygraph.agents.search.interruption import settle_interrupted
 from waygraph.agents.search.lookahead import MapLookahead
-from waygraph.agents.search.recorded_states import find_again, record_state, same_page
-from waygraph.agents.search.requests_seen import RequestsSeen
+from waygraph.agents.search.recorded_states import find_again, note_unstable, record_state, same_page
+from waygraph.agents.search.requests_seen import RequestsSeen, changes_when_loaded
 from waygraph.agents.search.run_of_tree import step_of
 from waygraph.agents.search.search_actions import VisitAction
 from waygraph.agents.search.selection import SearchLimits, Selection, select
@@ -111,7 +112,7 @@ class BestFirstSearch:
             await self._expand(await self._arrive(observation, parent=None, candidate=None))
         for each in settle_interrupted(tree):
             node = await self._arrive(observation, parent=each.node, candidate=each.id)
-            self._begin_anew(node, each)
+            await self._begin_anew(node, each)
             await self._expand(node)
         open_nodes = [each for each in tree.live_nodes() if not (each.is_expanded or each.problem)]
         for node in open_nodes:
@@ -132,6 +133,8 @@ class BestFirstSearch:
             return
         # What the page shows now, and not what it showed when it was visited: it may have changed by itself since.
         before = await self._look() if candidate.gesture is not None else await self.shown()
+        if self._current == node.id:
+            note_unstable(node, record_state(before.snapshot))
         # Written before it happens: a process that is killed meanwhile does not repeat what may have changed data.
         candidate.status = CandidateStatus.BEGUN
         self._file.write(tree)
@@ -150,7 +153,7 @@ class BestFirstSearch:
         if candidate.changed:
             after = await self.shown()
             arrived = arrived or await self._arrive(after, parent=node.id, candidate=candidate.id, before=before)
-            self._begin_anew(arrived, candidate)
+            await self._begin_anew(arrived, candidate)
         step = StepRecord(
             state=before.snapshot.id, url=before.url, action=candidate.text, status=status, message=message,
             thinking=candidate.thinking,
@@ -228,11 +231,12 @@ class BestFirstSearch:
         """Add the state that the page shows, after an action on the page that was observed right before."""
         tree = self._tree
         state = record_state(observation.snapshot)
-        same = [each for each in tree.live_nodes() if each.same_as is None and same_page(each.state, state)]
+        unstable = unstable_at(tree, state.url)
+        same = [each for each in tree.live_nodes() if each.same_as is None and same_page(each.state, state, unstable)]
         node = tree.add_node(state, parent=parent, candidate=candidate)
         if before is not None and candidate is not None and tree.candidates[candidate].gesture is not None:
             seen = record_state(before.snapshot)
-            if parent is not None and same_page(seen, state):
+            if parent is not None and same_page(seen, state, unstable):
                 same.insert(0, tree.nodes[parent])
             if seen.url == state.url:
                 node.change = dict(sorted(feature_change(Counter(seen.features), Counter(state.features)).items()))
@@ -263,14 +267,22 @@ class BestFirstSearch:
         self._file.write(self._tree)
         return done
 
-    def _begin_anew(self, node: TreeNode, candidate: TreeCandidate) -> None:
-        """Make a node the root: data was changed, so what was recorded before may no longer be true."""
+    async def _begin_anew(self, node: TreeNode, candidate: TreeCandidate) -> None:
+        """Make a node the root: data was changed, so what was recorded before may no longer be true.
+
+        Its URL is the only way back to what follows that the tree has. Whether it shows the state is found out now: a
+        panel that the action opened beside is not there after a load.
+        """
         tree = self._tree
         frontier.clear(tree, f"data was changed by {candidate.text}")
         tree.changes += 1
         tree.budget = max(1, tree.budget - 1)
         tree.root = node.id
         node.same_as, self._current = None, node.id
+        if changes_when_loaded(node.state.address):
+            node.loads = "no"
+        else:
+            await self._backtracker.test_url(tree, node)
 
     async def _return_to(self, node: TreeNode) -> bool:
         record = await self._backtracker.go_back_to(self._tree, node)

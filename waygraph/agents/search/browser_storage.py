@@ -6,6 +6,7 @@ scripts set, in local and in session storage. A page then shows them wherever it
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from playwright.async_api import CDPSession
+from playwright.async_api import CDPSession, Frame
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.agents.search.tree import BrowserStorage, StoredCookie
@@ -44,10 +45,12 @@ _SET_LOCAL = """(changes) => {
   for (const [name, value] of Object.entries(changes))
     value === null ? localStorage.removeItem(name) : localStorage.setItem(name, value);
 }"""
-#: Gives a new tab its session storage before the scripts of its first document run.
-_SET_SESSION = """
-if (location.origin === %(origin)s && !sessionStorage.length)
-  for (const [name, value] of Object.entries(%(values)s)) sessionStorage.setItem(name, value);
+#: Sets the storage of a new tab before the scripts of its first document run.
+_SET_BEFORE_SCRIPTS = """
+if (location.origin === %(origin)s && top === window) {
+  for (const [name, value] of Object.entries(%(session)s)) sessionStorage.setItem(name, value);
+  (%(set_local)s)(%(local)s);
+}
 """
 
 
@@ -162,8 +165,10 @@ async def storage_set_back(
 ) -> AsyncIterator[StorageSetBack]:
     """Set back what the browser kept when a state was recorded, for walks to it in a new tab.
 
-    At the end of the block the storage is as before it, if the block has not called `keep`. A failure is logged: the
-    walk is checked in any case.
+    Cookies are set at once, local and session storage when the new tab creates its first document. The scripts of the
+    page that is shown stand still meanwhile: its timers may store again what it shows, before the new tab reads it. At
+    the end of the block they go on and the storage is as before it, if the block has not called `keep`; otherwise they
+    stand still until the tab is closed. A failure is logged: the walk is checked in any case.
 
     Parameters
     ----------
@@ -181,27 +186,86 @@ async def storage_set_back(
     """
     block = StorageSetBack()
     before: BrowserStorage | None = None
-    devtools: CDPSession | None = None
+    first: _FirstDocument | None = None
+    debugger: CDPSession | None = None
     if wanted is not None:
         try:
             page, cookies = await _read(view, wanted.url)
             before = recorded_storage(page, cookies)
-            await _apply(view, storage_change(before, wanted))
+            change = storage_change(before, wanted)
+            await _set_cookies(view, change)
             own = page["session"] if page["origin"] == wanted.origin else {}
             withheld = {name: value for name, value in own.items() if f"session {name}" in before.withheld}
-            devtools = await _give_session(tab, wanted.origin, {**withheld, **wanted.session})
+            first = _FirstDocument(tab, wanted.origin)
+            await first.prepare({**withheld, **wanted.session}, change.local)
+            debugger = await view.with_timeout(view.page.context.new_cdp_session(view.page))
+            await view.with_timeout(debugger.send("Debugger.enable"))
+            await view.with_timeout(debugger.send("Debugger.pause"))  # before the next statement of any script
         except (PlaywrightError, BrowserFailure) as error:
             log.info("search/storage_not_set_back %s: %s", view.page.url, error)
     try:
         yield block
     finally:
         try:
-            if devtools is not None:  # its script goes with it: what the site removes later stays removed
-                await view.with_timeout(devtools.detach())
+            if first is not None:
+                await first.forget()
+            if debugger is not None and not block.is_kept:
+                await view.with_timeout(debugger.detach())
             if before is not None and not block.is_kept:
-                await _apply(view, storage_change(recorded_storage(*await _read(view, before.url)), before))
+                change = storage_change(recorded_storage(*await _read(view, before.url)), before)
+                await _set_cookies(view, change)
+                if change.local:
+                    await view.with_timeout(view.page.evaluate(_SET_LOCAL, dict(change.local)))
         except (PlaywrightError, BrowserFailure) as error:
             log.info("search/storage_not_restored %s: %s", view.page.url, error)
+
+
+class _FirstDocument:
+    """Gives the first document of an origin in a tab its storage, before its scripts run.
+
+    Later documents are not touched: what the site stores during the walk stays stored.
+
+    Parameters
+    ----------
+    tab
+        The tab, without a document yet.
+    origin
+        The origin.
+    """
+
+    def __init__(self, tab: PageView, origin: str) -> None:
+        self._tab = tab
+        self._origin = origin
+        self._devtools: CDPSession | None = None
+        self._removal: asyncio.Task[None] | None = None
+
+    async def prepare(self, session: Mapping[str, str], local: Mapping[str, str | None]) -> None:
+        """Set values of both storages when the document is created; None removes a value of the local storage."""
+        if not (session or local):
+            return
+        values = {"origin": self._origin, "session": session, "local": local}
+        texts = {name: json.dumps(value) for name, value in values.items()}
+        source = _SET_BEFORE_SCRIPTS % {**texts, "set_local": _SET_LOCAL}
+        page = self._tab.page
+        self._devtools = await self._tab.with_timeout(page.context.new_cdp_session(page))
+        page.on("framenavigated", self._note)
+        await self._tab.with_timeout(self._devtools.send("Page.enable"))
+        await self._tab.with_timeout(self._devtools.send("Page.addScriptToEvaluateOnNewDocument", {"source": source}))
+
+    async def forget(self) -> None:
+        """Remove what was prepared, if no document has used it."""
+        if self._devtools is not None and self._removal is None:
+            self._remove(self._devtools)
+        if self._removal is not None:
+            await self._tab.with_timeout(self._removal)
+
+    def _note(self, frame: Frame) -> None:
+        if self._devtools is not None and frame.parent_frame is None and frame.url.startswith(f"{self._origin}/"):
+            self._remove(self._devtools)
+
+    def _remove(self, devtools: CDPSession) -> None:
+        self._tab.page.remove_listener("framenavigated", self._note)
+        self._removal = asyncio.create_task(devtools.detach())  # the script goes with the session
 
 
 async def _read(view: PageView, url: str) -> tuple[dict[str, Any], list[Any]]:
@@ -210,25 +274,12 @@ async def _read(view: PageView, url: str) -> tuple[dict[str, Any], list[Any]]:
     return {**page, "url": url}, list(await view.with_timeout(view.page.context.cookies(url)))
 
 
-async def _apply(view: PageView, change: StorageChange) -> None:
+async def _set_cookies(view: PageView, change: StorageChange) -> None:
     context = view.page.context
     for each in change.dropped:
         await view.with_timeout(context.clear_cookies(name=each.name, domain=each.domain, path=each.path))
     if change.cookies:
         await view.with_timeout(context.add_cookies([_cookie(each) for each in change.cookies]))
-    if change.local:
-        await view.with_timeout(view.page.evaluate(_SET_LOCAL, dict(change.local)))
-
-
-async def _give_session(tab: PageView, origin: str, values: Mapping[str, str]) -> CDPSession | None:
-    """Give a tab its session storage; the result must be detached when the walk has ended."""
-    if not values:
-        return None
-    source = _SET_SESSION % {"origin": json.dumps(origin), "values": json.dumps(values)}
-    devtools = await tab.with_timeout(tab.page.context.new_cdp_session(tab.page))
-    await tab.with_timeout(devtools.send("Page.enable"))
-    await tab.with_timeout(devtools.send("Page.addScriptToEvaluateOnNewDocument", {"source": source}))
-    return devtools
 
 
 def _is_plain(name: str, value: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from waygraph.agents.search.recorded_states import changes_before
+from waygraph.agents.search.expected_state import changes_before
 from waygraph.agents.search.tree import SearchTree, TreeNode
 
 #: `map`: a walk over the map to the state that the node was recognised as. `url`: loading the node's URL.

@@ -21,6 +21,11 @@ def _policy() -> RequestPolicy:
     return RequestPolicy(state_changing_urls=StateChangingUrls(lambda url: hazards.refuse_url(url) is not None))
 
 
+def changes_when_loaded(url: str) -> bool:
+    """Whether loading an address may change data at its site, by the rules of `RequestsSeen.changing`."""
+    return _policy().may_change(OutgoingRequest("GET", url, {}, ""), is_document=True)
+
+
 class RequestsSeen:
     """Records the requests of a browser context while an action is performed.
 

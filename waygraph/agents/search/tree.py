@@ -112,8 +112,10 @@ class TreeNode(_Record):
     change
         What the gesture that led here added to the page, and what it removed (negative), if the URL is the same: the
         difference from what the page showed right before. None: it was no gesture, or led to another URL.
+    unstable
+        Features that came or went by themselves on pages that showed the state: a tip that is replaced.
     loads
-        Whether loading its URL shows the state: `untested`, or `no` after it showed something else.
+        Whether loading its URL shows the state: `untested`, `yes`, or `no`, see `note_load`.
     same_as
         An earlier node that shows the same; None: there is none. Such a node has no candidates of its own.
     problem
@@ -132,11 +134,19 @@ class TreeNode(_Record):
     map_state: str = ""
     value: float = 0.0
     change: dict[str, int] | None = None
-    loads: Literal["untested", "no"] = "untested"
+    unstable: list[str] = []
+    loads: Literal["untested", "yes", "no"] = "untested"
     same_as: int | None = None
     problem: str = ""
     is_expanded: bool = False
     step: int = 0
+
+    def note_load(self, *, shows_state: bool) -> None:
+        """Note whether its URL showed the state: one that did before may have failed by chance, and is tried again."""
+        if shows_state:
+            self.loads = "yes"
+        else:
+            self.loads = "untested" if self.loads == "yes" else "no"
 
 
 class CandidateStatus(StrEnum):
