@@ -68,7 +68,13 @@ SENDS = """<!doctype html><title>Sends</title><a href=/other>Other</a> <button o
 <p id=panel hidden>12 shelves, 3 racks</p>"""
 
 
-@pytest.mark.parametrize(("hidden", "loads", "returns"), [("false", "no", [[]]), ("true", "yes", [["url:1"]])])
+@pytest.mark.parametrize(
+    ("hidden", "loads", "returns"),
+    [
+        ("false", "no", [[]]),
+        pytest.param("true", "yes", [["url:1"]], marks=pytest.mark.extended),
+    ],
+)
 def test_a_search_knows_whether_a_load_shows_the_state_after_a_change_of_data(site, tmp_path, hidden, loads, returns):
     site.pages |= {"/": SENDS % hidden, "/trap": "ok", "/more": "<!doctype html><title>More</title>"}
     site.pages["/"] += "<a href=/more>More</a>"

@@ -29,7 +29,7 @@ SCRIPT = {
 }
 
 
-@pytest.fixture(params=AREAS)
+@pytest.fixture(params=[pytest.param(area, marks=pytest.mark.extended if area == "timer" else ()) for area in AREAS])
 def site(request):
     def page(title, name, target):
         return PAGE.format(title=title, name=name, target=target, area=AREAS[request.param])
