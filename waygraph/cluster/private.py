@@ -143,8 +143,7 @@ def start_problem(output: str) -> str:
 
 @contextmanager
 def _supervisor(arguments: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    parent = tempfile.gettempdir()
-    folder = Path(tempfile.mkdtemp(prefix="wg-ray-", dir=parent if len(parent) <= _LONGEST_PARENT else "/tmp"))  # noqa: S108
+    folder = _make_folder()
     with (folder / "supervisor.err").open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603 - this Python, our own script
             [sys.executable, "-P", supervisor.__file__, str(folder), json.dumps(arguments)],
@@ -166,6 +165,18 @@ def _supervisor(arguments: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[by
             process.kill()
             process.wait()
         shutil.rmtree(folder, ignore_errors=True)  # if the supervisor was killed
+
+
+def _make_folder() -> Path:
+    """Make the folder of a private Ray. Its path must be short, see `_LONGEST_PARENT`."""
+    try:
+        parent = tempfile.gettempdir()
+        return Path(tempfile.mkdtemp(prefix="wg-ray-", dir=parent if len(parent) <= _LONGEST_PARENT else "/tmp"))  # noqa: S108
+    except OSError as error:
+        raise EnvironmentMissing(
+            f"Ray could not be started: it needs a temporary folder ({error}).",
+            hint=f"Free space, or set TMPDIR to a writable folder with a path of {_LONGEST_PARENT} bytes or less.",
+        ) from error
 
 
 @contextmanager
