@@ -130,6 +130,7 @@ class Reverter:
                 continue
             self._counters[f"undo/{method}_tried"] += 1
             if before.storage != after.storage:
+                await view.settle()  # pages write to storage after the gesture
                 await view.ways_back.restore_storage()
             digest = await is_back(view, before)
             attempt = (kind, method, digest is not None)
