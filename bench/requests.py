@@ -5,7 +5,7 @@ repeated requests (`explore.static_files_bytes`). Counted is what reaches the se
 purpose that the browser states (`Sec-Fetch-Dest`). Static files that their server forbids to store (`no-store`) are
 counted apart. Both maps must have the same states and edges.
 
-    python -m bench.requests [--sites gentelella,wagtail] [--states 60] [--scratch FOLDER] [--save]
+    python -m bench.requests [--sites gentelella,wagtail,demo-shop] [--states 60] [--scratch FOLDER] [--save]
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from unittest import mock
@@ -28,17 +29,26 @@ from bench import real_sites
 from bench.result_files import RESULTS, run_info, write_result
 from tests.blobs import MemoryBlobs
 from waygraph.core.settings import ExploreSettings, Settings
+from waygraph.demo_site import DemoSite
 from waygraph.index.graph.export import to_json
 from waygraph.pipeline.browser.egress.messages import ProxiedRequest
 from waygraph.pipeline.browser.egress.proxy import EgressProxy
 from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
+
+@contextmanager
+def _demo_shop(_: Path) -> Iterator[real_sites.Served]:
+    with DemoSite() as site:
+        yield real_sites.Served(site.url, Path(os.devnull))
+
+
 SITES: dict[str, Callable[[Path], AbstractContextManager[real_sites.Served]]] = {
     "gentelella": real_sites.gentelella,
     "wagtail": real_sites.wagtail,
     "tabler": real_sites.tabler,
     "dokuwiki": real_sites.dokuwiki,
+    "demo-shop": _demo_shop,
 }
 TARGET_STATIC, TARGET_DOCUMENTS = 1.3, 1.6
 _DOCUMENTS = frozenset({"document", "iframe", "frame"})
@@ -157,7 +167,9 @@ def compare(name: str, states: int, scratch: Path) -> Mapping[str, object]:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sites", default="gentelella,wagtail", help=f"comma-separated, out of {', '.join(SITES)}")
+    parser.add_argument(
+        "--sites", default="gentelella,wagtail,demo-shop", help=f"comma-separated, out of {', '.join(SITES)}"
+    )
     parser.add_argument("--states", type=int, default=60, help="states to explore of each")
     parser.add_argument("--scratch", type=Path, help="folder for installed sites; kept")
     parser.add_argument("--save", action="store_true", help="write the result to bench/results/")

@@ -37,6 +37,7 @@ from waygraph.core.settings import Settings
 from waygraph.index.graph import Action
 from waygraph.pipeline.browser.guard import NetworkGuard, RequestPolicy
 from waygraph.pipeline.browser.page import actor as actor_module
+from waygraph.pipeline.browser.page.actor import PageActor
 from waygraph.pipeline.browser.page.gestures import PARKED, perform_gesture
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
@@ -108,7 +109,7 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
     """Record what the first level that is explored inside the block asks of guarded pages."""
     run_round, act = Crawl._run_round, Worker._act  # noqa: SLF001 - what is measured
     goto, capture, back, press, release = (
-        PageView.goto, GuardedPage.capture, PageView.go_back, PageView.press_key, PageView.release_pointer,
+        PageView.goto, GuardedPage.capture, PageActor.go_back, PageActor.press_key, PageActor.park_pointer,
     )  # fmt: skip
 
     async def recording_round(self: Crawl, number: int, workers: Sequence[Worker]) -> bool:
@@ -140,25 +141,25 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
         trace.add("capture", self.page)
         return await capture(self, *arguments)
 
-    async def recording_back(self: PageView) -> None:
-        trace.add("back", self.page)
+    async def recording_back(self: PageActor) -> None:
+        trace.add("back", self._page)
         await back(self)
 
-    async def recording_press(self: PageView, key: str) -> None:
-        trace.add("press", self.page, key)
+    async def recording_press(self: PageActor, key: str) -> None:
+        trace.add("press", self._page, key)
         await press(self, key)
 
-    async def recording_release(self: PageView) -> None:
-        trace.add("release", self.page)
+    async def recording_release(self: PageActor) -> None:
+        trace.add("release", self._page)
         await release(self)
 
     with (
         mock.patch.object(Crawl, "_run_round", recording_round),
         mock.patch.object(Worker, "_act", counting_act),
         mock.patch.object(PageView, "goto", recording_goto),
-        mock.patch.object(PageView, "go_back", recording_back),
-        mock.patch.object(PageView, "press_key", recording_press),
-        mock.patch.object(PageView, "release_pointer", recording_release),
+        mock.patch.object(PageActor, "go_back", recording_back),
+        mock.patch.object(PageActor, "press_key", recording_press),
+        mock.patch.object(PageActor, "park_pointer", recording_release),
         mock.patch.object(GuardedPage, "capture", recording_capture),
         mock.patch.object(actor_module, "perform_gesture", recording_gesture),
     ):

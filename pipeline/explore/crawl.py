@@ -26,7 +26,7 @@ from waygraph.pipeline.explore.engine.frontier import Frontier
 from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder
 from waygraph.pipeline.explore.engine.limits import RunLimits
 from waygraph.pipeline.explore.engine.loader import Loads
-from waygraph.pipeline.explore.engine.revert import Reverter, RevertRatesByLevel
+from waygraph.pipeline.explore.engine.revert import RevertRatesByLevel
 from waygraph.pipeline.explore.engine.round import Round, WorkItem
 from waygraph.pipeline.explore.engine.routes import Routes
 from waygraph.pipeline.explore.engine.worker import Worker
@@ -249,7 +249,7 @@ class Crawl:
         self, chunk: Sequence[WorkItem], work: Round, worker: Worker, routes: Routes, number: int
     ) -> None:
         """Perform the items of a chunk in order, and store and hand in each outcome."""
-        worker.begin_chunk(Reverter(self._parts.rates.known, self._stats.counters))
+        worker.begin_chunk(self._parts.rates.known)
         state_id = chunk[0].state_id
         route = routes.to(state_id)
         for item in chunk:

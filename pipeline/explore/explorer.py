@@ -246,6 +246,7 @@ class Explorer:
             advise=self._parts.stats.advise,
             connection_problem=start.boundary.proxy.problem,
             is_pressed_behind_guard=start.site_policies.hazards.is_pressed,
+            is_left_alone=lambda element, page: self._parts.frontier.refuse(element, page) is not None,
         )
         return Worker(
             context, pace, loads=self._parts.loads, agrees=self._crawl.agrees, item_seconds=explore.page_seconds

@@ -22,6 +22,8 @@ from tests.browsers import LOOPBACK_ONLY
 from tests.integration.cluster_run import index
 from tests.integration.cluster_site import address
 from tests.sites.server import FixtureServer, Page
+from waygraph.cluster.private import private_ray
+from waygraph.core.errors import EnvironmentMissing
 from waygraph.index.graph.export import to_json
 from waygraph.index.store import Store
 from waygraph.index.store.upkeep.checks import verify
@@ -379,3 +381,11 @@ def test_machines_lost_repeatedly_lose_no_site(machines, tmp_path):
     sys.stdout.write(
         f"{losses} machines lost in {rounds} runs of 40 sites; the next site was finished after {again} s\n"
     )
+
+
+def test_a_private_ray_that_cannot_start_says_why():
+    with (
+        pytest.raises(EnvironmentMissing, match=r"object store memory .* at 1 bytes, but the minimum allowed is"),
+        private_ray(object_store_bytes=1, num_cpus=1, environment={}),
+    ):
+        pass

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from waygraph.core.errors import EnvironmentMissing
 from waygraph.core.locks import is_locked
 
 _PREFIX = "wg-ray-"
@@ -33,9 +34,20 @@ def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
     tuple[Path, int]
         The folder, and a descriptor whose lock says that it is in use. A process that inherits the descriptor keeps the
         lock for as long as it runs.
+
+    Raises
+    ------
+    EnvironmentMissing
+        If the folder cannot be made.
     """
     _remove_abandoned(Path(parent))
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+    except OSError as error:
+        raise EnvironmentMissing(
+            f"Ray could not be started: it needs a temporary folder ({error}).",
+            hint="Free space, or set TMPDIR to a writable folder with a short path.",
+        ) from error
     # It gets its name when it is locked: another process must not find it unlocked.
     unnamed = folder / f"{_IN_USE}.new"
     try:

@@ -39,12 +39,16 @@ class PerformedAction:
     new_tab
         Whether the element is a link meant for a new tab, which a guarded page opens in its own.
     handled
-        Whether a script listens for the event, at the element or an ancestor; true if that is not known.
+        Whether a script listens for the event, at the element or an ancestor, or the browser itself reacts to it; true
+        if that is not known.
+    scripted
+        Whether a script listens for the event, or for the submission of the form; true if that is not known.
     """
 
     rung: str
     new_tab: bool
     handled: bool = True
+    scripted: bool = True
 
 
 class PageActor:
@@ -85,12 +89,14 @@ class PageActor:
         self.is_hovering = False
         """Whether pointer or focus rest on an element."""
 
-    async def perform(self, action: Action, before_leaving: BeforeLeaving | None = None) -> PerformedAction:
+    async def perform(
+        self, action: Action, before_leaving: BeforeLeaving | None = None, *, reverts: bool = False
+    ) -> PerformedAction:
         """Perform a recorded action, see `PageView.perform`."""
         try:
             if action.is_page_key:
                 return await self._press_page_key(action.value)
-            found, frame = await self._find(action)
+            found, frame = await self._find(action, notes=not reverts)
             if frame is not None or self._frames.known:
                 await self._frames.note_action(self._page.main_frame)
             if before_leaving is not None and action.target.startswith(("http:", "https:")):
@@ -103,14 +109,24 @@ class PageActor:
             if frame is not None and "x" in found:
                 await self._frames.move_pointer(frame, found["x"], found["y"])
             if not found.get("isSet"):
-                await self._make_gesture(action, found.get("x", 0.0), found.get("y", 0.0))
+                await self.make_gesture(action, found.get("x", 0.0), found.get("y", 0.0))
                 if action.kind == "input":
                     await self._dispatch_change(frame)
             elif action.kind == "submit":
-                await self._make_gesture(structs.replace(action, kind="press", value="Enter"), 0.0, 0.0)
+                await self.make_gesture(structs.replace(action, kind="press", value="Enter"), 0.0, 0.0)
         except PlaywrightError as error:
             raise PageFailure.of(error, f"{action} on {self._page.url}") from error
-        return PerformedAction(found["rung"], found["newTab"], found.get("handled", True))
+        return PerformedAction(found["rung"], found["newTab"], found.get("handled", True), found.get("scripted", True))
+
+    async def make_gesture(self, action: Action, x: float = 0.0, y: float = 0.0) -> None:
+        """Make the gesture of an action at a point, and continue if the browser does not confirm it in time.
+
+        It does not confirm it when the document goes away. The next snapshot shows whether the page still responds.
+        """
+        try:
+            await asyncio.wait_for(perform_gesture(self._page, action, x, y), self._gesture_timeout_s)
+        except TimeoutError:
+            log.info("view/gesture_unanswered %s", self._page.url)
 
     async def _press_page_key(self, key: str) -> PerformedAction:
         if self._frames.known:
@@ -134,12 +150,16 @@ class PageActor:
             If the page went away.
         """
         found, _ = await self._find(action)
-        await self._make_gesture(action, found["x"], found["y"])
+        await self.make_gesture(action, found["x"], found["y"])
 
     async def press_key(self, key: str) -> None:
         """Press a key, with no element focused."""
         self.is_hovering = False
         await self._evaluator.with_timeout(self._page.keyboard.press(key))
+
+    async def go_back(self) -> None:
+        """Go back in the history of the page, within its document."""
+        await self._evaluator.evaluate("() => history.back()", None)
 
     async def scroll(self, direction: str, action: Action | None) -> bool:
         """Scroll the page, or the box around the element of an action, see `PageView.scroll`."""
@@ -159,13 +179,15 @@ class PageActor:
         self.is_hovering = False
         await self._evaluator.with_timeout(self._page.mouse.move(*PARKED))
 
-    async def _find(self, action: Action) -> tuple[dict[str, Any], Frame | None]:
+    async def _find(self, action: Action, *, notes: bool = False) -> tuple[dict[str, Any], Frame | None]:
         """Find the recorded element.
 
         Parameters
         ----------
         action
             The recorded action.
+        notes
+            Whether the page notes what it has before the action, see `WaysBack`.
 
         Returns
         -------
@@ -180,7 +202,7 @@ class PageActor:
         PageFailure
             If the document was replaced meanwhile.
         """
-        options = self._options.to_js(hovering=self.is_hovering)
+        options = {**self._options.to_js(hovering=self.is_hovering), "notes": notes}
         found, frames = await self._frames.find(action, options, self._call_script)
         if found is None:
             message = f"{self._page.url} was replaced before {action} could be performed."
@@ -197,16 +219,6 @@ class PageActor:
         expression = f"given => {WAYGRAPH}?.{function}(...given) ?? null"
         raw: str | None = await self._evaluator.evaluate(expression, list(arguments))
         return raw
-
-    async def _make_gesture(self, action: Action, x: float, y: float) -> None:
-        """Make a gesture, and continue if the browser does not confirm it in time.
-
-        It does not confirm it when the document goes away. The next snapshot shows whether the page still responds.
-        """
-        try:
-            await asyncio.wait_for(perform_gesture(self._page, action, x, y), self._gesture_timeout_s)
-        except TimeoutError:
-            log.info("view/gesture_unanswered %s", self._page.url)
 
     async def _dispatch_change(self, frame: Frame | None) -> None:
         """Dispatch the `change` event of a field, which browsers dispatch only when the field loses the focus."""

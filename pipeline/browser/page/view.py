@@ -23,7 +23,9 @@ from waygraph.pipeline.browser.page.failures import NotActionable, PageFailure
 from waygraph.pipeline.browser.page.observer import PageObserver, SettledPage
 from waygraph.pipeline.browser.page.page_events import PageEvents
 from waygraph.pipeline.browser.page.popups import PopupQueue
+from waygraph.pipeline.browser.page.script import WAYGRAPH
 from waygraph.pipeline.browser.page.snapshot import Banner, Snapshot, SnapshotOptions
+from waygraph.pipeline.browser.page.ways_back import WaysBack
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -137,6 +139,8 @@ class PageView:
             code_timeout_s=settings.settle_cap_ms / 1000,
         )
         self._actor = PageActor(page, self._evaluator, self._frames, self._observer, options, settings=settings)
+        self.ways_back = WaysBack(self._evaluator, self._actor)
+        """Leave what the last action opened, typed or chose."""
         background = BackgroundCalls(page)
         self._popups = PopupQueue(page, background, owned=owned)
         self._events = PageEvents(
@@ -341,13 +345,15 @@ class PageView:
             banners=banners,
         )
 
-    async def perform(self, action: Action) -> PerformedAction:
+    async def perform(self, action: Action, *, reverts: bool = False) -> PerformedAction:
         """Perform a recorded action without taking a snapshot.
 
         Parameters
         ----------
         action
             The action, not a `goto`.
+        reverts
+            Whether the action is a way back from the one before. `ways_back` still leads to the page before that one.
 
         Returns
         -------
@@ -363,7 +369,11 @@ class PageView:
         """
         self.forget_earlier_actions()
         self.on_settled(self.page)
-        return await self._actor.perform(action, self.before_leaving)
+        return await self._actor.perform(action, self.before_leaving, reverts=reverts)
+
+    async def has_other_handlers(self) -> bool:
+        """Return whether the last click, in a guarded page, gave its element another handler for clicks."""
+        return bool(await self._evaluator.evaluate(f"() => {WAYGRAPH}?.hasOtherHandlers() ?? false", None))
 
     async def scroll(self, direction: str, action: Action | None = None) -> bool:
         """Scroll the page by most of the window, and wait for nothing.
@@ -391,10 +401,6 @@ class PageView:
         self.forget_earlier_actions()
         return await self._actor.scroll(direction, action)
 
-    async def go_back(self) -> None:
-        """Go back in the history of the page, within its document."""
-        await self._evaluator.evaluate("() => history.back()", None)
-
     async def press_key(self, key: str) -> None:
         """Press a key, with no element focused."""
         await self._actor.press_key(key)
@@ -406,10 +412,6 @@ class PageView:
         """
         self._events.clear()
         self._popups.drop_late()
-
-    async def release_pointer(self) -> None:
-        """Move the pointer away from the hovered element."""
-        await self._actor.park_pointer()
 
     async def with_timeout(self, call: Awaitable[T], timeout_s: float = 0.0) -> T:
         """Await a browser call with a timeout, see `PageEvaluator.with_timeout`."""

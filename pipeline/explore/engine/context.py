@@ -38,6 +38,8 @@ class CrawlContext:
     is_pressed_behind_guard
         Whether an element of a state is known to send something, and is pressed to learn what
         (`explore.hazards: press`).
+    is_left_alone
+        Whether a policy refuses an element of a page.
     """
 
     open_page: Callable[[], Awaitable[GuardedPage]]
@@ -48,6 +50,7 @@ class CrawlContext:
     advise: Callable[[str], None]
     connection_problem: Callable[[str], ConnectionProblem | None] = lambda _: None
     is_pressed_behind_guard: Callable[[Candidate, Snapshot], bool] = lambda _element, _state: False
+    is_left_alone: Callable[[Candidate, Snapshot], bool] = lambda _element, _page: False
 
     def saving_to(self, save_snapshot: SaveSnapshot) -> CrawlContext:
         """Return a copy that stores snapshots elsewhere."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
+
+from msgspec import structs
 
 from waygraph.index.graph import Action, Edge, Merge
 from waygraph.pipeline.browser.page.snapshot import Snapshot
@@ -158,6 +160,9 @@ class GraphBuilder:
 
     def commit(self, item: WorkItem, outcome: ActionOutcome) -> bool:
         """Commit one outcome. Return False if a cap ends the run here."""
+        if outcome.is_double:
+            double = structs.replace(item.candidate.action, kind="dblclick")
+            item = replace(item, candidate=structs.replace(item.candidate, action=double))
         known = len(self.states)
         is_below_cap = self._commit(item, outcome)
         if outcome.node_id or _takes_no_pointer(outcome):

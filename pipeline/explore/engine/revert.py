@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.failures import NotActionable
-from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.explore.engine.closing import closing_button
 from waygraph.pipeline.explore.records.outcome import RevertAttempt, RevertMethod
 
 #: Minimal success rate of a method after `_FEW_ATTEMPTS` attempts; below it the method is not used for this kind of
 #: change.
 _MIN_SUCCESS_RATE = 0.4
 _FEW_ATTEMPTS = 2
-#: Maximal number of methods per change. Loading the page again costs about as much as two attempts.
-_MAX_ATTEMPTS = 2
+#: Maximal number of methods per change. Loading a page again costs as much as two attempts, an application more.
+_MAX_ATTEMPTS = 3
 
 
 class RevertRates:
@@ -97,11 +98,19 @@ class Reverter:
         Rates at the begin of the round.
     counters
         Counters, see docs/counters.md.
+    is_left_alone
+        Whether a policy refuses an element of a page. Such an element is not used to revert either.
     """
 
-    def __init__(self, known: RevertRates, counters: Counter[str]) -> None:
+    def __init__(
+        self,
+        known: RevertRates,
+        counters: Counter[str],
+        is_left_alone: Callable[[Candidate, Snapshot], bool] = lambda _element, _page: False,
+    ) -> None:
         self._rates = known.copy()
         self._counters = counters
+        self._is_left_alone = is_left_alone
         self._attempts: list[RevertAttempt] = []
 
     def take_attempts(self) -> tuple[RevertAttempt, ...]:
@@ -109,13 +118,21 @@ class Reverter:
         attempts, self._attempts = tuple(self._attempts), []
         return attempts
 
-    async def restore(self, view: PageView, action: Action, before: Snapshot, after_url: str) -> str | None:
-        """Revert the page to the snapshot `before`. Return its digest, or None on failure."""
-        moved = after_url != before.raw_url
-        kind = f"{action.kind} {action.role}{' moved' if moved else ''}"
-        for method in self._rates.worth_trying(kind, _methods(action, moved=moved)):
+    async def restore(self, view: PageView, action: Action, before: Snapshot, after: Snapshot) -> str | None:
+        """Revert the page from the snapshot `after` to `before`. Return its digest, or None on failure."""
+        closing = closing_button(before, after)
+        if closing is not None and self._is_left_alone(closing, after):
+            closing = None
+        change = _change(before, after, closing)
+        kind = f"{action.kind} {action.role}{f' {change}' if change else ''}"
+        for method in self._rates.worth_trying(kind, _methods(action, change, closing)):
+            if not await self._apply(method, view, action, before, closing):
+                continue
             self._counters[f"undo/{method}_tried"] += 1
-            digest = await is_back(view, before) if await _apply(method, view, action) else None
+            if before.storage != after.storage:
+                await view.settle()  # pages write to storage after the gesture
+                await view.ways_back.restore_storage()
+            digest = await is_back(view, before)
             attempt = (kind, method, digest is not None)
             self._attempts.append(attempt)
             self._rates.add([attempt])
@@ -124,13 +141,67 @@ class Reverter:
                 return digest
         return None
 
+    async def _apply(
+        self, method: RevertMethod, view: PageView, action: Action, before: Snapshot, closing: Candidate | None
+    ) -> bool:
+        """Apply a method. Return False if it cannot be applied."""
+        back = view.ways_back
+        match method:
+            case "leave":
+                await back.leave_element()
+            case "back":
+                await back.go_back()
+            case "escape":
+                await back.press_escape()
+            case "refill":
+                return await back.refill()
+            case "outside":
+                return await back.click_outside()
+            case "toggle":
+                return await _performs(view, action)
+            case "close":
+                return closing is not None and await _performs(view, closing.action)
+            case "reselect":
+                chosen = _clickable_at(await back.previous_choice(), before)
+                is_usable = chosen is not None and not self._is_left_alone(chosen, before)
+                return chosen is not None and is_usable and await _performs(view, chosen.action)
+        return True
 
-def _methods(action: Action, *, moved: bool) -> tuple[RevertMethod, ...]:
+
+def _change(before: Snapshot, after: Snapshot, closing: Candidate | None) -> str:
+    """Return how an action changed the page, as far as it decides which methods may revert it."""
+    if after.raw_url != before.raw_url:
+        return "moved"
+    if closing is not None:
+        return "opened closable"
+    return "opened" if {*before.structure} < {*after.structure} else ""
+
+
+def _methods(action: Action, change: str, closing: Candidate | None) -> tuple[RevertMethod, ...]:
+    """Return the methods that may revert a change, the most promising first."""
     if action.kind in {"hover", "focus"}:
         return ("leave",)
-    if action.kind in {"input", "submit", "select"}:
-        return ()  # typed and chosen values stay
-    return ("back",) if moved else ("toggle", "escape")
+    if action.kind in {"input", "select"}:
+        return ("refill",)
+    if action.kind == "submit":
+        return ()  # the form keeps the word
+    if change == "moved":
+        return ("back", "reselect")
+    if closing is not None:
+        return ("close", "escape", "toggle", "outside")
+    if change == "opened":
+        # A double click and a menu are no switches: what they opened is left in another way.
+        is_switch = action.kind not in {"contextmenu", "dblclick"}
+        return ("toggle", "escape", "outside") if is_switch else ("escape", "outside", "toggle")
+    return ("reselect", "toggle", "escape")
+
+
+def _clickable_at(xpath: str, page: Snapshot) -> Candidate | None:
+    """Return the element to click at a place of the page, or inside of it."""
+    if not xpath:
+        return None
+    clicks = (c for c in page.candidates if c.action.kind == "click" and not c.action.frame)
+    return next((c for c in clicks if f"{c.action.xpath}/".startswith(f"{xpath}/")), None)
 
 
 async def is_back(view: PageView, before: Snapshot) -> str | None:
@@ -159,17 +230,10 @@ def shows_same(a: Snapshot, b: Snapshot) -> bool:
     )
 
 
-async def _apply(method: RevertMethod, view: PageView, action: Action) -> bool:
-    """Apply a method. Return False if it cannot be applied."""
-    if method == "leave":
-        await view.release_pointer()
-    elif method == "back":
-        await view.go_back()
-    elif method == "escape":
-        await view.press_key("Escape")
-    else:
-        try:
-            await view.perform(action)
-        except NotActionable:
-            return False
+async def _performs(view: PageView, action: Action) -> bool:
+    """Perform an action as a way back. Return False if the element is missing or takes no pointer."""
+    try:
+        await view.perform(action, reverts=True)
+    except NotActionable:
+        return False
     return True

@@ -15,7 +15,7 @@ from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.errors import BrowserFailure
-from waygraph.index.graph import PathStep
+from waygraph.index.graph import Action, PathStep
 from waygraph.pipeline.browser.guard import StoppedRequests, suggest_rule
 from waygraph.pipeline.browser.page.actor import PerformedAction
 from waygraph.pipeline.browser.page.failures import (
@@ -30,7 +30,7 @@ from waygraph.pipeline.browser.page.gestures import keeps_pointer
 from waygraph.pipeline.browser.page.observer import SettledPage
 from waygraph.pipeline.browser.page.replay import Agreement, ReplayResult, replay
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
-from waygraph.pipeline.browser.session import GuardedPage, StoredValues, storage_hashes
+from waygraph.pipeline.browser.session import GuardedPage, StoredValues
 from waygraph.pipeline.explore.engine.context import CrawlContext
 from waygraph.pipeline.explore.engine.loader import BlockedOrRateLimited, Loader, Loads, check_answer
 from waygraph.pipeline.explore.engine.retries import Retries
@@ -120,10 +120,13 @@ class _Attempt:
         Whether documents that the action requests are loaded in another page.
     sends
         Shapes of requests that may pass although an action sends them.
+    is_double
+        Whether the element is clicked twice, since the first click only replaces its handler.
     """
 
     hold_navigations: bool = True
     sends: frozenset[str] = frozenset()
+    is_double: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +163,7 @@ class Worker:
         self._loads = loads
         self._agrees = agrees
         self._item_seconds = item_seconds
-        self._reverter = Reverter(RevertRates(), context.counters)
+        self._reverter = self._new_reverter(RevertRates())
         self._page = SessionPage(context)
         self._stage: _Stage | None = None
         self.loader = Loader(context, pace)
@@ -174,15 +177,18 @@ class Worker:
         """Continue in a new session."""
         await self._renew()
 
-    def begin_chunk(self, reverter: Reverter) -> None:
+    def _new_reverter(self, known: RevertRates) -> Reverter:
+        return Reverter(known, self._counters, self._context.is_left_alone)
+
+    def begin_chunk(self, known: RevertRates) -> None:
         """Begin a chunk of work, which must not depend on earlier work: a page that was acted on is not used again.
 
         Parameters
         ----------
-        reverter
-            Reverts the changes of this chunk.
+        known
+            Rates of the methods to revert at the begin of the round.
         """
-        self._reverter = reverter
+        self._reverter = self._new_reverter(known)
         if self._stage is not None and self._stage.used:
             self._stage = None
 
@@ -274,9 +280,15 @@ class Worker:
         if isinstance(followed, _Attempt):
             return followed
         await self._leave_as_found(stage, candidate, result, followed.snapshot)
+        if attempt.is_double:
+            self._stage = None  # no digest shows that the handler is another one
         outcome = followed.outcome
         return structs.replace(
-            outcome, ms=round(outcome.ms + ms, 1), noise=stage.noise, undone=self._reverter.take_attempts()
+            outcome,
+            ms=round(outcome.ms + ms, 1),
+            noise=stage.noise,
+            undone=self._reverter.take_attempts(),
+            is_double=attempt.is_double and (outcome.node_id != state.id or outcome.had_effects),
         )
 
     async def _reach(self, state: Snapshot, route: Sequence[PathStep] | None) -> _Stage:
@@ -348,7 +360,7 @@ class Worker:
         requests = page.guard.requests
         is_pressed = self._context.is_pressed_behind_guard(candidate, stage.state)
         page.guard.stops_unknown_reads = is_pressed
-        performed = await page.view.perform(candidate.action)
+        performed = await page.view.perform(_double(candidate.action) if attempt.is_double else candidate.action)
         # What style sheets show under the pointer does not change the document.
         settled = await page.view.settle(unless_digest="" if keeps_pointer(candidate.action) else stage.snapshot.digest)
         self._pace.note_action(stage.state.url, requested=page.guard.requests > requests)
@@ -393,10 +405,13 @@ class Worker:
         """Return how the action must be attempted instead; None if this attempt counts.
 
         It is repeated if it led to another address of the application and sent there what a visit of that address sends
-        as well; and if its navigation changed the session, and hence must not be held back.
+        as well; if its navigation changed the session, and hence must not be held back; and if a click did nothing but
+        replace its own handler.
         """
         if sends := await self._sent_by_visit(stage.snapshot, after, result.stopped, attempt):
             other, changed = replace(attempt, sends=sends), await self._changed_areas(stage, after)
+        elif after is stage.snapshot and await self._replaced_handler(stage, result, attempt):
+            other, changed = replace(attempt, is_double=True), await self._changed_areas(stage, after)
         elif not result.stopped.held or result.is_pressed_behind_guard:
             return None
         elif changed := await self._changed_areas(stage, after):
@@ -406,6 +421,13 @@ class Worker:
         self._stage = None
         self._page.changed |= changed
         return other
+
+    async def _replaced_handler(self, stage: _Stage, result: _ActionResult, attempt: _Attempt) -> bool:
+        """Return whether a click without an effect gave its element another handler, which the next click calls."""
+        stopped = result.stopped
+        if attempt.is_double or result.requested_document or stopped.blocked or not result.performed.handled:
+            return False
+        return await stage.page.view.has_other_handlers()
 
     async def _sent_by_visit(
         self, before: Snapshot, after: Snapshot, stopped: StoppedRequests, attempt: _Attempt
@@ -452,17 +474,18 @@ class Worker:
         """Return whether the stage shows its state again as if nothing had been done, and its latest snapshot."""
         before, view = stage.snapshot, stage.page.view
         requested = result.requested_document
-        if stage.hovered or (not requested and self._changed_storage(before, after)):
+        if stage.hovered:
             return False, after
         if result.is_pressed_behind_guard:
-            return False, after  # reverting may press the element again
+            # Reverting may press the element again. A form that no script handles leaves nothing to revert.
+            return after is before and not result.performed.scripted, after
         if after is before:
             # A handler without a visible effect may still have changed its own state.
             return requested or not result.performed.handled, after
         if requested:
             digest = await is_back(view, before)
         else:
-            digest = await self._reverter.restore(view, candidate.action, before, after.raw_url)
+            digest = await self._reverter.restore(view, candidate.action, before, after)
             stage.page.take_stopped()
         if digest is None:
             return False, await view.observe(digest=False)
@@ -470,9 +493,6 @@ class Worker:
         return True, before
 
     # ---- the session of the stage --------------------------------------------------------------------------------
-
-    def _changed_storage(self, before: Snapshot, after: Snapshot) -> frozenset[str]:
-        return self._context.session.changed_areas(storage_hashes(after), since=storage_hashes(before))
 
     async def _changed_areas(self, stage: _Stage, snapshot: Snapshot) -> frozenset[str]:
         """Return the storage areas that changed since the state was reached."""
@@ -482,6 +502,11 @@ class Worker:
         """Close the page. The next one starts from the prepared session."""
         self._stage = None
         await self._page.close()
+
+
+def _double(action: Action) -> Action:
+    """Return the double click on the element of a click."""
+    return structs.replace(action, kind="dblclick")
 
 
 def _effects(page: GuardedPage, result: _ActionResult) -> ActionOutcome:

@@ -15,8 +15,8 @@ from waygraph.pipeline.explore.records.state import Load, Source
 #: Comparison with an earlier exploration: equal, different, different per session, or different every time.
 Verdict = Literal["", "same", "differs", "session_dependent", "non_deterministic"]
 
-RevertMethod = Literal["leave", "back", "toggle", "escape"]
-#: One attempt to revert: the kind of change (action, role, whether the URL changed), the method, whether it worked.
+RevertMethod = Literal["leave", "refill", "back", "reselect", "close", "toggle", "escape", "outside"]
+#: One attempt to revert: the kind of change (action, role, how the page changed), the method, whether it worked.
 RevertAttempt = tuple[str, RevertMethod, bool]
 
 
@@ -54,6 +54,8 @@ class ActionOutcome(Struct, frozen=True):
         Time until the page had settled, in milliseconds.
     opens_tab
         Whether the action opened a new tab.
+    is_double
+        Whether the element was clicked twice (`dblclick`), since the first click only replaced its handler.
     blocked
         State-changing requests that were stopped.
     observed
@@ -89,6 +91,7 @@ class ActionOutcome(Struct, frozen=True):
     problem: str = ""
     ms: float = 0.0
     opens_tab: bool = False
+    is_double: bool = False
     blocked: tuple[BlockedRequest, ...] = ()
     observed: tuple[BlockedRequest, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()

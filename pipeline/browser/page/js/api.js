@@ -55,6 +55,12 @@ writeProperty(window, KEY, {
     reveal,
     noteAction,
     dispatchChange,
+    refocus: () => withNatives(refocus),
+    refill: () => withNatives(() => stringify(refill())),
+    previousChoice: () => withNatives(previousChoice),
+    pointOutside: () => withNatives(() => stringify(pointOutside())),
+    hasOtherHandlers: () => withNatives(hasOtherHandlers),
+    restoreStorage: () => withNatives(restoreStorage),
     takeSuspects: () => withNatives(takeSuspects),
     disclose: (/** @type {ShadowRoot} */ root) => withNatives(() => disclose(root)),
     navigationFailed: () => {

@@ -214,6 +214,17 @@ const mayReact = (element, kind) => {
   return !script?.guarded || element.closest(NATIVELY_ACTIVE) !== null || script.isHandled(element, EVENTS_OF[kind] || []);
 };
 
+/**
+ * Whether a script handles an action on this element, or the submission of its form.
+ * @param {any} element
+ * @param {string} kind
+ */
+const isScripted = (element, kind) => {
+  const script = element.ownerDocument.defaultView[KEY];
+  const types = [...(EVENTS_OF[kind] || []), "submit"];
+  return !script?.guarded || script.isHandled(element, types) || Boolean(element.form && script.isHandled(element.form, types));
+};
+
 const TOUCHES = ["touchstart", "touchend"];
 /** @param {any} element */
 const dispatchTouch = (element) => {
@@ -274,17 +285,7 @@ const actWithoutPointer = (element, { kind, value }) => {
 const POINTER_KINDS = new Set(["click", "dblclick", "contextmenu", "hover"]);
 
 /** Dispatch the `change` event of the focused field, which browsers dispatch only when it loses the focus. */
-const dispatchChange = () => {
-  /** @type {any} */
-  let element = document.activeElement;
-  for (;;) {
-    const inFrame = element && FRAME_TAGS.has(element.localName) ? documentIn(element)?.activeElement : null;
-    const inner = element && (shadowOf(element)?.activeElement ?? inFrame);
-    if (!inner) break;
-    element = inner;
-  }
-  element?.dispatchEvent(new Event("change", { bubbles: true }));
-};
+const dispatchChange = () => focusedElement()?.dispatchEvent(new Event("change", { bubbles: true }));
 
 /**
  * The cross-origin frame that contains the recorded element, if it is exposed: its token, and the rest of the path.
@@ -318,12 +319,14 @@ const find = (action, options, row) => {
   if (options.outline && isDisabled(element)) {
     return { rung, newTab: false, obstacle: ["element_disabled", "it is disabled"] };
   }
+  if (options.notes && window[KEY].guarded) noteBefore(element, action.kind);
   const handled = mayReact(element, action.kind);
-  if (!POINTER_KINDS.has(action.kind)) return { rung, newTab: false, handled, ...actWithoutPointer(element, action) };
+  const scripted = isScripted(element, action.kind);
+  if (!POINTER_KINDS.has(action.kind)) return { rung, newTab: false, handled, scripted, ...actWithoutPointer(element, action) };
   const point = pointOf(element);
   const isClick = action.kind === "click" && !("obstacle" in point);
   const newTab = isClick && keepInTab(element);
   if (isClick && listensToTouch(element)) dispatchTouch(element);
   const hasCanvas = element.localName === "canvas" || element.querySelector("canvas") !== null;
-  return { rung, newTab, handled, hasCanvas, ...point };
+  return { rung, newTab, handled, scripted, hasCanvas, ...point };
 };

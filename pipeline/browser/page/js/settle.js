@@ -95,6 +95,7 @@ const isCodeUnconfirmed = ({ code }) =>
 
 /** Remove the focus and scroll everything back, so that snapshots do not depend on either. */
 const resetView = () => {
+  noteFocus();
   if (document.activeElement && document.activeElement !== document.body) /** @type {any} */ (document.activeElement).blur?.();
   scrollBack();
   if (window.scrollX || window.scrollY) window.scrollTo({ left: 0, top: 0, behavior: "instant" });

@@ -45,6 +45,8 @@ interface SnapshotOptions {
   outline?: boolean;
   /** Kind of the action, for `passOverElement`. */
   kind?: string;
+  /** Whether to note what the page has before the action, see revert.js. */
+  notes?: boolean;
 }
 
 interface Settled {
@@ -132,6 +134,13 @@ interface RecordedAction {
 
 type Rung = "exact" | "role" | "xpath" | "css";
 type FoundElement = [element: any, rung: Rung];
+
+/** An element, the path of child numbers from it to the element of an action, and the marks of its siblings. */
+interface ChoicePeers {
+  node: any;
+  path: number[];
+  marks: Map<any, Set<string>>;
+}
 
 /** Why an element takes no pointer: a `FailureKind` of failures.py, and a description. */
 interface Obstacle {

@@ -1,5 +1,6 @@
 """Start of a private Ray that fails, with scripts in place of the supervisor."""
 
+import tempfile
 from types import SimpleNamespace
 
 import pytest
@@ -44,6 +45,15 @@ def test_ray_that_does_not_start_is_started_once_more(start, failures):
 def test_the_error_says_why_ray_did_not_start(start):
     with pytest.raises(EnvironmentMissing, match="the raylet did not start"):
         start(2)
+
+
+def test_the_error_names_the_temporary_folder_that_cannot_be_made(monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", "/dev/null")
+    with (
+        pytest.raises(EnvironmentMissing, match=r"temporary folder .*/dev/null/wg-ray-.*TMPDIR"),
+        private_ray(object_store_bytes=2**27, num_cpus=1, environment={}),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(
