@@ -42,16 +42,16 @@ const noteFocus = () => {
 
 const MARKS = ["aria-selected", "aria-current", "aria-checked", "aria-pressed"];
 /** Classes and states of an element by which a choice among siblings is marked. @param {any} element @returns {string[]} */
-const marksOf = (element) => [
-  ...unclobbered(element).classList,
-  ...MARKS.filter((name) => (element.getAttribute(name) || "false") !== "false"),
-];
+const marksOf = (element) => {
+  const read = unclobbered(element);
+  return [...read.classList, ...MARKS.filter((name) => (read.getAttribute(name) || "false") !== "false")];
+};
 /**
  * The element that lies in `peer` where the path of child numbers leads.
  * @param {any} peer
  * @param {number[]} path
  */
-const counterpart = (peer, path) => path.reduce((element, number) => element?.children[number], peer);
+const counterpart = (peer, path) => path.reduce((element, number) => element && unclobbered(element).children[number], peer);
 /** Marks of a sibling and of the counterpart of the element in it. @param {any} peer @param {number[]} path */
 const peerMarks = (peer, path) => {
   const inner = path.length ? counterpart(peer, path) : null;
@@ -63,11 +63,13 @@ const choicesAround = (element) => {
   const found = [];
   /** @type {number[]} */
   let path = [];
-  for (let node = element; found.length < PEER_LEVELS && node.parentElement; node = node.parentElement) {
-    const siblings = [...node.parentElement.children];
+  let node = element;
+  for (let parent; found.length < PEER_LEVELS && (parent = unclobbered(node).parentElement); node = parent) {
+    const siblings = [...unclobbered(parent).children];
     if (siblings.length <= MAX_PEERS) {
       const own = [...path];
-      const peers = siblings.filter((one) => one.localName === node.localName);
+      const { localName } = unclobbered(node);
+      const peers = siblings.filter((one) => unclobbered(one).localName === localName);
       found.push({ node, path: own, marks: new Map(peers.map((one) => [one, peerMarks(one, own)])) });
     }
     path = [siblings.indexOf(node), ...path];
@@ -141,12 +143,12 @@ const refill = () => {
  */
 const previousChoice = () => {
   for (const { node, path, marks } of earlier.choices) {
-    if (!node.isConnected) continue;
+    if (!unclobbered(node).isConnected) continue;
     const had = marks.get(node);
     const gained = [...peerMarks(node, path)].filter((mark) => !had?.has(mark));
     if (!gained.length) continue;
     const losers = [...marks].filter(([peer, old]) => {
-      const now = peer !== node && peer.isConnected ? peerMarks(peer, path) : old;
+      const now = peer !== node && unclobbered(peer).isConnected ? peerMarks(peer, path) : old;
       return gained.some((mark) => old.has(mark) && !now.has(mark));
     });
     if (losers.length === 1) return pathFromRoot(losers[0][0]);
@@ -162,8 +164,8 @@ const REACTIVE = [
 ].join(", ");
 /** @param {any} element */
 const isReactive = (element) => {
-  if (element.closest(REACTIVE) || getComputedStyle(element).cursor === "pointer") return true;
-  for (let node = element; node && node.localName !== "body"; node = node.parentElement) {
+  if (unclobbered(element).closest(REACTIVE) || getComputedStyle(element).cursor === "pointer") return true;
+  for (let node = element; node && unclobbered(node).localName !== "body"; node = unclobbered(node).parentElement) {
     if (hasAny(ownTypes(node), CLICKS)) return true;
   }
   return false;
