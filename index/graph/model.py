@@ -21,6 +21,9 @@ ActionKind = Literal[
 SCROLL_MARK = " ~~~ "
 #: Kinds of action that do not follow a link by themselves, whatever the element leads to when it is pressed.
 PASSIVE_KINDS: frozenset[ActionKind] = frozenset({"goto", "hover", "focus"})
+#: Kinds of stopped requests that paths may send: pings report that a page was used, which walking any edge of the page
+#: does too, and suggestions are looked up for everybody who types into a search field.
+HARMLESS_KINDS = frozenset({"ping", "suggestion"})
 
 
 class Action(Struct, frozen=True, order=True, gc=False):
@@ -110,7 +113,8 @@ class BlockedRequest:
     url
         URL of the request.
     kind
-        Resource type, as browsers name it: `document`, `fetch`, `xhr`, `ping` (beacons), `form`, ...
+        Resource type, as browsers name it: `document`, `fetch`, `xhr`, `ping` (beacons), `form`, ... `suggestion` is a
+        script's request while text was typed into a search form that then led to a document.
     """
 
     method: str
@@ -160,15 +164,14 @@ class Edge:
     def is_state_changing(self) -> bool:
         """Whether the action, outside the guard, would send a request that may change something on the server.
 
-        Such an edge is never part of a path. Pings are excepted: they report that a page was used, which walking any
-        edge of the page does too.
+        Such an edge is never part of a path. Requests of `HARMLESS_KINDS` are excepted.
         """
         return bool(self.state_changing_requests)
 
     @property
     def state_changing_requests(self) -> tuple[BlockedRequest, ...]:
-        """The requests that the action would send and that may change something on the server; no pings."""
-        return tuple(request for request in self.blocked if request.kind != "ping")
+        """The requests that the action would send and that may change something on the server."""
+        return tuple(request for request in self.blocked if request.kind not in HARMLESS_KINDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,3 +89,25 @@ def test_search_forms_are_left_alone_when_that_is_disabled(site):
     before = len(site.paths)
     explore(site.url, depth=2, submit_search=False)
     assert not any("find" in path for path in site.paths[before:])
+
+
+SUGGESTING = """<form action=/find>
+    <input type=search name=q aria-label=Find oninput="fetch('/ajax', {method: 'POST', body: 'call=words'})"></form>"""
+POSTING = """<form onsubmit="
+    fetch('/table', {method: 'POST', body: 'rows=2'}).then(() => hits.textContent = 'Some'); return false">
+    <input type=search name=q aria-label=Filter></form><div id=hits></div>"""
+
+
+def test_paths_use_a_form_that_asks_for_suggestions_and_none_whose_results_come_by_a_stopped_request():
+    pages = {
+        "/": f"<title>Home</title><h1>Kettles</h1>{SUGGESTING}{POSTING}",
+        "/find": "<h1>Results</h1><a href=/item>Item</a>",
+        "/item": "<h1>A kettle</h1>",
+    }
+    with FixtureServer(pages) as server:
+        capture = explore(server.url, depth=3)
+        assert not {"/ajax", "/table"} & set(server.paths)
+    edges = {edge.action.name: edge for edge in capture.graph.edges if edge.action.kind == "submit"}
+    assert {request.kind for request in edges["Find"].blocked} == {"suggestion"}
+    assert not edges["Find"].is_state_changing
+    assert edges["Filter"].is_state_changing

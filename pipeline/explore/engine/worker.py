@@ -15,7 +15,7 @@ from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.errors import BrowserFailure
-from waygraph.index.graph import Action, PathStep
+from waygraph.index.graph import Action, BlockedRequest, PathStep
 from waygraph.pipeline.browser.guard import StoppedRequests, suggest_rule
 from waygraph.pipeline.browser.page.actor import PerformedAction
 from waygraph.pipeline.browser.page.failures import (
@@ -390,6 +390,8 @@ class Worker:
         if advice := suggest_rule(outcome.blocked, before, after):
             self._context.advise(advice)
         if held:
+            if candidate.action.kind == "submit":
+                outcome = structs.replace(outcome, blocked=_with_suggestions(outcome.blocked))
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
         elif settled.tabs:
             outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url)
@@ -507,6 +509,14 @@ class Worker:
 def _double(action: Action) -> Action:
     """Return the double click on the element of a click."""
     return structs.replace(action, kind="dblclick")
+
+
+def _with_suggestions(blocked: tuple[BlockedRequest, ...]) -> tuple[BlockedRequest, ...]:
+    """Return stopped requests of a search form that led to a document, those of scripts marked as suggestions.
+
+    The document does not depend on them. Submitted forms use GET, see `Candidate`.
+    """
+    return tuple(replace(each, kind="suggestion") if each.kind in {"fetch", "xhr"} else each for each in blocked)
 
 
 def _effects(page: GuardedPage, result: _ActionResult) -> ActionOutcome:

@@ -65,8 +65,7 @@ def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_secon
             replace_surrogates(f"{request.method} {request.url.partition('?')[0]}")
             for edge in capture.graph.edges
             if not edge.inherited
-            for request in edge.blocked
-            if request.kind != "ping"
+            for request in edge.state_changing_requests
         ),
         sent_by_visits=tuple(map(replace_surrogates, report.sent_by_visits)),
         failures=tuple(

@@ -270,9 +270,10 @@ def test_edges_whose_requests_were_blocked_are_never_walked():
         PathFinder(InteractionGraph([node("a"), node("b")], [blocked])).cheapest_path("a", "b")
 
 
-def test_edges_that_only_sent_a_ping_are_walked():
-    ping = BlockedRequest("POST", "http://x/track", "ping")
-    graph = InteractionGraph([node("a"), node("b")], [click("a", "b", blocked=(ping,))])
+@pytest.mark.parametrize("kind", ["ping", "suggestion"])
+def test_edges_that_only_sent_harmless_requests_are_walked(kind):
+    sent = BlockedRequest("POST", "http://x/track", kind)
+    graph = InteractionGraph([node("a"), node("b")], [click("a", "b", blocked=(sent,))])
     assert len(PathFinder(graph).cheapest_path("a", "b").steps) == 1
 
 
