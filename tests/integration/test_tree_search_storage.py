@@ -67,3 +67,43 @@ def test_a_return_that_fails_leaves_what_the_site_keeps_as_it_was(site):
     assert [step.action for step in run.steps][2:] == ['click link "Rack"', 'click link "Box"']
     assert tabs == 1
     assert "Folded" in text
+
+
+@pytest.mark.parametrize("target", ["_self", "_blank"])
+def test_a_return_from_a_page_of_another_origin_sets_back_what_the_site_kept(target, tmp_path):
+    elsewhere = "<!doctype html><title>Elsewhere</title><h1>Elsewhere</h1>"
+    with FixtureServer({"/": elsewhere}) as other:
+        area = AREAS["local"]
+        shelf = PAGE.format(title="Shelf", name="Away", target=f"'{other.url}' target={target}", area=area)
+        start = "<!doctype html><title>Start</title><h1>Start</h1><a href=/shelf>Shelf</a>"
+        script = {**SCRIPT, "Shelf / Folded": {"Away": 0.9}}
+        with FixtureServer({"/": start, "/shelf": shelf}) as site:
+            run, _, text = search(site, script, tree_file=tmp_path / "tree.json")
+    assert [step.action.removeprefix("click ") for step in run.steps] == [
+        *('link "Shelf"', 'button "Fold"', 'link "Away"', 'button "Details"'),
+    ]
+    assert "Oak, ash, elm" in text
+    tree = SearchTree.model_validate_json((tmp_path / "tree.json").read_bytes())
+    assert [(each.target, each.arrived) for each in tree.backtracks] == [(1, True)]
+
+
+def test_a_return_that_fails_from_a_page_of_another_origin_leaves_what_the_site_keeps_as_it_was():
+    with FixtureServer({}) as other, FixtureServer({}) as site:
+
+        async def close(step, observation):
+            if step.action == 'click link "Away"':
+                site.pages["/shelf"] = "<!doctype html><title>Shelf</title><h1>Closed</h1>"
+
+        def page(title, name, target):
+            return PAGE.format(title=title, name=name, target=target, area=AREAS["local"])
+
+        other.pages["/"] = f"<!doctype html><title>Away</title><a href={site.at('/rack')}>Rack</a>"
+        site.pages |= {
+            "/": "<!doctype html><title>Start</title><h1>Start</h1><a href=/shelf>Shelf</a>",
+            "/shelf": page("Shelf", "Away", f"'{other.url}' target=_blank"),
+            "/rack": page("Rack", "Box", "/box"),
+        }
+        script = {**SCRIPT, "Shelf / Folded": {"Away": 0.9}, "Away": {"Rack": 0.3}, "Rack / Folded": {}}
+        run, _, text = search(site, script, on_step=close)
+    assert [step.action for step in run.steps][2:] == ['click link "Away"', 'click link "Rack"']
+    assert "Folded" in text

@@ -165,7 +165,8 @@ async def storage_set_back(
 ) -> AsyncIterator[StorageSetBack]:
     """Set back what the browser kept when a state was recorded, for walks to it in a new tab.
 
-    Cookies are set at once, local and session storage when the new tab creates its first document. The scripts of the
+    Cookies are set at once, local and session storage when the new tab creates its first document. The page that is
+    shown may be of another origin (a link that led elsewhere in a new tab). The scripts of the
     page that is shown stand still meanwhile: its timers may store again what it shows, before the new tab reads it. At
     the end of the block they go on and the storage is as before it, if the block has not called `keep`; otherwise they
     stand still until the tab is closed. A failure is logged: the walk is checked in any case.
@@ -190,12 +191,11 @@ async def storage_set_back(
     debugger: CDPSession | None = None
     if wanted is not None:
         try:
-            page, cookies = await _read(view, wanted.url)
+            page, cookies = await _read(view, wanted.url, wanted.origin)
             before = recorded_storage(page, cookies)
             change = storage_change(before, wanted)
             await _set_cookies(view, change)
-            own = page["session"] if page["origin"] == wanted.origin else {}
-            withheld = {name: value for name, value in own.items() if f"session {name}" in before.withheld}
+            withheld = {name: value for name, value in page["session"].items() if f"session {name}" in before.withheld}
             first = _FirstDocument(tab, wanted.origin)
             await first.prepare({**withheld, **wanted.session}, change.local)
             debugger = await view.with_timeout(view.page.context.new_cdp_session(view.page))
@@ -212,10 +212,10 @@ async def storage_set_back(
             if debugger is not None and not block.is_kept:
                 await view.with_timeout(debugger.detach())
             if before is not None and not block.is_kept:
-                change = storage_change(recorded_storage(*await _read(view, before.url)), before)
+                change = storage_change(recorded_storage(*await _read(view, before.url, before.origin)), before)
                 await _set_cookies(view, change)
                 if change.local:
-                    await view.with_timeout(view.page.evaluate(_SET_LOCAL, dict(change.local)))
+                    await _set_local((view, tab), before.origin, change.local)
         except (PlaywrightError, BrowserFailure) as error:
             log.info("search/storage_not_restored %s: %s", view.page.url, error)
 
@@ -268,10 +268,28 @@ class _FirstDocument:
         self._removal = asyncio.create_task(devtools.detach())  # the script goes with the session
 
 
-async def _read(view: PageView, url: str) -> tuple[dict[str, Any], list[Any]]:
-    """Return the storage of a page, and the cookies of a URL."""
+async def _read(view: PageView, url: str, origin: str = "") -> tuple[dict[str, Any], list[Any]]:
+    """Return the storage of a page, and the cookies of a URL.
+
+    If the page is not of `origin`, the local storage is that of the origin, and the session storage is empty.
+    """
+    context = view.page.context
     page = await view.with_timeout(view.page.evaluate(_READ))
-    return {**page, "url": url}, list(await view.with_timeout(view.page.context.cookies(url)))
+    if origin and page["origin"] != origin:
+        # Playwright reads origins that no page shows in a page of its own, without asking the site.
+        state = await view.with_timeout(context.storage_state())
+        stored = [each["localStorage"] for each in state["origins"] if each["origin"] == origin]
+        local = {item["name"]: item["value"] for items in stored for item in items}
+        page = {"origin": origin, "local": local, "session": {}}
+    return {**page, "url": url}, list(await view.with_timeout(context.cookies(url)))
+
+
+async def _set_local(views: Sequence[PageView], origin: str, local: Mapping[str, str | None]) -> None:
+    """Change the local storage of an origin in the first page that is of it. Without one, nothing has changed it."""
+    for view in views:
+        if await view.with_timeout(view.page.evaluate("location.origin")) == origin:
+            await view.with_timeout(view.page.evaluate(_SET_LOCAL, dict(local)))
+            break
 
 
 async def _set_cookies(view: PageView, change: StorageChange) -> None:
