@@ -37,6 +37,7 @@ from waygraph.index.catalog.lexical import (
     lead_texts,
     state_texts,
 )
+from waygraph.index.catalog.repeats import page_key
 from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.jobs.publishing.draft import encode_map
@@ -108,9 +109,9 @@ class AskedMap:
         self.questions = _questions(name, version)
         asks = [question.ask for question in self.questions]
         self.maxsim = _maxsim(version, text, asks)
-        self._urls = [
-            *(node.url for node in version.graph.nodes.values()),
-            *(lead.url for lead in version.leads.values()),
+        self._page_keys = [
+            *(page_key(node.url, node.title) for node in version.graph.nodes.values()),
+            *(page_key(lead.url, lead.title) for lead in version.leads.values()),
         ]
         pages = state_texts(version.graph, version.observations)
         leads = lead_texts(version.leads.values())
@@ -134,10 +135,10 @@ class AskedMap:
         found[found < -np.partition(-found, last, axis=1)[:, [last]]] = -np.inf
         if variant.leads is None:
             found[:, : self.states] += variant.words * self._alone
-            return lowered_repeats(found, self._urls)
+            return lowered_repeats(found, self._page_keys)
         shares = self._shares[variant.counted].copy()
         shares[:, self.states :] *= variant.leads
-        return lowered_repeats(found + variant.words * shares, self._urls)
+        return lowered_repeats(found + variant.words * shares, self._page_keys)
 
 
 def _questions(name: str, version: MapVersion) -> list[Asked]:

@@ -15,7 +15,7 @@ from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores
 from bench.retrieval.queries import Question, read_queries, resolve
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
-from waygraph.index.catalog.repeats import repeat_penalties
+from waygraph.index.catalog.repeats import page_key, repeat_penalties
 from waygraph.index.graph import InteractionGraph, Observation
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
@@ -119,20 +119,20 @@ def with_words(system: System, weight: float = WORDS_WEIGHTS["text"]) -> System:
     return scores
 
 
-def lowered_repeats(scores: Scores, urls: Sequence[str], encoder: str = "text") -> Scores:
-    """Return scores with those of further states of a URL lowered, as in searches with an encoder."""
+def lowered_repeats(scores: Scores, pages: Sequence[tuple[str, str]], encoder: str = "text") -> Scores:
+    """Return scores with those of further states of a page (`page_key`) lowered, as in searches with an encoder."""
     found = scores.copy()
     for row in found:
         order = np.argsort(-row, kind="stable")
-        row[order] -= repeat_penalties((urls[state] for state in order), encoder)
+        row[order] -= repeat_penalties((pages[state] for state in order), encoder)
     return found
 
 
 def served(system: System, encoder: str = "text") -> System:
-    """Turn MaxSim into the scores of searches with an encoder: words are added, further states of a URL lowered."""
+    """Turn MaxSim into the scores of searches with an encoder: words are added, further states of a page lowered."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
         found = with_words(system, WORDS_WEIGHTS[encoder])(corpus, asks)
-        return lowered_repeats(found, [seen.url for seen in corpus.observations], encoder)
+        return lowered_repeats(found, [page_key(seen.url, seen.title) for seen in corpus.observations], encoder)
 
     return scores

@@ -17,7 +17,7 @@ from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.catalog.repeats import repeat_penalties
+from waygraph.index.catalog.repeats import page_key, repeat_penalties
 from waygraph.index.graph import (
     Description,
     Evidence,
@@ -171,7 +171,7 @@ class OpenMap:
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
-        """Add the words of a query to scores, and lower further states of one URL.
+        """Add the words of a query to scores, and lower further states of one page.
 
         What is added is the weighted share of the words that each state or lead shows; shares of leads count
         `LEAD_FACTOR` times, like their vectors. What is subtracted then is in `repeats.py`.
@@ -198,7 +198,8 @@ class OpenMap:
             replace(hit, score=hit.score + each * float(share))
             for hit, share, each in zip(hits, shares, weights, strict=True)
         )
-        penalties = repeat_penalties((self._state_or_lead(hit.node_id).url for hit in added), encoder)
+        shown = (self._state_or_lead(hit.node_id) for hit in added)
+        penalties = repeat_penalties((page_key(each.url, each.title) for each in shown), encoder)
         return _best_first(
             replace(hit, score=hit.score - penalty) for hit, penalty in zip(added, penalties, strict=True)
         )

@@ -1,39 +1,55 @@
 """Lower the scores of further states of one page, so that the first hits of a search show different pages.
 
-A page and the same page with a menu open show nearly the same texts, and score nearly the same. Without a penalty a
-page with many such states fills the first hits, and the right page follows them.
+A page and the same page with a menu open, or in a dark theme, show nearly the same texts, and score nearly the same.
+Without a penalty a page with many such states fills the first hits, and the right page follows them.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
-#: Subtracted from the score of the second and of each further state of a URL, by name of the encoder: each has a scale
+#: The query of a URL, not one within its fragment.
+_QUERY = re.compile(r"^([^?#]*)\?[^#]*")
+
+#: Subtracted from the score of the second and of each further state of a page, by name of the encoder: each has a scale
 #: of its own. Chosen on dev sites of `bench/retrieval`. Encoders without an entry have not been measured: their
 #: scores stay as they are. The penalty grows no further, since an application may have one URL for all its states.
 REPEAT_PENALTIES: dict[str, tuple[float, float]] = {"text": (0.1, 0.2)}
 
 
-def repeat_penalties(urls: Iterable[str], encoder: str) -> list[float]:
+def page_key(url: str, title: str) -> tuple[str, str]:
+    """Return what the states of one page have in common: the URL without its query, and the title.
+
+    Pages that are told apart by the query alone (`?id=start`) have titles of their own. Without a title, nothing says
+    that another query shows the same page, so the key is the whole URL.
+
+    >>> page_key("http://shop.example/mugs?theme=dark", "Mugs") == page_key("http://shop.example/mugs", "Mugs")
+    True
+    """
+    return (_QUERY.sub(r"\1", url), title) if title else (url, "")
+
+
+def repeat_penalties(pages: Iterable[Hashable], encoder: str) -> list[float]:
     """Return what is subtracted from the scores of hits.
 
     Parameters
     ----------
-    urls
-        URLs of the hits, best first.
+    pages
+        The page of each hit, as `page_key` returns it; best first.
     encoder
         Name of the encoder.
 
     Returns
     -------
     list of float
-        By hit: 0 for the first of a URL. The order of the hits of one URL stays the same.
+        By hit: 0 for the first of a page. The order of the hits of one page stays the same.
     """
     penalties = (0.0, *REPEAT_PENALTIES.get(encoder, (0.0,)))
-    seen: Counter[str] = Counter()
+    seen: Counter[Hashable] = Counter()
     found = []
-    for url in urls:
-        found.append(penalties[min(seen[url], len(penalties) - 1)])
-        seen[url] += 1
+    for page in pages:
+        found.append(penalties[min(seen[page], len(penalties) - 1)])
+        seen[page] += 1
     return found
