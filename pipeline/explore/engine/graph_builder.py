@@ -227,6 +227,7 @@ class GraphBuilder:
                 target=transition.target,
                 action=action,
                 cost_ms=round(outcome.ms, 1),
+                inherited=outcome.by_address,
                 opens_tab=outcome.opens_tab,
                 blocked=tuple(sorted({*outcome.blocked, *outcome.observed})),
                 dialogs=outcome.dialogs,

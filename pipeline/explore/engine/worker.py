@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from urllib.parse import urldefrag
 
 from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
@@ -274,7 +275,15 @@ class Worker:
         clock = asyncio.get_running_loop()
         stage = await self._reach(state, route)
         began = clock.time()
-        result = await self._act(stage, candidate, attempt)
+        try:
+            result = await self._act(stage, candidate, attempt)
+        except NotActionable as error:
+            if not (self._stays_unactionable(error) and _may_load_target(candidate, stage.snapshot, error.kind)):
+                raise
+            outcome = await self._load_target(stage, candidate)
+            if outcome is None:
+                raise
+            return outcome
         ms = (clock.time() - began) * 1000
         followed = await self._follow(stage, candidate, result, attempt)
         if isinstance(followed, _Attempt):
@@ -449,6 +458,18 @@ class Worker:
             self.loader.requested_by = None
         return outcome.led_to(load, stage.state.id)
 
+    async def _load_target(self, stage: _Stage, candidate: Candidate) -> ActionOutcome | None:
+        """Load the address of a link that takes no pointer. Return None if that shows no other page.
+
+        A menu of which a part lies behind something else may be the only one that links to a page.
+        """
+        outcome = ActionOutcome(by_address=True, noise=stage.noise)
+        outcome = await self._load(outcome, stage, candidate.action.target, stage.snapshot.raw_url)
+        if outcome.problem or outcome.node_id == stage.state.id:
+            return None
+        self._counters["explore/loaded_by_address"] += 1
+        return outcome
+
     async def _save_new_state(self, outcome: ActionOutcome, stage: _Stage, after: Snapshot) -> ActionOutcome:
         """Return the outcome with the state that the stage shows after the action."""
         shown = rebase(after, stage.snapshot, stage.state)
@@ -509,6 +530,17 @@ class Worker:
 def _double(action: Action) -> Action:
     """Return the double click on the element of a click."""
     return structs.replace(action, kind="dblclick")
+
+
+def _may_load_target(candidate: Candidate, seen: Snapshot, kind: FailureKind) -> bool:
+    """Return whether an element that takes no pointer is a link to another page, whose address tells what it shows."""
+    target = candidate.action.target
+    return (
+        kind in {FailureKind.ELEMENT_COVERED, FailureKind.ELEMENT_OUTSIDE}
+        and candidate.action.kind == "click"
+        and target.startswith(("http:", "https:"))
+        and urldefrag(target).url != urldefrag(seen.raw_url).url
+    )
 
 
 def _with_suggestions(blocked: tuple[BlockedRequest, ...]) -> tuple[BlockedRequest, ...]:

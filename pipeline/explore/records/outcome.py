@@ -56,6 +56,8 @@ class ActionOutcome(Struct, frozen=True):
         Whether the action opened a new tab.
     is_double
         Whether the element was clicked twice (`dblclick`), since the first click only replaced its handler.
+    by_address
+        Whether the link takes no pointer there, so that its address was loaded in place of a click.
     blocked
         State-changing requests that were stopped.
     observed
@@ -92,6 +94,7 @@ class ActionOutcome(Struct, frozen=True):
     ms: float = 0.0
     opens_tab: bool = False
     is_double: bool = False
+    by_address: bool = False
     blocked: tuple[BlockedRequest, ...] = ()
     observed: tuple[BlockedRequest, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
