@@ -4,9 +4,15 @@ import json
 
 import pytest
 
+from tests.browsers import BROWSERS
 from tests.exploring import explore
 from tests.sites.server import FixtureServer
+from waygraph.core.settings import Settings
 from waygraph.index.graph.export import to_json
+from waygraph.index.store import Store
+from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
+from waygraph.sdk.local import StoreMap
+from waygraph.sdk.teleport import teleport
 
 FORM = "<form action=/find><input type=hidden name=lang value=en><input type=search name=q aria-label=Find></form>"
 OTHER = "<form action=/people/find><input name=name required aria-label=Who><button>Search</button></form>"
@@ -111,3 +117,44 @@ def test_paths_use_a_form_that_asks_for_suggestions_and_none_whose_results_come_
     assert {request.kind for request in edges["Find"].blocked} == {"suggestion"}
     assert not edges["Find"].is_state_changing
     assert edges["Filter"].is_state_changing
+
+
+def test_a_search_from_another_page_arrives_although_the_form_sends_the_page_along(tmp_path):
+    def page(name, links=""):
+        fields = f"<input type=hidden name=id value=page-{name}><input type=search name=q aria-label=Find>"
+        return (
+            f"<title>{name}</title><h1>{name.title()}</h1><p>About {name}</p><form action=/find>{fields}</form>{links}"
+        )
+
+    def results(request):
+        word = request.query.get("q", "")
+        text = f"<title>Results</title><h1>Results for {word}</h1><a href=/item>Item with {word}</a>"
+        return text + f"<p>{len(word)} found in the stock, in store 3, on shelf 12.</p>"
+
+    pages = {
+        "/": page("kettles", "<a href=/lamps>Lamps</a>"),
+        "/lamps": page("lamps"),
+        "/find": results,
+        "/item": "<title>Item</title><h1>A kettle</h1><p>Of copper, for gas and fire.</p>",
+    }
+    with FixtureServer(pages) as site:
+        store = Store.open(str(tmp_path), create=True)
+        capture = explore(site.url, depth=3, blobs=store.blobs)
+        store.publish(draft_from_capture(capture, Settings(), pages={}))
+        with StoreMap(store.location) as maps:
+            result = BROWSERS.run(walk(maps, site.at("/lamps"), capture, "/item"))
+    assert result.outcome == "arrived"
+    assert [step.action.split()[0] for step in result.steps] == ["submit", "click"]
+    assert not any(step.problem for step in result.steps)
+
+
+async def walk(maps, start, capture, path):
+    """Walk over a map to the state at a path, without loading a URL."""
+    (target,) = [node.id for node in capture.graph.nodes.values() if node.url.endswith(path)]
+    context = await (await BROWSERS.browser()).new_context(viewport={"width": 1280, "height": 800})
+    try:
+        page = await context.new_page()
+        await page.goto(start)
+        return await teleport(page, maps, capture.site, target, allow_goto=False, report=False)
+    finally:
+        await context.close()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from waygraph.core.errors import BrowserFailure
 from waygraph.index.graph import PathStep, change_digest, is_contradicted, is_equivalent
+from waygraph.index.graph.url_tokens import url_parts
 from waygraph.pipeline.browser.page.failures import FailureCause, NotActionable, failure_cause
 from waygraph.pipeline.browser.page.features import features
 from waygraph.pipeline.browser.page.snapshot import Snapshot
@@ -107,7 +108,21 @@ def same_or_equivalent(snapshot: Snapshot, step: PathStep) -> bool:
     shown = features(snapshot)
     if snapshot.id == step.expected_node_id or snapshot.id in step.accepts:
         return not is_contradicted(step.evidence, shown)
-    return is_equivalent(step.evidence, step.expected_url, snapshot.url, shown, snapshot.structure)
+    url = step.expected_url if _is_same_search(step, snapshot.url) else snapshot.url
+    return is_equivalent(step.evidence, step.expected_url, url, shown, snapshot.structure)
+
+
+def _is_same_search(step: PathStep, url: str) -> bool:
+    """Whether a search form led to results for the same words from another page.
+
+    Forms send hidden fields along, such as the page that they stand on, and a map has the results of each form once.
+    """
+    expected, shown = url_parts(step.expected_url), url_parts(url)
+    if step.action.kind != "submit" or (expected.host, expected.segments) != (shown.host, shown.segments):
+        return False
+    words = [key for key, value in expected.query if value == step.action.value]
+    found = dict(shown.query)
+    return expected.keys == shown.keys and bool(words) and all(found[key] == step.action.value for key in words)
 
 
 def same_change(before: Snapshot, after: Snapshot, step: PathStep) -> bool:
