@@ -23,6 +23,7 @@ from typing import Literal, get_args
 import yaml
 
 from bench.retrieval.maps import path_of
+from waygraph.core.urls import normalize_url
 from waygraph.index.graph import InteractionGraph, Observation
 from waygraph.pipeline.encode.text_counts import clean
 
@@ -80,9 +81,9 @@ class Target:
         )
 
     def is_at(self, url: str) -> bool:
-        """Whether a URL has the path that is meant."""
+        """Whether a URL, normalised or as the browser reports it, has the path that is meant."""
         pattern = re.escape(self.path).replace(r"\*", ".*")
-        return re.fullmatch(pattern, path_of(url)) is not None
+        return re.fullmatch(pattern, path_of(normalize_url(url))) is not None
 
     def fits(self, observation: Observation) -> bool:
         """Whether a state is meant."""

@@ -141,6 +141,8 @@ def test_a_lead_is_compared_with_the_path_of_a_target():
     target = Target.parse("/info/* + Ticket")
     assert target.is_at("http://127.0.0.1:1/info/7?x=1")
     assert not target.is_at("http://127.0.0.1:1/wiki/info/7")
+    page = Target.parse("/doku.php?do=edit&id=visit%3Atickets")
+    assert page.is_at("http://127.0.0.1:1/doku.php?id=visit:tickets&do=edit#prices")
 
 
 @pytest.mark.parametrize("module", [metrics, lexical, queries, walks])
