@@ -39,7 +39,7 @@ from waygraph.pipeline.explore.politeness.pace import Pace
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
 from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, SENDS_STOPPED, BlobSink, ExploreProgress, SiteCapture
-from waygraph.pipeline.explore.records.element_outcome import ElementOutcome, with_sends
+from waygraph.pipeline.explore.records.element_outcome import ElementOutcome, with_details
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 from waygraph.pipeline.explore.refresh.refresh import Refresh
@@ -272,7 +272,7 @@ class Explorer:
             known_page=crawl.known_page,
         )
         found = [*parts.journal.fates(stats.fates, cap=crawl.cut_at), *parts.frontier.unplanned()]
-        known = list(with_sends(found, parts.graph.edges))
+        known = list(with_details(found, parts.graph.edges))
         leads = self._leads(known)
         elements = [redactor.element_outcome(each) for each in known]
         noise = {state.url: crawl.noise_at(state.url) for state in states.values()}

@@ -2,9 +2,11 @@
 
 import json
 
+from tests.blobs import MemoryBlobs
 from tests.exploring import explore
 from tests.sites.server import FixtureServer
 from waygraph.index.graph.export import to_json
+from waygraph.index.store.element_outcomes import read_element_outcomes
 
 #: A menu whose lower entries lie behind a box, and that stands on no other page.
 MENU = """<!doctype html><title>Start</title><style>
@@ -22,8 +24,9 @@ PAGES = {
 
 
 def test_pages_behind_covered_links_are_visited_by_their_addresses():
+    blobs = MemoryBlobs()
     with FixtureServer(PAGES) as site:
-        captures = [explore(site.url, depth=3, workers=workers) for workers in (1, 2)]
+        captures = [explore(site.url, depth=3, workers=workers, blobs=blobs) for workers in (1, 2)]
     capture = captures[0]
     nodes = capture.graph.nodes
     assert {node.title for node in nodes.values()} == {"Start", "Free", "Behind", "Further"}
@@ -36,5 +39,9 @@ def test_pages_behind_covered_links_are_visited_by_their_addresses():
     assert capture.report.counters["explore/loaded_by_address"] == 2
     failed = {failure.action: failure.reason.partition(" ")[0] for failure in capture.report.failures}
     assert failed == {'click link "Gone"': "http_404", 'click link "Box"': "click"}
+    rows = read_element_outcomes(blobs.get(capture.report.fates))
+    done = {row["element"]: row["reason"] for row in rows if row["status"] == "done"}
+    assert done['click link "Behind"'] == "by_address"
+    assert not done['click link "Free"']
     exports = [json.dumps(to_json(each.site, 1, each.graph, leads=each.leads)) for each in captures]
     assert exports[0] == exports[1]

@@ -27,6 +27,7 @@ _REMEDIES = {
     "alike": "Other elements of its list brought nothing. To try all of them: explore.alike_budget: 0.",
     "download": "Files are not mapped.",
     "same_form": "The search form was submitted once, and its page of results stands for all of them.",
+    "by_address": "Something lies over the link, so its address was loaded in place of a click.",
     "varies": "It led to another page when it was followed again, so no path uses it.",
     "second_tab": "One action opened several tabs; the first one was followed.",
     "max_activations": "The limit of actions was reached.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,6 +10,8 @@ from waygraph.index.graph import Edge
 
 #: Reason of an element whose action sent a request that may change something.
 SENDS = "sends"
+#: Reason of a link whose address was loaded in place of a click.
+BY_ADDRESS = "by_address"
 
 Status = Literal["done", "pending", "skipped", "failed"]
 
@@ -27,7 +29,8 @@ class ElementOutcome:
     status
         `done`, `pending`, `skipped` or `failed`.
     reason
-        Why it was skipped or failed; `sends` for an action that sent a request that may change something.
+        Why it was skipped or failed; `sends` for an action that sent a request that may change something; `by_address`
+        for a link that takes no pointer, whose address was loaded.
     detail
         What decided that.
     item
@@ -51,15 +54,15 @@ class ElementOutcome:
     xpath: str = ""
 
 
-def with_sends(outcomes: Iterable[ElementOutcome], edges: Iterable[Edge]) -> Iterator[ElementOutcome]:
-    """Add to elements that were acted on which requests the action sent that may change something.
+def with_details(outcomes: Iterable[ElementOutcome], edges: Collection[Edge]) -> Iterator[ElementOutcome]:
+    """Add to elements that were acted on which requests the action sent that may change something, or how else it went.
 
     Parameters
     ----------
     outcomes
         Outcomes of elements.
     edges
-        Edges of performed actions, with the requests that were stopped, or in the mode `observe` let pass.
+        Edges of the map, with the requests that were stopped, or in the mode `observe` let pass.
 
     Yields
     ------
@@ -67,9 +70,14 @@ def with_sends(outcomes: Iterable[ElementOutcome], edges: Iterable[Edge]) -> Ite
         The outcomes, in order.
     """
     sends = {(edge.source, str(edge.action)): edge.blocked for edge in edges if edge.blocked}
+    performed = {(edge.source, str(edge.action)) for edge in edges if not edge.inherited}
+    loaded = {(edge.source, str(edge.action)) for edge in edges if edge.inherited} - performed
     for outcome in outcomes:
-        requests = sends.get((outcome.state, outcome.element), ()) if outcome.status == "done" else ()
-        if requests:
+        key = (outcome.state, outcome.element)
+        requests = sends.get(key, ()) if outcome.status == "done" else ()
+        if outcome.status == "done" and key in loaded:
+            outcome = replace(outcome, reason=BY_ADDRESS)  # noqa: PLW2901 - as below
+        elif requests:
             detail = ", ".join(f"{request.method} {request.url}" for request in requests)
             outcome = replace(outcome, reason=SENDS, detail=detail)  # noqa: PLW2901 - the same outcome with its details
         yield outcome
