@@ -13,8 +13,9 @@ PATIENCE_S = 30
 
 @pytest.mark.parametrize("name", ["raylet", pytest.param("gcs_server", marks=pytest.mark.extended)])
 def test_a_private_ray_ends_with_each_of_its_daemons(name):
+    others = set(psutil.Process().children(recursive=True))
     with private_ray(object_store_bytes=100 * MIB, num_cpus=1, environment={}) as private:
-        started = psutil.Process().children(recursive=True)
+        started = set(psutil.Process().children(recursive=True)) - others
         daemons = [process for process in started if process.name() == name]
         assert not private.has_ended
         for daemon in daemons:
