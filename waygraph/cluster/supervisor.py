@@ -16,17 +16,17 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import select
 import shutil
 import signal
 import sys
 import threading
-import time
+from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
 #: Names of the processes without which Ray does not work: the control store and the node's daemon.
 _DAEMONS = frozenset({"gcs_server", "raylet"})
-_POLL_S = 0.5
 _ending = threading.Lock()
 
 
@@ -65,14 +65,8 @@ def _end(folder: Path, status: int) -> None:
 
 def _wait_until_a_daemon_ends() -> None:
     daemons = [child for child in _children() if _read(f"/proc/{child}/comm").strip() in _DAEMONS]
-    while all(_is_running(daemon) for daemon in daemons):
-        time.sleep(_POLL_S)
-
-
-def _is_running(process: int) -> bool:
-    """Whether a child process has not ended; it stays a zombie until it is reaped."""
-    state = _read(f"/proc/{process}/stat").rpartition(")")[2].split()
-    return bool(state) and state[0] not in {"Z", "X"}
+    with suppress(ProcessLookupError):  # one has ended already
+        select.select([os.pidfd_open(daemon) for daemon in daemons], [], [])
 
 
 def _children() -> list[int]:

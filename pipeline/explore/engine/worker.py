@@ -278,7 +278,11 @@ class Worker:
         try:
             result = await self._act(stage, candidate, attempt)
         except NotActionable as error:
-            if not (self._stays_unactionable(error) and _may_load_target(candidate, stage.snapshot, error.kind)):
+            if (
+                not self._stays_unactionable(error)
+                or not _may_load_target(candidate, stage.snapshot, error.kind)
+                or self._context.is_pressed_behind_guard(candidate, stage.state)
+            ):
                 raise
             outcome = await self._load_target(stage, candidate)
             if outcome is None:
@@ -533,11 +537,16 @@ def _double(action: Action) -> Action:
 
 
 def _may_load_target(candidate: Candidate, seen: Snapshot, kind: FailureKind) -> bool:
-    """Return whether an element that takes no pointer is a link to another page, whose address tells what it shows."""
+    """Return whether an element that takes no pointer is a link to another page, whose address tells what it shows.
+
+    A button, or a link with a handler of its own, may do something else than load its address.
+    """
     target = candidate.action.target
     return (
         kind in {FailureKind.ELEMENT_COVERED, FailureKind.ELEMENT_OUTSIDE}
         and candidate.action.kind == "click"
+        and candidate.action.role != "button"
+        and not candidate.handler
         and target.startswith(("http:", "https:"))
         and urldefrag(target).url != urldefrag(seen.raw_url).url
     )

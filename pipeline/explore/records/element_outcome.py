@@ -55,7 +55,7 @@ class ElementOutcome:
 
 
 def with_details(outcomes: Iterable[ElementOutcome], edges: Collection[Edge]) -> Iterator[ElementOutcome]:
-    """Add to elements that were acted on which requests the action sent that may change something, or how else it went.
+    """Add to elements that were acted on what the action sent that may change something, or that it was no click.
 
     Parameters
     ----------
@@ -74,10 +74,11 @@ def with_details(outcomes: Iterable[ElementOutcome], edges: Collection[Edge]) ->
     loaded = {(edge.source, str(edge.action)) for edge in edges if edge.inherited} - performed
     for outcome in outcomes:
         key = (outcome.state, outcome.element)
-        requests = sends.get(key, ()) if outcome.status == "done" else ()
-        if outcome.status == "done" and key in loaded:
-            outcome = replace(outcome, reason=BY_ADDRESS)  # noqa: PLW2901 - as below
-        elif requests:
-            detail = ", ".join(f"{request.method} {request.url}" for request in requests)
-            outcome = replace(outcome, reason=SENDS, detail=detail)  # noqa: PLW2901 - the same outcome with its details
-        yield outcome
+        if outcome.status != "done":
+            yield outcome
+        elif key in loaded:
+            yield replace(outcome, reason=BY_ADDRESS)
+        elif requests := sends.get(key, ()):
+            yield replace(outcome, reason=SENDS, detail=", ".join(f"{each.method} {each.url}" for each in requests))
+        else:
+            yield outcome
