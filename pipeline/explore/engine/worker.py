@@ -404,7 +404,11 @@ class Worker:
             self._context.advise(advice)
         if held:
             if candidate.action.kind == "submit":
-                outcome = structs.replace(outcome, blocked=_with_suggestions(outcome.blocked))
+                outcome = structs.replace(
+                    outcome,
+                    blocked=_with_suggestions(outcome.blocked),
+                    observed=_with_suggestions(outcome.observed),
+                )
             outcome = await self._load(outcome, stage, held[-1].url, held[-1].referrer)
         elif settled.tabs:
             outcome = await self._load(outcome, stage, settled.tabs[0], before.raw_url)
@@ -552,12 +556,12 @@ def _may_load_target(candidate: Candidate, seen: Snapshot, kind: FailureKind) ->
     )
 
 
-def _with_suggestions(blocked: tuple[BlockedRequest, ...]) -> tuple[BlockedRequest, ...]:
-    """Return stopped requests of a search form that led to a document, those of scripts marked as suggestions.
+def _with_suggestions(requests: tuple[BlockedRequest, ...]) -> tuple[BlockedRequest, ...]:
+    """Return the requests of a search form that led to a document, those of scripts marked as suggestions.
 
-    The document does not depend on them. Submitted forms use GET, see `Candidate`.
+    The document does not depend on them. Only forms that use GET are submitted (`isSearchField` in `js/kinds.js`).
     """
-    return tuple(replace(each, kind="suggestion") if each.kind in {"fetch", "xhr"} else each for each in blocked)
+    return tuple(replace(each, kind="suggestion") if each.kind in {"fetch", "xhr"} else each for each in requests)
 
 
 def _effects(page: GuardedPage, result: _ActionResult) -> ActionOutcome:
