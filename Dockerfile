@@ -88,6 +88,11 @@ ENV WAYGRAPH_BROWSER__EXECUTABLE=/usr/bin/chromium-headless-shell \
 
 
 FROM with-browser AS encoder
+# Triton and torch.compile build their launchers with it.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=libraries-cuda /libraries /usr/local
 COPY --from=application /application /usr/local
 USER 10001

@@ -1,10 +1,13 @@
 """Benchmark of the jina-v4 encoder: screenshots per second, and the share of the GPU's peak that it uses.
 
 The network has its true shapes and random weights: speed does not depend on their values, quality is not measured.
-Everything from JPEG bytes to vectors in host memory is timed. Beside it, in the same run, a plain loop in the manner of
-colpali-engine: images prepared in the main thread, fixed batches, transformers' own forward pass.
+Everything from JPEG bytes to vectors in host memory is timed. Beside it, in the same run, the loop of colpali-engine's
+documentation: images prepared in the main thread, fixed batches, its class `ColQwen2_5` where it is installed, else the
+class of transformers that it wraps.
 
-At last every workload is measured again with its layers compiled (`WAYGRAPH_ENCODE__COMPILE`), where that works.
+Every workload is measured with its layers as they are, and at last with compiled ones (`WAYGRAPH_ENCODE__COMPILE`, the
+default on a GPU). The profiler says how the time of the GPU is divided among kinds of kernels. Products with the widths
+of the vision tower's MLPs show what padding them changes.
 
     python -m bench.encode [--output FILE] [--seconds N] [--no-compile] [--tiny]
 
@@ -33,6 +36,7 @@ from transformers import Qwen2_5_VLConfig, Qwen2_5_VLModel
 from transformers.initialization import no_init_weights
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
+from bench.result_files import run_info
 from tests.blobs import MemoryBlobs
 from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Observation
@@ -52,7 +56,17 @@ CAPPED = 602_112
 UNCAPPED = 12_845_056
 #: The mix: what browsers of desks, laptops, tablets and phones show.
 MIX = ((1280, 800), (1920, 1080), (768, 1024), (390, 844), (1280, 720))
-COMPILED = "waygraph, compiled"
+COMPILED = "waygraph"
+NOT_COMPILED = "waygraph, not compiled"
+#: Patches of a batch of 21 pages at 602,112 pixels, and the widths of the vision tower and of its MLPs: published, the
+#: next with rows of whole 16 bytes, and padded as the encoder does it.
+MLP_PRODUCT, MLP_WIDTHS = (61_740, 1280), (3420, 3424, 3456)
+#: Kinds of GPU kernels by parts of their names, the first that fits.
+KERNELS = (
+    ("attention", ("flash", "sdpa", "fmha", "attn")),
+    ("matrix products", ("nvjet", "gemm", "cutlass", "cublas")),
+    ("copies", ("Memcpy", "Memset")),
+)
 BASELINE_BATCHES = (4, 16)
 #: Dense bfloat16 products of so many rows and columns find the card's peak.
 PEAK_SIZE = 8_192
@@ -72,6 +86,8 @@ class Row:
     mfu: float
     idle: float | None
     peak_gib: float
+    kernels: dict[str, float] | None = None
+    """Share of the busy time by kind of kernel."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +195,7 @@ def make_encoder(
         torch.manual_seed(0)
         for parameter in model.parameters():
             parameter.normal_(0, 0.02)
+        model.placed(device)
     model.pixels = rules
     settings = EncodeSettings(device=str(device), token_budget=budget, compile=compiled)
     return JinaV4Encoder(checkpoint, model, _prompts(shape.config), settings, blobs)
@@ -221,16 +238,24 @@ class PlainLoop:
         self._encoder = encoder
         self._batch = batch
         self._projector = model.projector
+        network: Any = plain_network()
         with no_init_weights(), model.device:
-            self._model = Qwen2_5_VLModel._from_config(  # type: ignore[no-untyped-call]  # noqa: SLF001
+            self._model = network._from_config(  # noqa: SLF001
                 model.backbone.config, dtype=model.projector.weight.dtype, attn_implementation="sdpa"
             )
-        self._model.load_state_dict(model.backbone.state_dict(), assign=True)
+        if hasattr(self._model, "custom_text_proj"):
+            self._model.custom_text_proj = model.projector
+        # The encoder pads some of its weights on a GPU.
+        padded = model.backbone.state_dict()
+        weights = {
+            name: padded[name][tuple(map(slice, parameter.shape))].contiguous()
+            for name, parameter in self._model.named_parameters()
+            if name in padded
+        }
+        self._model.load_state_dict(weights, strict=False, assign=True)
         self._model.train(mode=False)
         rules = encoder.checkpoint.pixels
-        self._processor = Qwen2VLImageProcessorPil(
-            size={"shortest_edge": rules.min_pixels, "longest_edge": rules.max_pixels}
-        )
+        self._processor = plain_processor()(size={"shortest_edge": rules.min_pixels, "longest_edge": rules.max_pixels})
 
     @torch.inference_mode()
     def encode_pages(self, observations: Sequence[Observation], blobs: MemoryBlobs) -> list[np.ndarray]:
@@ -250,19 +275,50 @@ class PlainLoop:
             ids = torch.tensor([[0] * (longest - len(ids)) + ids for ids in sequences])
             mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids in sequences])
             device = self._projector.weight.device
-            hidden = self._model(
+            unit = self._vectors(
                 input_ids=ids.to(device),
                 attention_mask=mask.to(device),
                 mm_token_type_ids=(ids == self._model.config.image_token_id).int().to(device),
                 pixel_values=inputs["pixel_values"].to(device),
                 image_grid_thw=inputs["image_grid_thw"].to(device),
                 use_cache=False,
-            ).last_hidden_state
-            projected = self._projector(hidden)
-            unit = projected / projected.norm(dim=-1, keepdim=True)
+            )
             for row, kept in zip(unit.float().cpu().numpy(), mask.bool().numpy(), strict=True):
                 results.append(row[kept])
         return results
+
+    def _vectors(self, **inputs: Any) -> torch.Tensor:
+        if hasattr(self._model, "custom_text_proj"):
+            counts = inputs["image_grid_thw"].prod(1).tolist()
+            parts = inputs["pixel_values"].split(counts)
+            inputs["pixel_values"] = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
+            found: torch.Tensor = self._model(**inputs)
+            return found
+        projected: torch.Tensor = self._projector(self._model(**inputs).last_hidden_state)
+        unit: torch.Tensor = projected / projected.norm(dim=-1, keepdim=True)
+        return unit
+
+
+def plain_network() -> type:
+    """Return colpali-engine's class, or the one of transformers that it wraps."""
+    try:
+        from colpali_engine.models import ColQwen2_5
+    except ImportError:
+        return Qwen2_5_VLModel
+    found: type = ColQwen2_5
+    return found
+
+
+def plain_processor() -> Any:
+    """Return the image processor that transformers uses by default: on torchvision where it is installed."""
+    try:
+        import torchvision  # noqa: F401 - optional
+        from transformers.models.qwen2_vl.image_processing_qwen2_vl import (
+            Qwen2VLImageProcessor,
+        )
+    except ImportError:
+        return Qwen2VLImageProcessorPil
+    return Qwen2VLImageProcessor
 
 
 def measure_peak(device: torch.device, dtype: torch.dtype, size: int) -> float:
@@ -279,26 +335,72 @@ def measure_peak(device: torch.device, dtype: torch.dtype, size: int) -> float:
     return best
 
 
-def measure_idle(device: torch.device, work: Callable[[], object]) -> float | None:
-    """Return the share of time without a running kernel, by the profiler; `None` without a GPU. Copies are idle."""
+def measure_widths(device: torch.device, dtype: torch.dtype) -> dict[int, dict[str, float]]:
+    """Return TFLOP/s of products into and out of an MLP, by its width."""
+    patches, width = MLP_PRODUCT
+    found = {}
+    for inner in MLP_WIDTHS:
+        wide = torch.randn(patches, inner, device=device, dtype=dtype)
+        narrow = torch.randn(patches, width, device=device, dtype=dtype)
+        up = torch.randn(inner, width, device=device, dtype=dtype)
+        products = {"in": lambda a=narrow, b=up: a @ b.t(), "out": lambda a=wide, b=up: a @ b}
+        found[inner] = {
+            name: round(2 * patches * width * inner / _seconds(device, product) / 1e12, 1)
+            for name, product in products.items()
+        }
+    return found
+
+
+def _seconds(device: torch.device, work: Callable[[], object]) -> float:
+    """Return the shortest time of ten calls that are queued together."""
+    work()
+    best = float("inf")
+    for _ in range(3):
+        _wait(device)
+        began = time.perf_counter()
+        for _ in range(10):
+            work()
+        _wait(device)
+        best = min(best, (time.perf_counter() - began) / 10)
+    return best
+
+
+def measure_kernels(device: torch.device, work: Callable[[], object]) -> tuple[float | None, dict[str, float] | None]:
+    """Return the share of time without a running kernel, and the share of each kind of kernel in the busy time.
+
+    By the profiler; `None` without a GPU. Copies between host and card count as idle.
+    """
     if device.type != "cuda":
-        return None
+        return None, None
     _wait(device)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
         began = time.perf_counter()
         work()
         _wait(device)
         wall = time.perf_counter() - began
-    spans = sorted(
-        (event.time_range.start, event.time_range.end)
+    events = sorted(
+        (event.time_range.start, event.time_range.end, kind_of_kernel(event.name))
         for event in profiled.events()
-        if event.device_type == DeviceType.CUDA and "Memcpy" not in event.name
+        if event.device_type == DeviceType.CUDA
     )
     busy, last = 0.0, float("-inf")
-    for start, end in spans:
-        busy += max(0.0, end - max(start, last))
-        last = max(last, end)
-    return round(1 - busy / 1e6 / wall, 4)
+    kinds: dict[str, float] = {}
+    for start, end, kind in events:
+        kinds[kind] = kinds.get(kind, 0.0) + end - start
+        if kind != "copies":
+            busy += max(0.0, end - max(start, last))
+            last = max(last, end)
+    total = sum(kinds.values())
+    return round(1 - busy / 1e6 / wall, 4), {kind: round(spent / total, 4) for kind, spent in sorted(kinds.items())}
+
+
+def kind_of_kernel(name: str) -> str:
+    """Return the kind of a GPU kernel.
+
+    >>> kind_of_kernel("nvjet_sm90_tst_256x160_64x4_1x2_h_bz_coopA_TNT"), kind_of_kernel("triton_poi_fused_mul_silu_3")
+    ('matrix products', 'elementwise and norms')
+    """
+    return next((kind for kind, parts in KERNELS if any(part in name for part in parts)), "elementwise and norms")
 
 
 def measure(
@@ -328,6 +430,7 @@ def measure(
     flop = rounds * sum(flop_of_image(encoder.checkpoint.config, encoder.dim, grid) for grid in grids)
     tokens = rounds * sum(token_count(grid, 2) for grid in grids)
     memory = torch.cuda.max_memory_allocated() / 2**30 if device.type == "cuda" else 0.0
+    not_busy, kernels = measure_kernels(device, work) if idle else (None, None)
     return Row(
         workload,
         how,
@@ -337,8 +440,9 @@ def measure(
         tokens_per_s=round(tokens / elapsed),
         tflops=round(flop / elapsed / 1e12, 3),
         mfu=round(flop / elapsed / 1e12 / peak, 4),
-        idle=measure_idle(device, work) if idle else None,
+        idle=not_busy,
         peak_gib=round(memory, 2),
+        kernels=kernels,
     )
 
 
@@ -362,6 +466,7 @@ def run(*, tiny: bool, seconds: float, compiled: bool, budget: int, count: int) 
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     shape = tiny_shape() if tiny else true_shape()
     peak = measure_peak(device, dtype, PEAK_SIZE if device.type == "cuda" else 512)
+    widths = measure_widths(device, dtype) if device.type == "cuda" else {}
     workloads = {
         "1280x800, capped at 602,112 pixels": (((1280, 800),), CAPPED),
         "1280x800": (((1280, 800),), UNCAPPED),
@@ -389,7 +494,7 @@ def run(*, tiny: bool, seconds: float, compiled: bool, budget: int, count: int) 
         def ours(encoder: JinaV4Encoder = encoder, pages: Sequence[Observation] = pages) -> object:
             return encoder.encode_pages(pages, {})
 
-        rows.append(measure(workload, "waygraph", encoder, pages, ours, seconds=seconds, peak=peak, idle=True))
+        rows.append(measure(workload, NOT_COMPILED, encoder, pages, ours, seconds=seconds, peak=peak, idle=True))
         budgets[workload] = encoder._images.budget  # noqa: SLF001
         for batch in BASELINE_BATCHES:
             loop = PlainLoop(encoder, batch)
@@ -401,7 +506,7 @@ def run(*, tiny: bool, seconds: float, compiled: bool, budget: int, count: int) 
             rows.append(
                 measure(
                     workload,
-                    f"plain loop, batches of {batch}",
+                    f"{plain_network().__name__}, batches of {batch}",
                     encoder,
                     few,
                     plain,
@@ -415,10 +520,12 @@ def run(*, tiny: bool, seconds: float, compiled: bool, budget: int, count: int) 
         found, not_compiled = measure_compiled(shape, measured, budget=budget, seconds=seconds, peak=peak)
         rows += found
     return {
+        **run_info(),
         "card": torch.cuda.get_device_name(device) if device.type == "cuda" else f"no GPU ({platform.machine()})",
         "weights": shape.label,
         "dtype": str(dtype).removeprefix("torch."),
         "measured_peak_tflops": round(peak, 2),
+        "mlp_products_tflops": widths,
         "not_compiled": not_compiled,
         "token_budgets": budgets,
         "torch": torch.__version__,
@@ -464,14 +571,14 @@ def measure_compiled(
     return rows, ""
 
 
-def speedups(rows: Sequence[Row]) -> dict[str, float]:
-    """Images a second over those of the best plain loop, by workload."""
-    found = {}
+def speedups(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Images a second over those of the best plain loop, by workload, with and without compiled layers."""
+    found: dict[str, dict[str, float]] = {}
     for row in rows:
-        if row.how == "waygraph":
-            same = [other for other in rows if other.workload == row.workload and other is not row]
-            plain = max(other.images_per_s for other in same if other.how != COMPILED)
-            found[row.workload] = round(row.images_per_s / plain, 2)
+        if row.how in (COMPILED, NOT_COMPILED):
+            same = [other for other in rows if other.workload == row.workload]
+            plain = max(other.images_per_s for other in same if other.how not in (COMPILED, NOT_COMPILED))
+            found.setdefault(row.workload, {})[row.how] = round(row.images_per_s / plain, 2)
     return found
 
 
@@ -485,8 +592,13 @@ def print_report(report: dict[str, Any]) -> None:
             f"{row['workload']:36} {row['how']:28} {row['images_per_s']:8.2f} {row['tokens_per_s']:9} "
             f"{row['tflops']:8.2f} {row['mfu']:6.1%} {idle:>6} {row['peak_gib']:6.1f}"
         )
-    for workload, factor in report["speedups"].items():
-        print(f"{workload}: {factor} x the best plain loop")
+        for kind, share in (row["kernels"] or {}).items():
+            print(f"    {share:6.1%} {kind}")
+    for width, rates in report["mlp_products_tflops"].items():
+        print(f"MLP of width {width}: {rates['in']} TFLOP/s in, {rates['out']} out")
+    for workload, factors in report["speedups"].items():
+        for how, factor in factors.items():
+            print(f"{workload}, {how}: {factor} x the best plain loop")
     if report["not_compiled"]:
         print(f"no rows with compiled layers: {report['not_compiled']}")
 

@@ -59,6 +59,7 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
     )
     largest = max(scale["rows"], key=lambda row: row["sites"])
     shop = scale["shop"]
+    encoded = _read(results, "encode-gpu")["actor"]
     runs = f"bench/results/scale.json, {small['sites']} sites of {small['states_per_site']} states"
     return {
         "c": Input(
@@ -68,9 +69,9 @@ def inputs(results: Path = RESULTS) -> dict[str, Input]:
             "idle cores are counted too, so this is an upper bound",
         ),
         "e": Input(
-            48.0,
+            encoded["images_per_s"],
             "images a second",
-            "not measured: roofline of jina-embeddings-v4, 8.2 TFLOP for 602,112 pixels, at half of 790 TFLOP/s",
+            f"bench/results/encode-gpu.json: one {encoded['card']}, shapes of jina-embeddings-v4, 602,112 pixels",
         ),
         "v": Input(
             191_392.0,

@@ -221,6 +221,7 @@ class DrawnVectors:
 
     name, dim, fingerprint = "drawn", DIM, "drawn-1"
     needs_whole_site = True
+    overlaps_calls = False
     reads: Reads = "text"
 
     def prepare_site(self, counts: SegmentCounts) -> SiteContext:  # noqa: D102

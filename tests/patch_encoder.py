@@ -61,6 +61,7 @@ class PatchEncoder:
     dim = 4
     fingerprint = "patch-1"
     needs_whole_site = False
+    overlaps_calls = False
     reads: Reads = "screenshot"
 
     def __init__(self, screenshots: Screenshots | None, seconds: float) -> None:

@@ -74,6 +74,11 @@ class Encoder(Protocol):
         ...
 
     @property
+    def overlaps_calls(self) -> bool:
+        """Whether threads may call `encode_pages` at once, and the second call prepares while the first computes."""
+        ...
+
+    @property
     def reads(self) -> Reads:
         """The part of a state that the encoder reads, see `content_key`."""
         ...

@@ -14,6 +14,8 @@ from waygraph.pipeline.encode.protocol import Encoder
 #: Most queries in one batch. Eight cost three times as much as one; in larger batches than this the first query
 #: noticeably waits for the last.
 MAX_BATCH = 16
+#: Encoded once after loading: the first query allocates memory, and compiles the layers of some encoders for seconds.
+_FIRST_QUERY = "first query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,12 @@ class QueryEncoder:
                 from waygraph.pipeline.encode.registry import create_encoder  # noqa: PLC0415 - imports torch
 
                 try:
-                    self._encoder = create_encoder(self._settings)
+                    encoder = create_encoder(self._settings)
+                    encoder.encode_query(_FIRST_QUERY)
                 except WaygraphError as error:
                     self._error = error
                     raise
-                self._error = None
+                self._encoder, self._error = encoder, None
             return self._encoder
 
     def encode(self, text: str) -> EncodedQuery:

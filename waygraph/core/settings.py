@@ -256,9 +256,9 @@ class EncodeSettings(_Section):
     """Pixels to which a vision encoder shrinks a screenshot; empty: the checkpoint's value. Part of the fingerprint."""
     token_budget: int = Field(0, ge=0)
     """Tokens per forward pass of a vision encoder; 0: 16,384 on a GPU, 1,024 elsewhere. Halved when memory runs out."""
-    compile: bool = False
-    """Fuse the layers of a vision encoder with torch.compile. It needs a C++ compiler and, for the first pages,
-    minutes; `python -m bench.encode` measures whether it pays on a device."""
+    compile: bool | None = None
+    """Fuse the layers of a vision encoder with torch.compile, which needs a C++ compiler and takes a while at the first
+    pages. Empty: for `jina-v4` on a GPU only, where it is faster (docs/encoders.md, "Speed")."""
 
 
 class VectorSettings(_Section):
@@ -273,7 +273,8 @@ class VectorSettings(_Section):
     """Quantized codes that `edge` stores in addition, for a first stage; the last stage scores on the vectors. Empty:
     none."""
     dtype: Literal["", "float32", "bfloat16", "float16"] = ""
-    """Precision in which `packed` scans; the ranking is exact with each. Empty: float32 on a CPU, bfloat16 on a GPU."""
+    """Precision in which `packed` scans; the ranking is exact with each. Empty: float32, and on a GPU
+    a fused kernel on float16 where the extra `gpu` is installed."""
     device: str = "cpu"
     """Device on which `packed` scans, in the notation of torch."""
     url: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,6 +32,10 @@ class BatchRunner(Generic[Item, Prepared]):
     While one batch is computed, the next ones are prepared on threads and the results of the one before are copied from
     the device. When memory runs out, the batch is halved, and the budget with it.
 
+    Threads may call `run` at once. Batches are computed by one thread at a time; a second call prepares its first
+    batches meanwhile, and computes as soon as the last batch of the first call is on its way. A device has no pause
+    between the calls.
+
     Parameters
     ----------
     prepare
@@ -41,6 +46,8 @@ class BatchRunner(Generic[Item, Prepared]):
         Maximal number of tokens of a batch, padding included.
     threads
         Number of threads that prepare items.
+    turn
+        Held while batches are computed. Runners of one device share it.
     """
 
     def __init__(
@@ -50,9 +57,11 @@ class BatchRunner(Generic[Item, Prepared]):
         *,
         budget: int,
         threads: int,
+        turn: threading.Lock | None = None,
     ) -> None:
         self._prepare = prepare
         self._forward = forward
+        self._turn = turn or threading.Lock()
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="prepare")
         self.budget = budget
 
@@ -77,35 +86,59 @@ class BatchRunner(Generic[Item, Prepared]):
             If a single item does not fit into memory, or a vector has a component that is not finite.
         """
         results: list[NDArray[np.float32] | None] = [None] * len(items)
-        waiting = deque(token_batches(lengths, self.budget))
+        waiting = self._planned(range(len(items)), lengths)
         prepared: dict[int, Future[Prepared]] = {}
-        flying: tuple[list[int], Tensor] | None = None
         try:
-            while waiting:
-                for batch in list(waiting)[: 1 + _PREFETCH]:
-                    for index in batch:
-                        if index not in prepared:
-                            prepared[index] = self._threads.submit(self._prepare, items[index])
-                batch = waiting.popleft()
-                ready = [prepared[index].result() for index in batch]
-                computed = self._computed(ready)
-                if computed is None:
-                    self._shrink(batch, lengths)
-                    rest = [index for later in (batch, *waiting) for index in later]
-                    again = token_batches([lengths[index] for index in rest], self.budget)
-                    waiting = deque([[rest[place] for place in places] for places in again])
-                    continue
-                if flying is not None:
-                    _land(*flying, lengths, results)
-                flying = batch, computed
-                for index in batch:
-                    del prepared[index]
+            self._prepare_next(waiting, items, prepared)
+            with self._turn:
+                flying = self._compute(waiting, items, lengths, prepared, results)
             if flying is not None:
-                _land(*flying, lengths, results)
+                flying.land(lengths, results)
         finally:
             for future in prepared.values():
                 future.cancel()
         return [vectors for vectors in results if vectors is not None]
+
+    def _compute(
+        self,
+        waiting: deque[list[int]],
+        items: Sequence[Item],
+        lengths: Sequence[int],
+        prepared: dict[int, Future[Prepared]],
+        results: list[NDArray[np.float32] | None],
+    ) -> _Flying | None:
+        """Compute the waiting batches, and put the results of all but the last into `results`. Return the last."""
+        flying: _Flying | None = None
+        while waiting:
+            self._prepare_next(waiting, items, prepared)
+            batch = waiting.popleft()
+            computed = self._computed([prepared[index].result() for index in batch])
+            if computed is None:
+                self._shrink(batch, lengths)
+                rest = [index for later in (batch, *waiting) for index in later]
+                waiting.clear()
+                waiting.extend(self._planned(rest, lengths))
+                continue
+            started = _Flying(batch, computed)
+            if flying is not None:
+                flying.land(lengths, results)
+            flying = started
+            for index in batch:
+                del prepared[index]
+        return flying
+
+    def _prepare_next(
+        self, waiting: deque[list[int]], items: Sequence[Item], prepared: dict[int, Future[Prepared]]
+    ) -> None:
+        for batch in list(waiting)[: 1 + _PREFETCH]:
+            for index in batch:
+                if index not in prepared:
+                    prepared[index] = self._threads.submit(self._prepare, items[index])
+
+    def _planned(self, indices: Sequence[int], lengths: Sequence[int]) -> deque[list[int]]:
+        """Return batches of items within the budget."""
+        batches = token_batches([lengths[index] for index in indices], self.budget)
+        return deque([[indices[place] for place in places] for places in batches])
 
     def _computed(self, ready: Sequence[Prepared]) -> Tensor | None:
         """Return the result, or None if memory ran out. Returning frees the memory of the failed attempt."""
@@ -126,14 +159,38 @@ class BatchRunner(Generic[Item, Prepared]):
         log.warning("encode/out_of_memory token budget reduced to %d", self.budget)
 
 
-def _land(
-    batch: Sequence[int], computed: Tensor, lengths: Sequence[int], results: list[NDArray[np.float32] | None]
-) -> None:
-    vectors = computed.to("cpu", torch.float32).numpy()
-    for row, index in enumerate(batch):
-        own = vectors[row, : lengths[index]].copy()
-        check_vectors(own)
-        results[index] = own
+class _Flying:
+    """A batch whose results are on the way to the CPU.
+
+    Parameters
+    ----------
+    batch
+        Indices of its items.
+    computed
+        Its vectors, of shape (items, longest, dim), which may not be computed yet.
+    """
+
+    def __init__(self, batch: Sequence[int], computed: Tensor) -> None:
+        self._batch = batch
+        self._arrived: torch.cuda.Event | None = None
+        if computed.is_cuda:
+            # The copy is queued right behind the computation. Queued later, it would wait for the next batch.
+            self._vectors = torch.empty(computed.shape, dtype=torch.float32, pin_memory=True)
+            self._vectors.copy_(computed, non_blocking=True)
+            self._arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._arrived.record()
+        else:
+            self._vectors = computed.to("cpu", torch.float32)
+
+    def land(self, lengths: Sequence[int], results: list[NDArray[np.float32] | None]) -> None:
+        """Wait for the vectors, check them, and put them into `results`."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        vectors = self._vectors.numpy()
+        for row, index in enumerate(self._batch):
+            own = vectors[row, : lengths[index]].copy()
+            check_vectors(own)
+            results[index] = own
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:

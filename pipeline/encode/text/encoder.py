@@ -51,6 +51,7 @@ class TextEncoder:
     """
 
     needs_whole_site = True
+    overlaps_calls = False
     reads: Reads = "text"
 
     def __init__(

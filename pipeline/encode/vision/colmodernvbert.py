@@ -93,7 +93,7 @@ class ColModernVBert:
         if wrong := misfits(report):
             raise WeightsMissing(f"{folder} does not fit its own config.json: {wrong}.", hint=REPLACE)
         model.requires_grad_(requires_grad=False).to(device).train(mode=False)
-        return cls(model, processor, revision=digest_of(folder), compiled=settings.compile)
+        return cls(model, processor, revision=digest_of(folder), compiled=bool(settings.compile))
 
     @property
     def recipe(self) -> dict[str, Any]:

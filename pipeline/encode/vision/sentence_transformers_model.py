@@ -94,7 +94,7 @@ class SentenceTransformersModel:
         if wrong := [found for report in reports if (found := misfits(report))]:
             raise WeightsMissing(f"{folder} does not fit its own configuration: {wrong[0]}.", hint=REPLACE)
         model.requires_grad_(requires_grad=False)
-        return cls(model, name=public_name(f"st:{name}"), revision=digest_of(folder), compiled=settings.compile)
+        return cls(model, name=public_name(f"st:{name}"), revision=digest_of(folder), compiled=bool(settings.compile))
 
     @property
     def recipe(self) -> dict[str, Any]:

@@ -90,6 +90,7 @@ class VisionEncoder:
     """
 
     needs_whole_site = False
+    overlaps_calls = False
 
     def __init__(self, model: Model, settings: EncodeSettings, screenshots: Screenshots | None) -> None:
         self.model = model

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,10 +85,31 @@ class ScreenshotPrefetch:
         return self._blobs.get(digest) if content is None else content
 
 
+class BusyTime:
+    """Time that is covered by intervals which may overlap. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._end = float("-inf")
+        self._lock = threading.Lock()
+
+    def add(self, start: float, end: float) -> float:
+        """Add an interval that ends now. Return by how much the covered time grows.
+
+        >>> busy = BusyTime()
+        >>> busy.add(0, 4), busy.add(1, 6)
+        (4, 2)
+        """
+        with self._lock:
+            grown = max(0, end - max(start, self._end))
+            self._end = max(self._end, end)
+        return grown
+
+
 class EncoderActor:
     """Ray actor that encodes batches of states. It reads screenshots from the store; calls carry texts and hashes.
 
-    Calls may overlap: the screenshots of the next batch are read while the encoder computes one.
+    Calls may overlap: the screenshots of the next batch are read while the encoder computes one, and are also prepared
+    if the encoder allows it (`Encoder.overlaps_calls`).
 
     Parameters
     ----------
@@ -106,6 +127,7 @@ class EncoderActor:
         self._store = settings.store
         self._parts: tuple[Encoder, ScreenshotPrefetch] | None = None
         self._loading, self._turn = threading.Lock(), threading.Lock()
+        self._busy = BusyTime()
         exit_with_raylet()
 
     def _loaded(self) -> tuple[Encoder, ScreenshotPrefetch]:
@@ -145,16 +167,29 @@ class EncoderActor:
             return encoder.prepare_site(counts)
 
     def encode(self, observations: Sequence[Observation], context: SiteContext) -> tuple[list[EncodeResult], float]:
-        """Encode states, in order. Return the results and the computing time in seconds."""
+        """Encode states, in order.
+
+        Parameters
+        ----------
+        observations
+            States to encode.
+        context
+            The result of `prepare_site`.
+
+        Returns
+        -------
+        tuple[list[EncodeResult], float]
+            One result per state, and the time in seconds in which this call computed and no earlier one did.
+        """
         encoder, screenshots = self._loaded()
         digests = {each.screenshot for each in observations if each.screenshot and encoder.reads == "screenshot"}
-        with screenshots.fetched(digests), self._turn:
+        with screenshots.fetched(digests), nullcontext() if encoder.overlaps_calls else self._turn:
             started = time.monotonic()
             encoded = encode_each(
                 lambda states: [check_page(page, encoder.dim) for page in encoder.encode_pages(states, context)],
                 observations,
             )
-            return encoded, time.monotonic() - started
+            return encoded, self._busy.add(started, time.monotonic())
 
 
 def encode_each(

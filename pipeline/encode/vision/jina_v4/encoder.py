@@ -56,7 +56,7 @@ GPU_BUDGET, CPU_BUDGET = 16_384, 1_024
 
 
 class JinaV4Encoder:
-    """The reference encoder of screenshots. Calls are serialised: one model, one device.
+    """The reference encoder of screenshots. Threads may call it at once: preparation overlaps, computing does not.
 
     Parameters
     ----------
@@ -74,6 +74,7 @@ class JinaV4Encoder:
 
     name = "jina-v4"
     needs_whole_site = False
+    overlaps_calls = True
     reads: Reads = "screenshot"
 
     def __init__(
@@ -90,14 +91,17 @@ class JinaV4Encoder:
         self._merge = checkpoint.pixels.merge
         self._dtype = str(model.projector.weight.dtype).removeprefix("torch.")
         self._screenshots = screenshots
-        self._lock = threading.Lock()
         self._warned_of_truncation = False
-        self.compiled = CompiledLayers(model, wanted=settings.compile)
-        budget = settings.token_budget or (GPU_BUDGET if model.device.type == "cuda" else CPU_BUDGET)
+        on_gpu = model.device.type == "cuda"
+        self.compiled = CompiledLayers(model, wanted=on_gpu if settings.compile is None else settings.compile)
+        budget = settings.token_budget or (GPU_BUDGET if on_gpu else CPU_BUDGET)
         threads = settings.threads or len(os.sched_getaffinity(0))
-        self._images = BatchRunner[Tile, Picture](self._prepare, self._encode_images, budget=budget, threads=threads)
+        turn = threading.Lock()
+        self._images = BatchRunner[Tile, Picture](
+            self._prepare, self._encode_images, budget=budget, threads=threads, turn=turn
+        )
         self._texts = BatchRunner[Sequence[int], Sequence[int]](
-            lambda ids: ids, self._encode_texts, budget=budget, threads=1
+            lambda ids: ids, self._encode_texts, budget=budget, threads=1, turn=turn
         )
 
     @classmethod
@@ -182,7 +186,7 @@ class JinaV4Encoder:
         """
         pages = [read_page(observation, self._screenshots) for observation in observations]
         parts = [tile for page in pages for tile in page.tiles]
-        with self._lock, torch.inference_mode():
+        with torch.inference_mode():
             of_images = iter(self._images.run(parts, [self._tokens_of(tile) for tile in parts]))
             texts = [page for page in pages if not page.tiles]
             passages = [self._passage(page) for page in texts]
@@ -230,7 +234,7 @@ class JinaV4Encoder:
             ids = self.prompts.plain(QUERY_PREFIX + cleaned_query(text))
             refuse_longer(len(ids), MAX_QUERY_TOKENS)
             sequences.append(ids)
-        with self._lock, torch.inference_mode():
+        with torch.inference_mode():
             return self._texts.run(sequences, [len(ids) for ids in sequences])
 
     def _tokens_of(self, tile: Tile) -> int:

@@ -247,7 +247,9 @@ def patches(pictures: Sequence[Picture], rules: PixelRules, device: torch.device
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
     """Return `tensor` on `device`. Copies to a GPU use pinned memory and overlap with computation."""
-    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.contiguous().pin_memory().to(device, non_blocking=True)  # an expanded tensor cannot be pinned
 
 
 def _padded(sequences: Sequence[Sequence[int]]) -> Tensor:

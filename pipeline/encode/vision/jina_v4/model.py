@@ -18,7 +18,7 @@ from waygraph.pipeline.encode.vision.jina_v4.adapter import Update, read_adapter
 from waygraph.pipeline.encode.vision.jina_v4.checkpoint import LICENCE, ModelCheckpoint, PixelRules, read_checkpoint
 from waygraph.pipeline.encode.vision.jina_v4.inputs import InputBatch, moved, patches
 from waygraph.pipeline.encode.vision.jina_v4.tensors import read_parameters
-from waygraph.pipeline.encode.vision.jina_v4.vision import speed_up
+from waygraph.pipeline.encode.vision.jina_v4.vision import has_segment_kernel, pad_mlps, speed_up
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,25 @@ class JinaV4(nn.Module):
         expected = {name: parameter.shape for name, parameter in model.named_parameters()}
         parameters = read_parameters(checkpoint, updates, expected, dtype)
         model.load_state_dict(parameters, strict=True, assign=True)
-        return model.to(device)
+        return model.placed(device)
+
+    def placed(self, device: torch.device) -> Self:
+        """Move the network to a device and lay its weights out for it. On a GPU some parameters get other shapes.
+
+        Parameters
+        ----------
+        device
+            Where to compute.
+
+        Returns
+        -------
+        Self
+            This network.
+        """
+        self.to(device)
+        if device.type == "cuda":
+            pad_mlps(self.backbone.visual)
+        return self
 
     @property
     def device(self) -> torch.device:
@@ -106,14 +124,20 @@ class JinaV4(nn.Module):
         device = self.device
         assert batch.window_index is not None  # noqa: S101 - image batches have it
         assert batch.patch_positions is not None  # noqa: S101
+        assert batch.cu_seqlens is not None  # noqa: S101
+        assert batch.cu_window_seqlens is not None  # noqa: S101
         tower = self.backbone.visual
+        images, windows = batch.cu_seqlens, batch.cu_window_seqlens
+        if has_segment_kernel(tower, device, self.projector.weight.dtype):
+            images, windows = (moved(boundaries.int(), device) for boundaries in (images, windows))
         embedded: Tensor = tower(
             patches(batch.pictures, self.pixels, device),
             grid_thw=None,
             position_ids=moved(batch.patch_positions, device),
             window_index=moved(batch.window_index, device),
-            cu_seqlens=batch.cu_seqlens,
-            cu_window_seqlens=batch.cu_window_seqlens,
+            cu_seqlens=images,
+            cu_window_seqlens=windows,
+            longest_image=max(picture.grid.rows * picture.grid.columns for picture in batch.pictures),
         ).pooler_output
         return embedded
 

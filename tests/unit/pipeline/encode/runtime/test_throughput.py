@@ -1,6 +1,8 @@
 """Batches stay within their token budget, shrink when memory runs out, and keep the order of results."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -151,3 +153,41 @@ def test_the_next_batch_is_prepared_while_one_is_computed():
 
     runner = BatchRunner[int, int](prepare, forward, budget=1, threads=1)
     assert len(runner.run([0, 1, 2, 3], [1, 1, 1, 1])) == 4
+
+
+def test_a_second_call_prepares_while_the_first_computes_and_computes_before_the_first_has_landed():
+    """The first call computes until the second has prepared; each waits for the other at most once."""
+    prepared, computing = threading.Event(), threading.Event()
+
+    def prepare(item: int) -> int:
+        if item == 2:
+            prepared.set()
+        return item
+
+    def forward(items) -> torch.Tensor:
+        computing.set()
+        assert prepared.wait(10)
+        return torch.ones(len(items), 1, 2)
+
+    runner = BatchRunner[int, int](prepare, forward, budget=1, threads=2)
+    with ThreadPoolExecutor(1) as other:
+        first = other.submit(runner.run, [1], [1])
+        assert computing.wait(10)
+        assert len(runner.run([2], [1])) == 1
+        assert len(first.result()) == 1
+
+
+def test_threads_compute_one_batch_at_a_time():
+    running = []
+
+    def forward(items) -> torch.Tensor:
+        running.append(1)
+        assert len(running) == 1
+        time.sleep(0.001)
+        running.pop()
+        return torch.ones(len(items), 1, 2)
+
+    runner = BatchRunner[int, int](lambda item: item, forward, budget=1, threads=2)
+    with ThreadPoolExecutor(4) as threads:
+        results = list(threads.map(lambda n: runner.run(list(range(n)), [1] * n), [5, 7, 3, 9] * 3))
+    assert [len(each) for each in results] == [5, 7, 3, 9] * 3
