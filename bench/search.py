@@ -2,7 +2,8 @@
 
     python -m bench.search [--part NAME ...] [--save]
 
-Without --part all parts run, one after the other; each takes less than three minutes on two quiet cores.
+Without --part all parts but those for a GPU run, one after the other; each takes less than three minutes on two quiet
+cores.
 
     service   a search over 500 states in this process and over HTTP, beside a no-op of the same service
     engines   exact search over 838 states x 746 vectors x 128 with 20 and 120 query rows: all of ours
@@ -13,6 +14,9 @@ Without --part all parts run, one after the other; each takes less than three mi
     switch    from how many values on two stages across sites are faster than exact scoring
     stages, near-duplicates
               20,000 states on 100 sites in two stages against exact scoring, for two kinds of sites
+    gpu       exact search over 838, 20,000 and 100,000 states on a GPU, with share of its memory bandwidth
+    gpu, fast-plaid
+              838 states beside fast-plaid on the same GPU, where it is installed
 
 The vectors are synthetic (`bench.synthetic`, and the store of `service` is random): speed, size and recall against
 exact MaxSim are real; the quality of retrieval is not measured here. `--save` keeps the parts that ran in
@@ -27,7 +31,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bench import result_files, search_engines, search_pooling, search_service, search_stages
+from bench import result_files, search_engines, search_gpu, search_pooling, search_service, search_stages
 
 RESULTS = result_files.RESULTS / "search.json"
 
@@ -42,6 +46,11 @@ PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "stages": partial(search_stages.stages, "pages", 0.98),
     "near-duplicates": partial(search_stages.stages, "near-duplicates", 0.95),
 }
+#: Not part of a run without --part, since most machines have no GPU.
+GPU_PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "gpu": search_gpu.gpu,
+    "gpu, fast-plaid": search_gpu.fast_plaid,
+}
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -55,12 +64,12 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Measure, print, and with `--save` keep what was measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=sorted(PARTS))
+    parser.add_argument("--part", action="append", choices=sorted(PARTS | GPU_PARTS))
     parser.add_argument("--save", action="store_true", help="write bench/results/search.json")
     options = parser.parse_args()
     for name in options.part or PARTS:
         measured_on = result_files.processor()
-        rows = PARTS[name]()
+        rows = (PARTS | GPU_PARTS)[name]()
         print(f"\n{name} {measured_on}\n{table(rows)}", flush=True)
         if options.save:
             parts = json.loads(RESULTS.read_text()).get("parts", {}) if RESULTS.exists() else {}

@@ -9,8 +9,9 @@ import torch
 from fast_plaid import search
 
 folder, k = Path(sys.argv[1]), int(sys.argv[2])
+device = sys.argv[3] if len(sys.argv) > 3 else "cpu"
 given = np.load(folder / "vectors.npz")
-index = search.FastPlaid(index=str(folder / "index"), device="cpu")
+index = search.FastPlaid(index=str(folder / "index"), device=device)
 index.create(documents_embeddings=[torch.from_numpy(page).float() for page in given["pages"]])
 found, taken = [], []
 for number, query in enumerate([given["queries"][0], *given["queries"]]):

@@ -7,6 +7,7 @@ The ranking is therefore that of `waygraph.index.vectors.exact.maxsim`, whatever
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,12 @@ import torch
 from numpy.typing import NDArray
 
 from waygraph.core.errors import InvalidInput
+from waygraph.index.vectors.gpu import GpuRows, fused_kernel
 from waygraph.index.vectors.protocol import ScoredNode
 from waygraph.index.vectors.validation import SCORE_DECIMALS, top_k, validate_k, validate_page, validate_query
 from waygraph.index.vectors.workers import parallel_map
+
+log = logging.getLogger(__name__)
 
 #: Rows of one product on a CPU. With 20 to 120 query rows it mostly stays in the second-level cache.
 ROWS_PER_CHUNK = 3_000
@@ -43,20 +47,21 @@ class PackedIndex:
         Number of columns of every multi-vector.
     dtype
         Type of the scan: `float32`, `bfloat16` or `float16`. Half precision halves the scan's memory; on CPUs bfloat16
-        is fast if states differ clearly, and float16 has no fast kernels. Empty: `float32` on a CPU, `bfloat16` on a
-        GPU.
+        is fast if states differ clearly, and float16 has no fast kernels. Empty: `float32`; on a GPU, float16 matrices
+        are scored by a fused kernel where it is installed (see `waygraph.index.vectors.gpu`).
     device
         Device of the packed rows, as torch names it. The original rows stay in the CPU's memory.
     """
 
     def __init__(self, dim: int, *, dtype: str = "", device: str = "cpu") -> None:
-        chosen = dtype or ("float32" if device == "cpu" else "bfloat16")
+        chosen = dtype or "float32"
         if chosen not in DTYPES:
             raise InvalidInput(f"There is no scan in '{chosen}'.", hint=f"Known types: {', '.join(DTYPES)}.")
         self.dim = dim
         self._dtype, self._device = DTYPES[chosen], torch.device(device)
+        self._kernel = fused_kernel() if self._device.type == "cuda" and not dtype else None
         self._pages: dict[str, NDArray[np.floating]] = {}
-        self._packed: PackedRows | None = None
+        self._packed: PackedRows | GpuRows | None = None
         self._lock = threading.Lock()
 
     def add(self, items: Iterable[tuple[str, NDArray[np.floating]]]) -> None:
@@ -71,9 +76,21 @@ class PackedIndex:
         rows, limit = validate_query(query, self.dim), validate_k(k)
         with self._lock:
             if self._packed is None:
-                self._packed = PackedRows(self._pages, self._dtype, self._device)
+                self._packed = self._pack()
             packed, pages = self._packed, self._pages
-        return packed.top_k(rows, limit, pages)
+        return packed.top_k(rows, limit) if isinstance(packed, GpuRows) else packed.top_k(rows, limit, pages)
+
+    def _pack(self) -> PackedRows | GpuRows:
+        if self._kernel is not None and all(page.dtype == np.float16 for page in self._pages.values()):
+            halves = {node_id: page.astype(np.float16, copy=False) for node_id, page in self._pages.items()}
+            try:
+                return GpuRows(halves, self._device, self._kernel)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - Triton raises many types when it cannot compile
+                self._kernel = None
+                log.warning("index/no_fused_kernel the kernel does not run, torch's products do: %r", error)
+        return PackedRows(self._pages, self._dtype, self._device)
 
     def compact(self) -> None:
         """Do nothing: there are no files."""

@@ -136,11 +136,20 @@ def _deployed(settings: Settings, reserved: socket.socket, cluster: Cluster) -> 
         try:
             serve.run(build(settings), name=APPLICATION, route_prefix="/", logging_config={"enable_access_log": False})
         except RuntimeError as error:
-            raise ServiceError("The service did not start.", hint=str(error)) from error
+            raise ServiceError("The service did not start.", hint=f"{error} {_deployment_errors()}".strip()) from error
         yield
     finally:
         if cluster.private is None or not cluster.private.has_ended:
             serve.delete(APPLICATION)  # waits for the requests in progress
+
+
+def _deployment_errors() -> str:
+    """Return what Ray Serve says about the deployments of the application, such as the traceback of a replica."""
+    from ray import serve  # noqa: PLC0415
+
+    application = serve.status().applications.get(APPLICATION)
+    deployments = application.deployments if application is not None else {}
+    return "\n".join(f"{name}: {each.message}" for name, each in deployments.items() if each.message)
 
 
 def _wait_for_end(cluster: Cluster) -> None:
