@@ -110,8 +110,15 @@ class LoadedMap:
         """By URL without its random-looking parts, the states that are shown there."""
         found: dict[str, list[str]] = {}
         for node in self.version.graph.nodes.values():
-            found.setdefault(mask_random_tokens(node.url), []).append(node.id)
+            urls = (node.url, *self._other_urls.get(node.url, ()))
+            for masked in dict.fromkeys(map(mask_random_tokens, urls)):
+                found.setdefault(masked, []).append(node.id)
         return found
+
+    @cached_property
+    def _other_urls(self) -> Mapping[str, tuple[str, ...]]:
+        """By URL of a page, the other URLs that show the same page."""
+        return self.version.recognition.other_urls(self.version.graph)
 
     @cached_property
     def aliases(self) -> Mapping[str, tuple[str, ...]]:
@@ -127,7 +134,13 @@ class LoadedMap:
     @cached_property
     def evidence(self) -> Mapping[str, Evidence]:
         """By state, its evidence, including what distinguishes it from the rest of the site."""
-        return add_distinctive_features(self.version.graph, self.version.recognition.evidence)
+        graph = self.version.graph
+        found = add_distinctive_features(graph, self.version.recognition.evidence)
+        for node in graph.nodes.values():
+            if node.url in self._other_urls:
+                # Without features no page is equivalent, but the URLs hold for what steps change.
+                found[node.id] = replace(found.get(node.id, Evidence()), urls=self._other_urls[node.url])
+        return found
 
     def acquire(self) -> Callable[[], None]:
         """Register one more user, and return the function that releases it."""

@@ -66,6 +66,8 @@ class Locator:
     def __init__(self, graph: InteractionGraph, policy: UrlPolicy, recognition: Recognition = NO_RECOGNITION) -> None:
         self._graph = graph
         self._merges = recognition.merges
+        others = recognition.other_urls(graph)
+        self._page_urls = {other: url for url, urls in others.items() for other in urls}
         self._policy = policy
         # In each group the state to assume first: addressable, then least deep.
         self._nodes = sorted(graph.nodes.values(), key=lambda node: (not node.addressable, node.depth, node.id))
@@ -100,7 +102,8 @@ class Locator:
             The state, if one was found.
         """
         canonical = normalize_url(url, self._policy)
-        same_url = self._by_url.get(canonical, [])
+        page_url = self._page_urls.get(canonical, canonical)
+        same_url = self._by_url.get(page_url, [])
         if structure is None:
             return LocatedState(self._nodes[same_url[0]].id, "url", 1 / len(same_url)) if same_url else _NOT_LOCATED
         exact = node_id(structure, canonical)
@@ -109,9 +112,9 @@ class Locator:
         merge = self._merges.get(exact)
         if merge is not None and merge.reason != REPRESENTED_PAGE:
             return LocatedState(merge.kept, "exact", 1.0)
-        template = url_template(canonical)
+        template = url_template(page_url)
         for kind, key, group in (
-            ("url", canonical, same_url),
+            ("url", page_url, same_url),
             ("template", template, self._by_template.get(template, [])),
         ):
             if group:

@@ -253,6 +253,9 @@ class Evidence:
         No state at another URL has the same structure.
     named
         The random-looking parts of the state's URL identify its page: other pages of the site differ in nothing else.
+    urls
+        Other URLs at which the site showed the same page. Computed from the whole map, see
+        `waygraph.index.graph.recognition.Recognition.other_urls`.
     """
 
     shows: Mapping[str, int] = field(default_factory=dict)
@@ -262,6 +265,7 @@ class Evidence:
     own: tuple[str, ...] = ()
     alone: bool = True
     named: bool = False
+    urls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

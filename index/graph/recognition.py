@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from waygraph.index.graph.model import Evidence, Merge
+from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.url_tokens import mask_random_tokens
 
 # Thresholds of `is_equivalent`. Those of a whole page were measured by `bench/likeness.py`, see docs/explorer.md.
@@ -36,6 +37,10 @@ SHARED_LAYOUT_SHARE = 0.5
 
 #: Reason of merges by which a state represents other pages (skeleton mode), not other snapshots of its own page.
 REPRESENTED_PAGE = "equivalent"
+#: Reason of merges of pages that are equal but for their URLs.
+SAME_CONTENT = "same_content"
+#: Number of further URLs of one page that are compared.
+MAX_OTHER_URLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,32 @@ class Recognition:
                 found.setdefault(merge.kept, []).append(merged)
         return {kept: tuple(merged) for kept, merged in found.items()}
 
+    def other_urls(self, graph: InteractionGraph) -> dict[str, tuple[str, ...]]:
+        """Return by URL of a page the other URLs that showed the same page while the site was explored, sorted.
+
+        These are the URLs of snapshots that were merged as `same_content` into the page as loaded, without those that
+        have states of their own, and those that differ in random-looking parts only. At most `MAX_OTHER_URLS` each.
+
+        Parameters
+        ----------
+        graph
+            States of the map.
+
+        Returns
+        -------
+        dict of str to tuple of str
+            Only URLs that have others.
+        """
+        with_states = {node.url for node in graph.nodes.values()}
+        found: dict[str, set[str]] = {}
+        for merge in self.merges.values():
+            page = graph.nodes.get(merge.kept)
+            if page is None or merge.reason != SAME_CONTENT or not page.addressable or merge.url in with_states:
+                continue
+            if mask_random_tokens(merge.url) != mask_random_tokens(page.url):
+                found.setdefault(page.url, set()).add(merge.url)
+        return {url: tuple(sorted(others)[:MAX_OTHER_URLS]) for url, others in found.items()}
+
     def states(self) -> set[str]:
         """Return the ids of all states that have merges, represented pages or evidence."""
         return {merge.kept for merge in self.merges.values()} | {*self.stands_for, *self.evidence}
@@ -85,7 +116,8 @@ def is_equivalent(
 
     All of these must hold:
 
-    - The URLs are equal, apart from random-looking parts that do not identify a page.
+    - The URLs are equal, apart from random-looking parts that do not identify a page; or the site showed the same page
+      at this URL.
     - The page shows all features that distinguish the state from others at its URL, and none that distinguish those
       from it.
     - Either enough of the whole page is present, together with most of the state's own features; or the state's own
@@ -128,7 +160,9 @@ def is_equivalent(
 
 
 def _is_same_page_url(evidence: Evidence, state_url: str, url: str) -> bool:
-    return state_url == url or (not evidence.named and mask_random_tokens(state_url) == mask_random_tokens(url))
+    if state_url == url or url in evidence.urls:
+        return True
+    return not evidence.named and mask_random_tokens(state_url) == mask_random_tokens(url)
 
 
 def _unknown_fraction(evidence: Evidence, features: Collection[str]) -> float:

@@ -1,4 +1,4 @@
-"""Random-looking parts of URLs: session ids, hashes and timestamps that may or may not identify a page."""
+"""Parts of URLs that may or may not identify a page: session ids, hashes, timestamps, and links within a page."""
 
 from __future__ import annotations
 
@@ -85,6 +85,28 @@ def mask_random_tokens(url: str) -> str:
     path = "/".join("*" if is_random_token(segment) else segment for segment in parts.segments)
     query = "&".join(f"{key}={'*' if is_random_token(value) else value}" for key, value in parts.query)
     return f"{parts.host}/{path}{'?' if query else ''}{query}"
+
+
+def within_page(target: str, page_url: str) -> str:
+    """Return the fragment alone of a link to a part of its own page, and any other link unchanged.
+
+    >>> within_page("http://x/help?topic=1#end", "http://x/help?topic=1#start")
+    '#end'
+    >>> within_page("http://x/help?topic=2#end", "http://x/help?topic=1")
+    'http://x/help?topic=2#end'
+    """
+    address, mark, _ = target.partition("#")
+    return target.removeprefix(address) if mark and address == page_url.partition("#")[0] else target
+
+
+def moved_within_page(target: str, page_url: str, other_url: str) -> str:
+    """Return a link of one page as it is on another one: links to parts of the page lead to parts of the other.
+
+    >>> moved_within_page("http://x/#end", "http://x/", "http://x/?id=start")
+    'http://x/?id=start#end'
+    """
+    part = within_page(target, page_url)
+    return target if part == target else f"{other_url.partition('#')[0]}{part}"
 
 
 class PageNames:

@@ -94,6 +94,8 @@ class EvidenceModel(_Schema):
     """No state with another URL has the same structure."""
     named: bool = False
     """The random-looking part of the state's URL identifies the page, and must be equal."""
+    urls: list[str] = []
+    """Other URLs at which the site shows the same page."""
 
 
 class LeadModel(_Schema):

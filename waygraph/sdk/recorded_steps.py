@@ -65,4 +65,5 @@ def _evidence(model: EvidenceModel) -> Evidence:
         own=tuple(model.own),
         alone=model.alone,
         named=model.named,
+        urls=tuple(model.urls),
     )

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from waygraph.core.errors import BrowserFailure
-from waygraph.index.graph import PathStep, change_digest, is_contradicted, is_equivalent
-from waygraph.index.graph.url_tokens import url_parts
+from waygraph.index.graph import Action, PathStep, change_digest, is_contradicted, is_equivalent
+from waygraph.index.graph.url_tokens import moved_within_page, url_parts
 from waygraph.pipeline.browser.page.failures import FailureCause, NotActionable, failure_cause
 from waygraph.pipeline.browser.page.features import features
 from waygraph.pipeline.browser.page.snapshot import Snapshot
@@ -143,14 +145,30 @@ def same_change(before: Snapshot, after: Snapshot, step: PathStep) -> bool:
     Returns
     -------
     bool
-        Whether the change of the structure is the recorded one, at the expected URL, and no text contradicts it.
+        Whether the change of the structure is the recorded one, at a URL of the expected state, and no text
+        contradicts it.
     """
     return (
         step.change != ""
-        and before.url == after.url == step.expected_url
+        and before.url == after.url
+        and after.url in (step.expected_url, *(step.evidence.urls if step.evidence is not None else ()))
         and change_digest(before.structure, after.structure) == step.change
         and not is_contradicted(step.evidence, features(after))
     )
+
+
+def _as_shown(action: Action, step: PathStep, view: PageView) -> Action:
+    """Return an action as the page has it if it shows the state's page at another URL.
+
+    There, links to parts of the page (`#menu`) have other addresses.
+    """
+    address, mark, _ = action.target.partition("#")
+    if not mark or step.evidence is None or view.normalize(view.page.url) not in step.evidence.urls:
+        return action
+    if view.normalize(address) != step.expected_url:
+        return action
+    moved: Action = structs.replace(action, target=moved_within_page(action.target, address, view.page.url))
+    return moved
 
 
 async def replay(
@@ -186,8 +204,8 @@ async def replay(
     for step in steps:
         try:
             for opener in step.openers:
-                await view.act(opener)
-            result = await view.act(step.action)
+                await view.act(_as_shown(opener, step, view))
+            result = await view.act(_as_shown(step.action, step, view))
         except (NotActionable, BrowserFailure) as error:
             failure = failure_cause(error)
             failed = ReplayedStep(

@@ -14,6 +14,7 @@ from playwright.async_api import Page
 
 from waygraph.core.errors import BrowserFailure
 from waygraph.core.settings import BrowserSettings
+from waygraph.core.urls import normalize_url
 from waygraph.index.graph import Action, BlockedRequest
 from waygraph.pipeline.browser.page.actor import BeforeLeaving, PageActor, PerformedAction
 from waygraph.pipeline.browser.page.background import BackgroundCalls
@@ -416,6 +417,10 @@ class PageView:
     async def with_timeout(self, call: Awaitable[T], timeout_s: float = 0.0) -> T:
         """Await a browser call with a timeout, see `PageEvaluator.with_timeout`."""
         return await self._evaluator.with_timeout(call, timeout_s)
+
+    def normalize(self, url: str) -> str:
+        """Return the canonical form of a URL under the policy of the view's snapshots."""
+        return normalize_url(url, self._options.url_policy)
 
     @property
     def is_hovering(self) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from waygraph.index.graph import Action, Edge, InteractionGraph
-from waygraph.index.graph.url_tokens import url_parts
+from waygraph.index.graph.url_tokens import moved_within_page, url_parts, within_page
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.templates import is_identifier
 from waygraph.pipeline.explore.records.state import State
@@ -195,7 +195,7 @@ def _names_in(url: str) -> set[str]:
 
 def _element_key(action: Action, page_url: str) -> _ElementKey:
     """Return what identifies an element. A link to a part of its own page is the same on every page."""
-    target = _within_page(action.target, page_url)
+    target = within_page(action.target, page_url)
     return action.kind, action.value, action.frame, action.xpath, action.role, action.name, target
 
 
@@ -203,20 +203,7 @@ def _link_key(action: Action) -> _LinkKey:
     return action.role, action.name, action.target
 
 
-def _within_page(target: str, page_url: str) -> str:
-    """Return the fragment alone of a link to a part of its own page, and any other link unchanged.
-
-    >>> _within_page("http://x/help?topic=1#end", "http://x/help?topic=1#start")
-    '#end'
-    """
-    address, mark, _ = target.partition("#")
-    return target.removeprefix(address) if mark and address == page_url.partition("#")[0] else target
-
-
 def _moved(action: Action, page_url: str, other_url: str) -> Action:
     """Return an action of one page as it is on another one: links to parts of the page lead to parts of the other."""
-    part = _within_page(action.target, page_url)
-    if part == action.target:
-        return action
-    moved: Action = structs.replace(action, target=f"{other_url.partition('#')[0]}{part}")
+    moved: Action = structs.replace(action, target=moved_within_page(action.target, page_url, other_url))
     return moved

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from waygraph.index.graph.url_tokens import is_random_token
+from waygraph.index.graph.url_tokens import is_random_token, within_page
 from waygraph.pipeline.browser.page.features import Features
 from waygraph.pipeline.browser.page.snapshot import MAX_SEGMENTS, Snapshot
 from waygraph.pipeline.explore.identity.templates import url_difference
@@ -43,8 +43,9 @@ def have_same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], st
     """Return whether two snapshots with equal elements link to the same pages.
 
     Two kinds of difference are ignored: the difference between the two page URLs, and a random value that all links of
-    a page share (a session id that is new with every page). Without texts, a picture viewer looks the same on every
-    picture; only its link to the next picture differs.
+    a page share (a session id that is new with every page). Links of both pages to one part of themselves are equal
+    (`/` and `/?id=start` with a link to `#news`). Without texts, a picture viewer looks the same on every picture; only
+    its link to the next picture differs.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def have_same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], st
     targets_by_pair: dict[tuple[str, str], set[str]] = {}
     for a, b in zip(first.candidates, second.candidates, strict=True):
         target, other = strip(a.action.target), strip(b.action.target)
-        if target == other:
+        if target == other or _is_same_part(a.action.target, first.raw_url, b.action.target, second.raw_url):
             continue
         differing = url_difference(target, other)
         if differing is None:
@@ -78,3 +79,9 @@ def have_same_links(first: Snapshot, second: Snapshot, strip: Callable[[str], st
         return False
     ((pair, targets),) = targets_by_pair.items()
     return len(targets) > 1 and all(map(is_random_token, pair))
+
+
+def _is_same_part(target: str, page_url: str, other: str, other_page_url: str) -> bool:
+    """Return whether two links lead to the part of their own page that has one name. Routes of scripts are no parts."""
+    part = within_page(target, page_url)
+    return part == within_page(other, other_page_url) and part.startswith("#") and not part.startswith(("#/", "#!"))

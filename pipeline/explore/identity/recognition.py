@@ -119,6 +119,8 @@ class Recogniser:
         self._known: dict[str, _KnownState] = {}
         self._states_at: dict[str, list[str]] = {}
         self._loaded: dict[str, str] = {}
+        self._same_pages: dict[str, str] = {}
+        """By URL key of pages that were loaded and merged as `same_content`, the state that they show."""
         self._by_content: dict[tuple[str, str], list[str]] = {}
         self._noise: dict[str, UrlNoise] = {}
         self._changes: dict[str, InPageChange] = {}
@@ -174,6 +176,8 @@ class Recogniser:
             if merge is None:
                 content = content_key(snapshot)
                 merge = self._merge_same_content(snapshot, content)
+                if merge is not None and arrival == "load":
+                    self._same_pages.setdefault(self.url_key(snapshot.url), merge.kept)
         if merge is None and self.skeleton is not None:
             merge = self.skeleton.place(snapshot, source)
         if merge is None:
@@ -293,8 +297,9 @@ class Recogniser:
         return differs_in_noise_only(known, snapshot, self._known_noise(snapshot.url))
 
     def loaded_state(self, url: str) -> str | None:
-        """Return the state that was loaded from a URL, or from one that differs in volatile parts only."""
-        return self._loaded.get(self.url_key(url))
+        """Return the state that was loaded from a URL, or from one that shows the same page."""
+        key = self.url_key(url)
+        return self._loaded.get(key) or self._same_pages.get(key)
 
     def change_of(self, node_id: str) -> Features | None:
         """Return what in-page actions changed until a state was reached, without noise; None if it is not recorded."""
@@ -368,6 +373,7 @@ class Recogniser:
         """Return everything that was learned, without snapshots, as plain JSON."""
         return {
             "loaded": self._loaded,
+            "same_pages": self._same_pages,
             "known": [[node_id, known.url, known.size, known.content] for node_id, known in self._known.items()],
             "noise": {
                 key: {"elements": sorted(noise.elements), "features": sorted(noise.features)}
@@ -384,6 +390,7 @@ class Recogniser:
         """Restore what `to_checkpoint` returned."""
         self._known = {node_id: _KnownState(*known) for node_id, *known in checkpoint["known"]}
         self._loaded = dict(checkpoint["loaded"])
+        self._same_pages = dict(checkpoint["same_pages"])
         self._states_at = {key: list(ids) for key, ids in checkpoint["at"].items()}
         self._noise = {
             key: UrlNoise(set(noise["elements"]), set(noise["features"])) for key, noise in checkpoint["noise"].items()

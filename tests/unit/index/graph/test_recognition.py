@@ -68,7 +68,7 @@ def test_alias_id_names_the_state_in_every_operation(store):
         assert (way.target, way.steps[-1].accepts) == (cards, [ALIAS])
         assert way.steps[-1].evidence.model_dump() == {
             "shows": {"f1": 2}, "hides": {"f2": 0}, "features": ["f1", "f3"], "elements": ["e1"],
-            "own": [], "alone": True, "named": False,
+            "own": [], "alone": True, "named": False, "urls": [],
         }  # fmt: skip
         assert maps.path(MAP.site, ALIAS, MAP.id("account")).source == cards
         assert maps.node(MAP.site, MAP.id("returns")).stands_for == 12
@@ -114,6 +114,35 @@ def test_unknown_snapshot_is_located_by_the_distinctive_features_of_its_state(dr
         assert maps.locate(MAP.site, "http://tea.example/nowhere", seen, shown).rule == "none"
         exact = maps.locate(MAP.site, url, list(MAP.nodes["cards"].structure), shown)
         assert (exact.node_id, exact.rule) == (cards, "exact")
+
+
+def test_a_state_is_located_at_another_url_of_its_page(draft, tmp_path):
+    """The page as loaded and a state of it are recognised at a URL where the site showed the same page."""
+    page = replace(MAP.nodes["cards"], addressable=True)
+    opened_menu = replace(page, id=node_id(["d" * 32], page.url), structure=("d" * 32,), addressable=False)
+    features = {f"{number:012x}": 1 for number in range(4)}
+    evidence = {opened_menu.id: Evidence({}, {}, tuple(sorted(features)), ("d" * 12,))}
+    other, token = f"{page.url}?id=start", f"{page.url}?sid=9f86d081884c7d65"
+    merges = {
+        "a" * 32: Merge(page.id, "a" * 32, "same_content", other),
+        "b" * 32: Merge(page.id, "b" * 32, "same_content", MAP.nodes["returns"].url),
+        "c" * 32: Merge(page.id, "c" * 32, "reload", token),
+        "e" * 32: Merge(opened_menu.id, "e" * 32, "same_content", f"{other}2"),
+    }
+    graph = InteractionGraph(
+        [*(n for n in draft.graph.nodes.values() if n.id != page.id), page, opened_menu], draft.graph.edges
+    )
+    recognition = Recognition(merges, evidence=evidence)
+    assert recognition.other_urls(graph) == {page.url: (other,)}
+    store = Store.open(str(tmp_path / "maps"), create=True)
+    store.publish(replace(draft, graph=graph, recognition=recognition, observations={}, pages={}))
+    with StoreMap(store.location) as maps:
+        seen = ["d" * 32, "9" * 32, "8" * 32]
+        assert maps.locate(MAP.site, other, seen, features).node_id == opened_menu.id
+        assert maps.locate(MAP.site, f"{page.url}?id=other", seen, features).node_id is None
+        assert (
+            maps.node(MAP.site, page.id).evidence.urls == maps.node(MAP.site, opened_menu.id).evidence.urls == [other]
+        )
 
 
 def test_evidence_that_matches_two_states_is_ignored(draft, tmp_path):
@@ -176,6 +205,12 @@ def test_page_is_equivalent_to_a_state_if_it_shows_its_distinctive_and_enough_ot
     url, shown, structure, counts
 ):
     assert is_equivalent(STATE, URL, url, shown, structure) is counts
+
+
+def test_page_at_another_url_of_the_same_page_is_equivalent():
+    other = "http://x/start"
+    assert not is_equivalent(STATE, URL, other, SHOWN, STRUCTURE)
+    assert is_equivalent(replace(STATE, urls=(other,)), URL, other, SHOWN, STRUCTURE)
 
 
 def test_without_evidence_no_page_is_equivalent():

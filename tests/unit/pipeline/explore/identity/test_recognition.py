@@ -224,6 +224,31 @@ def test_sort_orders_without_effect_are_one_page():
     assert known(first).place(sorted_, source=None, arrival="load").merge.reason == "same_content"
 
 
+CONTENTS = "<h1>Wiki</h1><a href='{0}#news'>News</a><a href='/?id=start'>Start</a><p>Welcome</p>"
+
+
+def test_a_page_with_links_to_its_own_parts_is_one_page_at_two_urls():
+    start, again = look(CONTENTS.format("/"), HOME), look(CONTENTS.format("/?id=start"), f"{HOME}?id=start")
+    found = known(start)
+    assert found.loaded_state(again.url) is None
+    assert found.place(again, source=None, arrival="load").merge.reason == "same_content"
+    assert found.loaded_state(again.url) == start.id
+    resumed = recogniser()
+    resumed.load_checkpoint(json.loads(json.dumps(found.to_checkpoint())))
+    assert resumed.loaded_state(again.url) == start.id
+
+
+@pytest.mark.parametrize(
+    "links", [("/#news", "/?id=start#old"), ("/#/orders", "/?id=start#/orders"), ("/#!a", "/?id=start#!a")]
+)
+def test_pages_whose_own_links_lead_to_other_parts_or_to_routes_stay_apart(links):
+    first, second = (
+        look(f"<h1>Wiki</h1><a href='{link}'>News</a>", HOME + url)
+        for link, url in zip(links, ("", "?id=start"), strict=True)
+    )
+    assert known(first).place(second, source=None, arrival="load").merge is None
+
+
 @pytest.mark.parametrize("urls", [("p/1", "p/2"), ("p?id=1", "p?id=2")])
 def test_numbered_pages_stay_apart_although_they_look_the_same(urls):
     first, second = (look("<h1>Out of stock</h1>", HOME + url) for url in urls)
