@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from waygraph.index.graph.model import Action, Edge
+from waygraph.index.graph.url_tokens import url_parts
 
 #: Cost of an edge whose duration was not measured, in milliseconds.
 DEFAULT_EDGE_MS = 500.0
@@ -15,7 +16,7 @@ DEFAULT_LOAD_MS = 1_500.0
 #: again for each of its openers.
 INHERITED_PENALTY_MS = 60_000.0
 #: Added instead to a doubtful inherited edge (`is_doubtful`), in milliseconds: a detour over steps that revert what the
-#: source shows is better.
+#: source shows, or over the page where the edge was walked, is better.
 DOUBTFUL_PENALTY_MS = 3 * INHERITED_PENALTY_MS
 
 
@@ -52,12 +53,15 @@ def goto_cost_us(load_ms: float) -> int:
     return _rounded_us(_measured_or(load_ms, DEFAULT_LOAD_MS))
 
 
-def is_doubtful(edge: Edge, *, same_page: bool, edges_back: Iterable[Edge]) -> bool:
+def is_doubtful(edge: Edge, *, same_page: bool, target_url: str, edges_back: Iterable[Edge]) -> bool:
     """Return whether an inherited edge probably does not lead to its target.
 
     An inherited edge is a copy of the parent state's edge. If it stays on the page, it leads to its target only if
     everything that the source shows besides goes away by itself: a dialog would have to close. An edge that repeats the
     action by which the target led to the source is not doubtful: pressing the button again may close what it opened.
+
+    An edge by a search form that sends more than the words is doubtful: what it sends besides may name the page that it
+    stands on, and so may the links of the results.
 
     Parameters
     ----------
@@ -65,6 +69,8 @@ def is_doubtful(edge: Edge, *, same_page: bool, edges_back: Iterable[Edge]) -> b
         The edge.
     same_page
         Whether its source and its target have the same URL.
+    target_url
+        URL of its target.
     edges_back
         Usable edges from its target to its source.
 
@@ -73,10 +79,18 @@ def is_doubtful(edge: Edge, *, same_page: bool, edges_back: Iterable[Edge]) -> b
     bool
         Whether `DOUBTFUL_PENALTY_MS` applies.
     """
-    if not edge.inherited or not same_page:
+    if not edge.inherited:
+        return False
+    if edge.action.kind == "submit" and _sends_more_than_words(edge.action, target_url):
+        return True
+    if not same_page:
         return False
     operation = _operation(edge.action)
     return all(_operation(back.action) != operation for back in edges_back if not back.inherited)
+
+
+def _sends_more_than_words(submit: Action, results_url: str) -> bool:
+    return any(value and value != submit.value for _, value in url_parts(results_url).query)
 
 
 def _operation(action: Action) -> tuple[str, str, tuple[str, ...], str]:

@@ -142,8 +142,9 @@ class PathFinder:
         if not edge.inherited:
             return False
         source, target = self._number[edge.source], self._number[edge.target]
-        same_page = self._nodes[source].url == self._nodes[target].url
-        return is_doubtful(edge, same_page=same_page, edges_back=self._edges.get((target, source), ()))
+        url = self._nodes[target].url
+        same_page = self._nodes[source].url == url
+        return is_doubtful(edge, same_page=same_page, target_url=url, edges_back=self._edges.get((target, source), ()))
 
     def _edges_without(self, avoid: Collection[Edge], *, allow_goto: bool) -> _EdgesByPair:
         """Return, for each pair of states that loses an edge, the edges that are left."""

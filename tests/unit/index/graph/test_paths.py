@@ -264,6 +264,24 @@ def test_inherited_edge_to_another_page_can_be_used_with_panels_open():
     assert step.cost_ms == 100 + INHERITED_PENALTY_MS
 
 
+@pytest.mark.parametrize(
+    ("query", "steps"), [("q=lamp", ["submit"]), ("id=start&q=lamp", ["click", "submit"]), ("id=&q=lamp", ["submit"])]
+)
+def test_a_form_that_sends_more_than_the_words_is_used_on_the_page_where_it_was_submitted(query, steps):
+    """Other pages send other values along, and their results have other links."""
+    search = Action("submit", role="textbox", name="Search", value="lamp")
+    found = Node("found", f"http://site/find?{query}", "found", (), 0, addressable=True, load_ms=100.0)
+    edges = [
+        Edge("start", "found", search, 300.0),
+        Edge("page", "found", search, 300.0, inherited=True),
+        click("page", "start", 300, inherited=True),
+    ]
+    finder = PathFinder(InteractionGraph([node("start"), node("page"), found], edges))
+    assert [step.action.kind for step in finder.cheapest_path("page", "found", allow_goto=False).steps] == steps
+    (step,) = finder.cheapest_path("page", "found", allow_goto=False, avoid=[edges[2]]).steps
+    assert step.action == search
+
+
 def test_edges_whose_requests_were_blocked_are_never_walked():
     blocked = click("a", "b", blocked=(BlockedRequest("POST", "http://site/delete"),))
     with pytest.raises(NoPath):
