@@ -156,7 +156,9 @@ async def walks_without_goto(capture: SiteCapture, source: StoreMap, served: Ser
                 done.through_menus += is_through_menu
                 done.through_menus_at_once += is_through_menu and is_at_once
                 if not is_at_once:
-                    what = f"{result.outcome}: {begin.url} -> {target.url}: {'; '.join(map(str, result.steps))}"
+                    walked = "; ".join(map(str, result.steps))
+                    why = result.problem or "arrived over another path"
+                    what = f"{result.outcome}: {begin.url} -> {target.url}: {why} [{walked}]"
                     done.problems.append(plain(what, begin.url))
             else:
                 done.unreached += 1

@@ -259,6 +259,8 @@ class _Teleport:
             return self._result(view, state.outcome, state.node_id, replans, "")
         if self._steps:
             problem = await self._recognizer.lead_problem(position.snapshot, self._planner.target) or problem
+        # Each step may have led to the recorded state, and the page has changed since by itself.
+        problem = problem or f"After the last step the page changed, and {view.page.url} does not show the target."
         # A page that only resembles another state is no certain answer to where the walk ended.
         if state is None or state.outcome != "arrived":
             return self._result(view, "failed", None, replans, problem)
