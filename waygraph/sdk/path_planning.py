@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from waygraph.client.map_source import AsyncMapApi
 from waygraph.core.errors import NoPath
 from waygraph.core.schemas import AvoidedStep
-from waygraph.index.graph import PathStep
+from waygraph.index.graph import Action, PathStep
 from waygraph.pipeline.browser.page.replay import ReplayResult
 from waygraph.sdk.recorded_steps import recorded_step
 
 log = logging.getLogger(__name__)
+
+#: Number of missing links that one plan avoids.
+MAX_MISSING_LINKS = 40
 
 
 class PathPlanner:
@@ -43,13 +46,19 @@ class PathPlanner:
         #: The state that a URL showed last, and the state of the same URL that was expected.
         self._displaced: tuple[str, str] | None = None
 
-    async def plan(self, start: str | None) -> tuple[PathStep, ...]:
+    async def plan(self, start: str | None, is_missing: Callable[[Action], bool]) -> tuple[PathStep, ...]:
         """Return the steps from a state (`None`: from anywhere) to the target.
+
+        After a failure, a path does not begin with a link that is missing, as long as there is another path: results of
+        a search form count as recorded wherever the form stands, and may have other links on each page. The first
+        failure is left to the walk, which reports it.
 
         Parameters
         ----------
         start
             Node id of the state where the path starts.
+        is_missing
+            Whether the page is known not to show the element of an action.
 
         Returns
         -------
@@ -70,18 +79,29 @@ class PathPlanner:
                 return await self._path(start, expected, allow_goto=False) + await self._path(expected, self.target)
             except NoPath as error:
                 log.debug("no path that reverts the change of '%s': %s", start, error.message)
-        return await self._path(start, self.target)
+        steps = first = await self._path(start, self.target)
+        missing: list[AvoidedStep] = []
+        while self._failed and steps and is_missing((*steps[0].openers, steps[0].action)[0]):
+            missing.append(_avoided(start, steps[0].action.to_json()))
+            if len(missing) > MAX_MISSING_LINKS:
+                return first
+            try:
+                steps = await self._path(start, self.target, missing=missing)
+            except NoPath:
+                return first
+        return steps
 
-    async def _path(self, start: str | None, end: str, *, allow_goto: bool = True) -> tuple[PathStep, ...]:
+    async def _path(
+        self, start: str | None, end: str, *, allow_goto: bool = True, missing: Sequence[AvoidedStep] = ()
+    ) -> tuple[PathStep, ...]:
         allow_goto = allow_goto and self._allow_goto
+        failed = [*self._failed, *missing]
         try:
-            answer = await self._source.path(
-                self._site, start, end, allow_goto=allow_goto, avoid=self._failed + self._hidden
-            )
+            answer = await self._source.path(self._site, start, end, allow_goto=allow_goto, avoid=failed + self._hidden)
         except NoPath:
             if not self._hidden:
                 raise
-            answer = await self._source.path(self._site, start, end, allow_goto=allow_goto, avoid=self._failed)
+            answer = await self._source.path(self._site, start, end, allow_goto=allow_goto, avoid=failed)
         if end == self.target:
             self.target = answer.target
         return tuple(recorded_step(step) for step in answer.steps)

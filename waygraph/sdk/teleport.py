@@ -5,16 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from waygraph.client.map_source import AsyncMapApi, ThreadedMapSource
 from waygraph.core.errors import BrowserFailure, NoPath, WaygraphError
 from waygraph.core.schemas import ActionModel, SiteDetail, WalkedStep
 from waygraph.core.settings import BrowserSettings, ExploreSettings
-from waygraph.index.graph import PathStep
+from waygraph.index.graph import Action, PathStep
+from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
 from waygraph.pipeline.browser.page.replay import ReplayedStep, ReplayResult, replay
-from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.sdk.path_planning import PathPlanner
 from waygraph.sdk.state_recognition import Position, StateRecognizer
@@ -206,7 +208,7 @@ class _Teleport:
                 return self._result(view, position.state.outcome, position.state.node_id, replans, "")
             start = self._start(position)
             try:
-                steps = await self._planner.plan(start)
+                steps = await self._planner.plan(start, partial(_is_missing, position.snapshot))
             except NoPath as error:
                 problem = problem or error.message
                 break
@@ -291,6 +293,17 @@ class _Teleport:
         self, view: PageView, outcome: Outcome, node_id: str | None, replans: int, problem: str
     ) -> TeleportResult:
         return TeleportResult(outcome, node_id, view.page.url, tuple(self._steps), replans, problem, view.page)
+
+
+def _is_missing(shown: Snapshot, action: Action) -> bool:
+    """Return whether no element of a page has the target of a link, random-looking parts aside.
+
+    Links to parts of a page are not compared: their addresses differ if the site shows the page at several URLs.
+    """
+    if not action.target or "#" in action.target:
+        return False
+    target = mask_random_tokens(action.target)
+    return all(mask_random_tokens(candidate.action.target) != target for candidate in shown.candidates)
 
 
 def _has_mapped_size(page: Page, detail: SiteDetail) -> bool:
