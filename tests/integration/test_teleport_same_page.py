@@ -1,4 +1,4 @@
-"""A page that a site shows at two URLs is one state, and walks use it at both."""
+"""A page that a site shows at two URLs, or whose URL is written in two ways, is one state, and walks use it at both."""
 
 import asyncio
 
@@ -22,8 +22,12 @@ START = """<!doctype html><title>Start</title><h1>Museum</h1><p>Welcome to the m
 <a href="#menu" onclick="menu.hidden = false">Contents</a><ul id="menu" hidden><li>Rooms and floors</li></ul>
 <button onclick="dots.hidden = false">Dots</button><div id="dots" hidden><i style="display:block;height:9px">
 </i></div><a href="/?id=start">Home</a> <a href="/?id=help">Help</a>"""
-HELP = """<!doctype html><title>Help</title><h1>Help</h1><p>How to find the museum.</p><a href="/?id=start">Home</a>"""
-PAGES = {"/": START, "/?id=start": START, "/?id=help": HELP}
+HELP = """<!doctype html><title>Help</title><h1>Help</h1><p>How to find the museum.</p><a href="/?id=start">Home</a>
+<a href="/?to=us&amp;id=write">Write</a>"""
+WRITE = """<!doctype html><title>Write</title><h1>Write to us</h1><p>We answer every letter.</p>
+<a href="#form" onclick="form.hidden = false">Letter</a><div id="form" hidden><p>Dear museum</p></div>"""
+#: Maps write the parameters of URLs in alphabetical order, the link to this page does not.
+PAGES = {"/": START, "/?id=start": START, "/?id=help": HELP, "/?to=us&id=write": WRITE, "/?id=write&to=us": WRITE}
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +55,15 @@ def walk(mapped, begin, target):
 
 
 def state_behind(mapped, name):
-    """Return the state that an element of the start page shows."""
-    capture, _, site = mapped
-    start = next(node.id for node in capture.graph.nodes.values() if node.url == site.url and node.addressable)
-    return next(edge.target for edge in capture.graph.edges_from(start) if edge.action.name == name)
+    """Return the state that an element shows."""
+    capture, _, _ = mapped
+    return next(edge.target for edge in capture.graph.edges if edge.action.name == name and not edge.inherited)
 
 
 def test_the_start_page_is_one_state(mapped):
     capture, _, site = mapped
-    assert {node.url for node in capture.graph.nodes.values()} == {site.url, f"{site.url}?id=help"}
+    paths = {node.url.removeprefix(site.url) for node in capture.graph.nodes.values()}
+    assert paths == {"", "?id=help", "?id=write&to=us"}
     assert [merge.url for merge in capture.recognition.merges.values()] == [f"{site.url}?id=start"]
 
 
@@ -77,3 +81,9 @@ def test_a_walk_reaches_what_was_opened_on_it(mapped, name):
     result = walk(mapped, f"{site.url}?id=help", target)
     assert (result.outcome, result.problem, len(result.steps)) == ("arrived_equivalent", "", 2)
     assert result.url.startswith(f"{site.url}?id=start")
+
+
+def test_a_link_to_a_part_of_the_page_is_found_whatever_the_order_of_parameters(mapped):
+    _, _, site = mapped
+    result = walk(mapped, f"{site.url}?id=help", state_behind(mapped, "Letter"))
+    assert (result.url, result.problem, len(result.steps)) == (f"{site.url}?to=us&id=write#form", "", 2)

@@ -158,14 +158,14 @@ def same_change(before: Snapshot, after: Snapshot, step: PathStep) -> bool:
 
 
 def _as_shown(action: Action, step: PathStep, view: PageView) -> Action:
-    """Return an action as the page has it if it shows the state's page at another URL.
+    """Return an action as the page has it: links to parts of the page (`#menu`) contain its URL as that is written.
 
-    There, links to parts of the page (`#menu`) have other addresses.
+    The parameters of a URL are written in any order, and a site may show one page at several URLs.
     """
     address, mark, _ = action.target.partition("#")
-    if not mark or step.evidence is None or view.normalize(view.page.url) not in step.evidence.urls:
+    if not mark or view.normalize(address) != step.expected_url:
         return action
-    if view.normalize(address) != step.expected_url:
+    if view.normalize(view.page.url) not in (step.expected_url, *(step.evidence.urls if step.evidence else ())):
         return action
     moved: Action = structs.replace(action, target=moved_within_page(action.target, address, view.page.url))
     return moved
