@@ -126,7 +126,7 @@ def build(settings: Settings) -> Application:
         name="maps",
         max_ongoing_requests=MAX_ONGOING_REQUESTS,
         max_queued_requests=MAX_QUEUED_REQUESTS,
-        ray_actor_options={"num_cpus": CPU_SHARE},
+        ray_actor_options={"num_cpus": CPU_SHARE, "num_gpus": serve_settings.replica_gpus},
         **_scaling(serve_settings.replicas, serve_settings.replicas_max),
         **common,
     )(serve.ingress()(MapsDeployment))
