@@ -162,7 +162,7 @@ class NoveltyOrder:
         self._model = NoveltyModel()
         self._shown = ShownContent()
         self._groups: dict[ItemKind, deque[PendingItem]] = {}
-        self._known_targets: deque[PendingItem] = deque()
+        self._known_targets: list[PendingItem] = []
         """Links to pages that were loaded or are planned: they add an edge and no state."""
         self._targets: set[int] = set()
         self._pending = 0
@@ -207,9 +207,22 @@ class NoveltyOrder:
             kind, item, _ = found
             if self._take(item, taken):
                 planned.update(kind.keys)
-        while self._known_targets and len(taken) < size:
-            taken.append(self._known_targets.popleft())
+        if len(taken) < size:
+            # Rounds are small so that one learns from another. Links to known pages teach nothing.
+            self._take_known(size if taken else MAX_ROUND, taken)
         return taken
+
+    def _take_known(self, size: int, taken: list[PendingItem]) -> None:
+        """Fill a round with links to known pages, and add all of those of the states that it visits anyway.
+
+        They are taken state by state, because a state must be reached again in each round that acts on it.
+        """
+        visited = {item.state for item in taken}
+        self._known_targets.sort(key=lambda item: (item.state not in visited, *_rank(item)))
+        at_visited = sum(item.state in visited for item in self._known_targets)
+        count = max(size - len(taken), min(at_visited, MAX_ROUND))
+        taken += self._known_targets[:count]
+        del self._known_targets[:count]
 
     def _take(self, item: PendingItem, taken: list[PendingItem]) -> bool:
         """Add an item to the round. Return False if it only links to a page that was loaded or is planned."""
@@ -285,7 +298,7 @@ class NoveltyOrder:
             else:
                 known[place] = item
                 self._pending += 1
-        self._known_targets = deque(known[place] for place in sorted(known))
+        self._known_targets = [known[place] for place in sorted(known)]
 
 
 def _rank(item: PendingItem) -> tuple[int, int]:

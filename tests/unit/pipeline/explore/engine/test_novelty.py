@@ -131,6 +131,27 @@ def test_a_round_takes_few_of_each_kind_and_links_to_known_pages_last():
     assert sum(item in many for item in first) == len(first) - 10
 
 
+def links_to_known_pages(states, count):
+    """Links of each state to the start page."""
+    return [
+        PendingItem(s, i, link(f"{BASE}/"), ItemKind(0.9, 1.0, ((200 + s, i),))) for s in states for i in range(count)
+    ]
+
+
+def test_once_nothing_new_is_left_all_links_to_known_pages_form_one_round():
+    links = links_to_known_pages(range(40), 3)
+    assert order_of(reversed(links)).take(1, 1) == links
+
+
+def test_a_round_with_the_last_new_elements_visits_few_states_for_links_to_known_pages():
+    new = [PendingItem(s, 9, link(f"{BASE}/p/{s}"), ItemKind(0.5, 1.0, ((s,),))) for s in (3, 7)]
+    links = links_to_known_pages(range(10), 15)
+    first = order_of([*links, *new]).take(1, 500)
+    assert set(new) <= set(first)
+    assert {item.state for item in first} == {3, 7}
+    assert len(first) == 32  # more than `MIN_ROUND`: these states are reached once
+
+
 def test_a_hover_on_a_link_does_not_count_as_a_visit_of_its_target():
     target = f"{BASE}/reports"
     hover = PendingItem(0, 0, candidate("Reports", "link", target, kind="hover"), ItemKind(0.9, 1.0, ((1,),)))
