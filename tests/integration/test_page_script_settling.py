@@ -168,6 +168,24 @@ def test_clocks_carousels_and_late_popups_do_not_change_a_page_between_snapshots
     assert "Wanted" in names(acted)
 
 
+@pytest.mark.parametrize("delay_ms", [50, 700])
+def test_settling_waits_for_a_tip_that_stays_for_a_moment_after_the_pointer_has_left(delay_ms):
+    html = f"""<a id=word style="cursor: help">SVG</a><p id=tip hidden>Scalable vector graphics</p><script>
+      word.onmouseenter = () => {{ tip.hidden = false; }};
+      word.onmouseleave = () => setTimeout(() => {{ tip.hidden = true; }}, {delay_ms});</script>"""
+
+    async def work(page, _):
+        before = await page.view.observe()
+        await page.view.perform(before.candidates[0].action)
+        shown = await page.view.observe()
+        await asyncio.sleep(1.6)  # the explorer captures what it sees; the time of the document has ended then
+        await page.view.ways_back.leave_element()
+        after = await page.view.settle(unless_digest=before.digest)
+        return texts(shown), after.digest == before.digest
+
+    assert visit(html, work) == (["SVG", "Scalable vector graphics"], True)
+
+
 def test_timers_run_in_pages_of_callers():
     async def work(page, site):
         await page.page.evaluate("window[Symbol.for('waygraph')].guarded = false")

@@ -29,6 +29,8 @@ class WaysBack:
 
     async def leave_element(self) -> None:
         """Move the pointer, and the focus with the next wait, away from the element."""
+        # A pointer that leaves the window moves over nothing that reports an action, and tips stay for a moment.
+        await self._call("noteAction")
         await self._actor.park_pointer()
 
     async def go_back(self) -> None:
