@@ -118,3 +118,16 @@ def test_an_element_that_a_policy_leaves_alone_reverts_nothing():
         capture = explore(site.url, depth=1, workers=1)
     assert "undo/close_tried" not in capture.report.counters
     assert "deleted" not in {node.title for node in capture.graph.nodes.values()}
+
+
+def test_a_menu_that_the_pointer_holds_open_is_opened_again_for_each_of_its_links():
+    """Style sheets open the menu and its submenu, so that the document stays the same."""
+    items = "".join(f"<li><a href=/{name}>{name}</a>" for name in ("lamps", "bowls", "rugs"))
+    html = f"""<style>ul ul {{ display: none }} li:hover > ul {{ display: block }}</style><ul><li><a href=/shop>Shop</a>
+    <ul><li><a href=/sale>Sale</a><ul>{items}</ul></ul></ul>"""
+    pages = {f"/{name}": f"<h1>{name}</h1>" for name in ("shop", "sale", "lamps", "bowls", "rugs")}
+    with FixtureServer({"/": html, **pages}) as site:
+        capture = explore(site.url, depth=3, workers=1)
+    assert {node.url.rpartition("/")[2] for node in capture.graph.nodes.values()} >= {"lamps", "bowls", "rugs"}
+    assert capture.report.counters["undo/reopen"] >= 2
+    assert capture.report.counters["reach/replays"] == 3  # the page, the page with its menu, and with its submenu

@@ -141,6 +141,43 @@ class Reverter:
                 return digest
         return None
 
+    async def reopen(self, view: PageView, opened_by: Sequence[Action], before: Snapshot) -> str | None:
+        """Point again at what opened a state that only pointer or focus hold open.
+
+        The digest does not tell whether the page shows the state, since style sheets show what is under the pointer.
+
+        Parameters
+        ----------
+        view
+            View of the page, which an action left without a change of its own.
+        opened_by
+            The actions that opened the state, of which each needs those before it.
+        before
+            Snapshot of the state.
+
+        Returns
+        -------
+        str or None
+            Digest of the page if it shows the state again, else None.
+        """
+        method: RevertMethod = "reopen"
+        kind = f"{opened_by[-1].kind} {opened_by[-1].role} left"
+        if not self._rates.worth_trying(kind, [method]):
+            return None
+        self._counters[f"undo/{method}_tried"] += 1
+        for action in opened_by:
+            if not await _performs(view, action):
+                break
+        seen = await view.observe()
+        is_open = shows_same(seen, before)
+        attempt: RevertAttempt = (kind, method, is_open)
+        self._attempts.append(attempt)
+        self._rates.add([attempt])
+        if not is_open:
+            return None
+        self._counters[f"undo/{method}"] += 1
+        return seen.digest
+
     async def _apply(
         self, method: RevertMethod, view: PageView, action: Action, before: Snapshot, closing: Candidate | None
     ) -> bool:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from urllib.parse import urldefrag
 
 from msgspec import structs
@@ -45,6 +46,9 @@ from waygraph.pipeline.explore.records.outcome import ActionOutcome
 
 log = logging.getLogger(__name__)
 
+#: Kinds of actions whose result ends when pointer and focus leave.
+_POINTING = frozenset({"hover", "focus"})
+
 
 class NotReached(ClassifiedError):
     """A recorded state could not be reached again; its work items fail with this reason."""
@@ -70,6 +74,8 @@ class _Stage:
         Digest of the document when the state was reached.
     hovered
         Whether the pointer holds the state open. Acting on it ends it without a change of the document.
+    opened_by
+        Actions at the end of the route with which the pointer or the focus alone opened the state.
     used
         Whether the page was acted on.
     """
@@ -81,6 +87,7 @@ class _Stage:
     stored: StoredValues
     digest: str
     hovered: bool
+    opened_by: tuple[Action, ...] = ()
     used: bool = False
 
 
@@ -338,6 +345,7 @@ class Worker:
             stored,
             digest=snapshot.digest,
             hovered=page.view.is_hovering,
+            opened_by=_passive_end(route),
         )
         return self._stage
 
@@ -506,14 +514,18 @@ class Worker:
         before, view = stage.snapshot, stage.page.view
         requested = result.requested_document
         if stage.hovered:
-            return False, after
-        if result.is_pressed_behind_guard:
+            # What a click changed would have to be reverted while nothing holds the state open.
+            is_left = requested or candidate.action.kind in _POINTING
+            may_reopen = is_left and stage.opened_by and not result.is_pressed_behind_guard
+            digest = await self._reverter.reopen(view, stage.opened_by, before) if may_reopen else None
+            stage.page.take_stopped()
+        elif result.is_pressed_behind_guard:
             # Reverting may press the element again. A form that no script handles leaves nothing to revert.
             return after is before and not result.performed.scripted, after
-        if after is before:
+        elif after is before:
             # A handler without a visible effect may still have changed its own state.
             return requested or not result.performed.handled, after
-        if requested:
+        elif requested:
             digest = await is_back(view, before)
         else:
             digest = await self._reverter.restore(view, candidate.action, before, after)
@@ -533,6 +545,12 @@ class Worker:
         """Close the page. The next one starts from the prepared session."""
         self._stage = None
         await self._page.close()
+
+
+def _passive_end(route: Sequence[PathStep]) -> tuple[Action, ...]:
+    """Return the actions at the end of a route that only point at elements, in their order."""
+    reversed_end = takewhile(lambda step: step.action.kind in _POINTING, reversed(route))
+    return tuple(reversed([step.action for step in reversed_end]))
 
 
 def _double(action: Action) -> Action:

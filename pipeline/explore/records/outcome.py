@@ -15,7 +15,7 @@ from waygraph.pipeline.explore.records.state import Load, Source
 #: Comparison with an earlier exploration: equal, different, different per session, or different every time.
 Verdict = Literal["", "same", "differs", "session_dependent", "non_deterministic"]
 
-RevertMethod = Literal["leave", "refill", "back", "reselect", "close", "toggle", "escape", "outside"]
+RevertMethod = Literal["leave", "refill", "back", "reselect", "close", "toggle", "escape", "outside", "reopen"]
 #: One attempt to revert: the kind of change (action, role, how the page changed), the method, whether it worked.
 RevertAttempt = tuple[str, RevertMethod, bool]
 
