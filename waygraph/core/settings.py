@@ -459,8 +459,8 @@ class ServeSettings(_Section):
     replicas_max: int = Field(0, ge=0)
     """Limit of replicas under load (Ray Serve's autoscaling); 0: always `replicas`."""
     replica_gpus: float = Field(0.0, ge=0)
-    """GPUs that each replica reserves, such as 1 or 0.25, for `vectors.device` = `cuda`. On a cluster, Ray hides the GPUs
-    of a machine from replicas that reserve none."""
+    """GPUs that each replica reserves, such as 1 or 0.25, for `vectors.device` = `cuda`. On a cluster, Ray hides the
+    GPUs of a machine from replicas that reserve none."""
     encoder_replicas: int = Field(0, ge=0)
     """Processes that only encode queries, shared by all replicas; 0: each replica encodes its own. Useful if the
     encoder is large, or has a GPU."""
