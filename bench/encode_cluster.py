@@ -79,12 +79,16 @@ def gpu_busy_share() -> Iterator[list[float]]:
             samples.append(torch.cuda.utilization())
 
     thread = threading.Thread(target=sample)
-    if torch.cuda.is_available():
-        thread.start()
-    yield share
-    ended.set()
-    if samples:
+    if not torch.cuda.is_available():
+        yield share
+        return
+    thread.start()
+    try:
+        yield share
+    finally:
+        ended.set()
         thread.join()
+    if samples:
         share.append(sum(samples) / len(samples) / 100)
 
 

@@ -78,7 +78,8 @@ class Locator:
     def locate(self, url: str, structure: Collection[str] | None = None) -> LocatedState:
         """Find the state that a page shows.
 
-        The first rule that finds one decides:
+        A URL that showed the page of another one during exploration counts as that one. The first rule that finds a
+        state decides:
 
         1. `exact`: structure and normalised URL have the id of a state, or of a snapshot that was recognised as it
            during exploration. Confidence 1.

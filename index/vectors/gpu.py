@@ -8,6 +8,7 @@ ranking is therefore that of `waygraph.index.vectors.exact.maxsim`.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -28,11 +29,12 @@ MaxSimKernel = Callable[[Tensor, Tensor, Tensor, Tensor, int, int], Tensor]
 MAX_NUMBERS_PER_SHARD = 2**31 - 1
 #: Bytes that are copied to the GPU at once.
 _COPIED_AT_ONCE = 2**28
-#: Queries are padded to a multiple of this many rows: the kernel is compiled and tuned for each power of two.
-QUERY_ROWS = 32
-#: Lengths of queries for which the kernel is compiled and tuned before the first search; either takes seconds.
-TUNED_ROWS = (QUERY_ROWS, 4 * QUERY_ROWS)
-#: Numbers of float64 rows that are rescored at once, 1 GiB.
+#: Lengths of padded queries for which the kernel is compiled and tuned when a map is packed, which takes seconds.
+#: Longer queries are padded to powers of two, as the kernel is tuned, and the first of each length waits for it.
+TUNED_ROWS = (32, 128)
+#: Held during calls of the kernel: the objects of Triton that tune it are shared by all threads.
+_KERNEL_LOCK = threading.Lock()
+#: Numbers in float64, of rows and products together, that are rescored at once: 1 GiB.
 _RESCORED_AT_ONCE = 2**27
 
 
@@ -152,12 +154,13 @@ class GpuRows:
         exact = torch.from_numpy(query).to(self._device)
         rounded = exact.half()
         # Rows of zeros add nothing to the sum of largest products: their product with every row is zero.
-        padded = torch.nn.functional.pad(rounded, (0, 0, 0, -len(rounded) % QUERY_ROWS))
+        padded = torch.nn.functional.pad(rounded, (0, 0, 0, padded_length(len(rounded)) - len(rounded)))
         ends = torch.tensor([0, len(padded)], dtype=torch.int32, device=self._device)
-        sums = [
-            self._kernel(padded, shard.rows, ends, shard.boundaries, len(padded), shard.longest)[0]
-            for shard in self._shards
-        ]
+        with _KERNEL_LOCK:
+            sums = [
+                self._kernel(padded, shard.rows, ends, shard.boundaries, len(padded), shard.longest)[0]
+                for shard in self._shards
+            ]
         scores = torch.cat(sums).double() / len(query)
         # Cauchy-Schwarz bounds the effect of rounding the query; then follow the errors of float32 sums.
         rounding = torch.linalg.vector_norm(exact.double() - rounded.double(), dim=1).mean()
@@ -170,12 +173,21 @@ class GpuRows:
         rows = torch.from_numpy(query).to(self._device).double()
         lengths = [self._starts[page + 1] - self._starts[page] for page in chosen]
         scores: list[Tensor] = []
-        for first, last in _runs(lengths, _RESCORED_AT_ONCE // self._rows.shape[1]):
+        for first, last in _runs(lengths, _RESCORED_AT_ONCE // sum(rows.shape)):
             parts = [self._rows[self._starts[page] : self._starts[page + 1]] for page in chosen[first:last]]
             products = rows @ torch.cat(parts).double().t()
             scores += [best.amax(1).mean() for best in torch.split(products, lengths[first:last], dim=1)]
         found: list[float] = torch.stack(scores).tolist()
         return found
+
+
+def padded_length(rows: int) -> int:
+    """Return the number of rows to which a query is padded.
+
+    >>> padded_length(1), padded_length(33), padded_length(129)
+    (32, 128, 256)
+    """
+    return next((each for each in TUNED_ROWS if rows <= each), 1 << (rows - 1).bit_length())
 
 
 def _runs(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:

@@ -93,7 +93,9 @@ class PackedIndex:
         return PackedRows(self._pages, self._dtype, self._device)
 
     def compact(self) -> None:
-        """Do nothing: there are no files."""
+        """Pack the rows, which the first search would do otherwise. There are no files."""
+        with self._lock:
+            self._packed = self._packed or self._pack()
 
     def __len__(self) -> int:
         return len(self._pages)

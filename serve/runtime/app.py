@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from ray.serve import Application
 
+log = logging.getLogger(__name__)
+
 APPLICATION = "waygraph"
 
 #: Object store of a private Ray, in bytes: the least that Ray accepts. Requests and answers are small and bypass it.
@@ -136,20 +138,26 @@ def _deployed(settings: Settings, reserved: socket.socket, cluster: Cluster) -> 
         try:
             serve.run(build(settings), name=APPLICATION, route_prefix="/", logging_config={"enable_access_log": False})
         except RuntimeError as error:
-            raise ServiceError("The service did not start.", hint=f"{error} {_deployment_errors()}".strip()) from error
+            _log_deployment_errors()
+            raise ServiceError("The service did not start.", hint=f"The log has the reason. {error}") from error
         yield
     finally:
         if cluster.private is None or not cluster.private.has_ended:
             serve.delete(APPLICATION)  # waits for the requests in progress
 
 
-def _deployment_errors() -> str:
-    """Return what Ray Serve says about the deployments of the application, such as the traceback of a replica."""
+def _log_deployment_errors() -> None:
+    """Log what Ray Serve says about the deployments of the application, such as the traceback of a replica."""
     from ray import serve  # noqa: PLC0415
 
-    application = serve.status().applications.get(APPLICATION)
-    deployments = application.deployments if application is not None else {}
-    return "\n".join(f"{name}: {each.message}" for name, each in deployments.items() if each.message)
+    try:
+        application = serve.status().applications.get(APPLICATION)
+    except Exception as error:  # noqa: BLE001 - the caller reports why the service did not start
+        log.warning("serve/no_status Ray Serve does not answer: %r", error)
+        return
+    for name, each in (application.deployments if application is not None else {}).items():
+        if each.message:
+            log.error("serve/not_deployed %s: %s", name, each.message)
 
 
 def _wait_for_end(cluster: Cluster) -> None:

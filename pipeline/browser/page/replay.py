@@ -5,7 +5,7 @@ The explorer uses it to reach states again, and the SDK to teleport.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import structs
@@ -157,18 +157,38 @@ def same_change(before: Snapshot, after: Snapshot, step: PathStep) -> bool:
     )
 
 
-def _as_shown(action: Action, step: PathStep, view: PageView) -> Action:
+def _as_shown(action: Action, view: PageView, pages: Mapping[str, Collection[str]]) -> Action:
     """Return an action as the page has it: links to parts of the page (`#menu`) contain its URL as that is written.
 
     The parameters of a URL are written in any order, and a site may show one page at several URLs.
+
+    Parameters
+    ----------
+    action
+        The recorded action.
+    view
+        View of the page.
+    pages
+        By the URL of a recorded page, its other URLs.
+
+    Returns
+    -------
+    Action
+        The same action, or one whose target is a part of the shown page.
     """
     address, mark, _ = action.target.partition("#")
-    if not mark or view.normalize(address) != step.expected_url:
+    if not mark:
         return action
-    if view.normalize(view.page.url) not in (step.expected_url, *(step.evidence.urls if step.evidence else ())):
+    written, shown = view.normalize(address), view.normalize(view.page.url)
+    if written != shown and shown not in pages.get(written, ()):
         return action
     moved: Action = structs.replace(action, target=moved_within_page(action.target, address, view.page.url))
     return moved
+
+
+def _page_urls(steps: Iterable[PathStep]) -> dict[str, tuple[str, ...]]:
+    """Return by the URLs of the states that steps lead to the other URLs of their pages."""
+    return {step.expected_url: step.evidence.urls for step in steps if step.evidence is not None}
 
 
 async def replay(
@@ -201,11 +221,12 @@ async def replay(
     """
     tried: list[ReplayedStep] = []
     snapshot: Snapshot | None = None
+    pages = _page_urls(steps)
     for step in steps:
         try:
             for opener in step.openers:
-                await view.act(_as_shown(opener, step, view))
-            result = await view.act(_as_shown(step.action, step, view))
+                await view.act(_as_shown(opener, view, pages))
+            result = await view.act(_as_shown(step.action, view, pages))
         except (NotActionable, BrowserFailure) as error:
             failure = failure_cause(error)
             failed = ReplayedStep(

@@ -85,12 +85,17 @@ class BatchRunner(Generic[Item, Prepared]):
         EncodingFailed
             If a single item does not fit into memory, or a vector has a component that is not finite.
         """
+        if not items:
+            return []  # without waiting for the turn
         results: list[NDArray[np.float32] | None] = [None] * len(items)
+        budget = self.budget
         waiting = self._planned(range(len(items)), lengths)
         prepared: dict[int, Future[Prepared]] = {}
         try:
             self._prepare_next(waiting, items, prepared)
             with self._turn:
+                if self.budget != budget:  # another call ran out of memory meanwhile
+                    waiting = self._planned(range(len(items)), lengths)
                 flying = self._compute(waiting, items, lengths, prepared, results)
             if flying is not None:
                 flying.land(lengths, results)
@@ -155,7 +160,7 @@ class BatchRunner(Generic[Item, Prepared]):
             torch.cuda.empty_cache()
         if len(batch) == 1:
             raise too_large(f"One sequence of {longest} tokens")
-        self.budget = longest * (len(batch) // 2)
+        self.budget = min(self.budget, longest * (len(batch) // 2))
         log.warning("encode/out_of_memory token budget reduced to %d", self.budget)
 
 

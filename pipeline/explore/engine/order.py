@@ -220,7 +220,7 @@ class NoveltyOrder:
         visited = {item.state for item in taken}
         self._known_targets.sort(key=lambda item: (item.state not in visited, *_rank(item)))
         at_visited = sum(item.state in visited for item in self._known_targets)
-        count = max(size - len(taken), min(at_visited, MAX_ROUND))
+        count = max(size - len(taken), min(at_visited, MAX_ROUND - len(taken)))
         taken += self._known_targets[:count]
         del self._known_targets[:count]
 

@@ -515,16 +515,16 @@ class Worker:
         requested = result.requested_document
         if stage.hovered:
             # What a click changed would have to be reverted while nothing holds the state open.
-            is_left = requested or candidate.action.kind in _POINTING
-            may_reopen = is_left and stage.opened_by and not result.is_pressed_behind_guard
-            digest = await self._reverter.reopen(view, stage.opened_by, before) if may_reopen else None
+            is_left = requested or (candidate.action.kind in _POINTING and not _is_silent(before, after, result))
+            if not is_left or not stage.opened_by or result.is_pressed_behind_guard:
+                return False, after
+            digest = await self._reverter.reopen(view, stage.opened_by, before)
             stage.page.take_stopped()
         elif result.is_pressed_behind_guard:
             # Reverting may press the element again. A form that no script handles leaves nothing to revert.
             return after is before and not result.performed.scripted, after
         elif after is before:
-            # A handler without a visible effect may still have changed its own state.
-            return requested or not result.performed.handled, after
+            return requested or not _is_silent(before, after, result), after
         elif requested:
             digest = await is_back(view, before)
         else:
@@ -545,6 +545,11 @@ class Worker:
         """Close the page. The next one starts from the prepared session."""
         self._stage = None
         await self._page.close()
+
+
+def _is_silent(before: Snapshot, after: Snapshot, result: _ActionResult) -> bool:
+    """Return whether a handler ran without a visible effect: it may have changed its own state."""
+    return after is before and result.performed.handled
 
 
 def _passive_end(route: Sequence[PathStep]) -> tuple[Action, ...]:

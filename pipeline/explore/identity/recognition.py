@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from waygraph.core.urls import UrlPolicy, normalize_url
 from waygraph.index.graph import Merge
+from waygraph.index.graph.recognition import SAME_CONTENT
 from waygraph.pipeline.browser.page.features import Features, features
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.features import (
@@ -246,7 +247,7 @@ class Recogniser:
             url = self._known[kept].url
             if url != snapshot.url and have_same_links(self._snapshot_of(kept), snapshot, self.parameters.strip):
                 self.parameters.note_same_content(url, snapshot.url)
-                return Merge(kept, snapshot.id, "same_content", snapshot.url)
+                return Merge(kept, snapshot.id, SAME_CONTENT, snapshot.url)
         return None
 
     def _features_of(self, source: Snapshot) -> Features:

@@ -86,23 +86,51 @@ class ScreenshotPrefetch:
 
 
 class BusyTime:
-    """Time that is covered by intervals which may overlap. Thread-safe."""
+    """Time in which at least one call runs, divided among the calls. Thread-safe."""
 
     def __init__(self) -> None:
-        self._end = float("-inf")
+        self._running = 0
+        self._since = 0.0
         self._lock = threading.Lock()
 
-    def add(self, start: float, end: float) -> float:
-        """Add an interval that ends now. Return by how much the covered time grows.
+    def start(self, now: float) -> None:
+        """Note that a call begins.
 
+        Parameters
+        ----------
+        now
+            Time in seconds, of any clock.
+        """
+        with self._lock:
+            if not self._running:
+                self._since = now
+            self._running += 1
+
+    def stop(self, now: float) -> float:
+        """Note that a call ends.
+
+        Parameters
+        ----------
+        now
+            Time in seconds, of the same clock.
+
+        Returns
+        -------
+        float
+            The busy time in seconds that no call before it has returned. All of them add up to the busy time.
+
+        Examples
+        --------
         >>> busy = BusyTime()
-        >>> busy.add(0, 4), busy.add(1, 6)
+        >>> busy.start(0)
+        >>> busy.start(1)
+        >>> busy.stop(4), busy.stop(6)
         (4, 2)
         """
         with self._lock:
-            grown = max(0, end - max(start, self._end))
-            self._end = max(self._end, end)
-        return grown
+            spent, self._since = now - self._since, now
+            self._running -= 1
+        return spent
 
 
 class EncoderActor:
@@ -179,17 +207,20 @@ class EncoderActor:
         Returns
         -------
         tuple[list[EncodeResult], float]
-            One result per state, and the time in seconds in which this call computed and no earlier one did.
+            One result per state, and the computing time in seconds that no other call has returned.
         """
         encoder, screenshots = self._loaded()
         digests = {each.screenshot for each in observations if each.screenshot and encoder.reads == "screenshot"}
         with screenshots.fetched(digests), nullcontext() if encoder.overlaps_calls else self._turn:
-            started = time.monotonic()
-            encoded = encode_each(
-                lambda states: [check_page(page, encoder.dim) for page in encoder.encode_pages(states, context)],
-                observations,
-            )
-            return encoded, self._busy.add(started, time.monotonic())
+            self._busy.start(time.monotonic())
+            try:
+                encoded = encode_each(
+                    lambda states: [check_page(page, encoder.dim) for page in encoder.encode_pages(states, context)],
+                    observations,
+                )
+            finally:
+                spent = self._busy.stop(time.monotonic())
+            return encoded, spent
 
 
 def encode_each(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waygraph.core.errors import BadImage, EncodingFailed
+from waygraph.pipeline.encode.runtime import throughput
 from waygraph.pipeline.encode.runtime.batching import token_batches
 from waygraph.pipeline.encode.runtime.throughput import BatchRunner
 
@@ -155,9 +156,16 @@ def test_the_next_batch_is_prepared_while_one_is_computed():
     assert len(runner.run([0, 1, 2, 3], [1, 1, 1, 1])) == 4
 
 
-def test_a_second_call_prepares_while_the_first_computes_and_computes_before_the_first_has_landed():
-    """The first call computes until the second has prepared; each waits for the other at most once."""
-    prepared, computing = threading.Event(), threading.Event()
+def test_a_second_call_prepares_while_the_first_computes_and_computes_before_the_first_has_landed(monkeypatch):
+    """The first call computes until the second has prepared, and its vectors land when the second computes."""
+    prepared, computing, second = threading.Event(), threading.Event(), threading.Event()
+    land = throughput._Flying.land
+
+    def land_late(self, lengths, results) -> None:
+        assert second.wait(10)
+        land(self, lengths, results)
+
+    monkeypatch.setattr(throughput._Flying, "land", land_late)
 
     def prepare(item: int) -> int:
         if item == 2:
@@ -167,6 +175,8 @@ def test_a_second_call_prepares_while_the_first_computes_and_computes_before_the
     def forward(items) -> torch.Tensor:
         computing.set()
         assert prepared.wait(10)
+        if items == [2]:
+            second.set()
         return torch.ones(len(items), 1, 2)
 
     runner = BatchRunner[int, int](prepare, forward, budget=1, threads=2)
@@ -175,6 +185,50 @@ def test_a_second_call_prepares_while_the_first_computes_and_computes_before_the
         assert computing.wait(10)
         assert len(runner.run([2], [1])) == 1
         assert len(first.result()) == 1
+
+
+def test_a_call_without_items_does_not_wait_for_another_call():
+    computing, done = threading.Event(), threading.Event()
+
+    def forward(items) -> torch.Tensor:
+        computing.set()
+        assert done.wait(10)
+        return torch.ones(len(items), 1, 2)
+
+    runner = BatchRunner[int, int](lambda item: item, forward, budget=1, threads=1)
+    with ThreadPoolExecutor(1) as other:
+        first = other.submit(runner.run, [1], [1])
+        assert computing.wait(10)
+        assert runner.run([], []) == []
+        done.set()
+        first.result()
+
+
+def test_a_waiting_call_uses_the_budget_that_the_one_before_it_learned():
+    sizes: list[int] = []
+    full, planned = threading.Event(), threading.Event()
+
+    def prepare(item: int) -> int:
+        if item == 100:
+            planned.set()
+        return item
+
+    def forward(items) -> torch.Tensor:
+        full.set()
+        assert planned.wait(10)
+        if len(items) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        sizes.append(len(items))
+        return torch.ones(len(items), 1, 2)
+
+    runner = BatchRunner[int, int](prepare, forward, budget=8, threads=2)
+    with ThreadPoolExecutor(1) as other:
+        first = other.submit(runner.run, list(range(8)), [1] * 8)
+        assert full.wait(10)
+        assert len(runner.run(list(range(100, 108)), [1] * 8)) == 8
+        assert len(first.result()) == 8
+    assert runner.budget == 2
+    assert sizes == [2] * 8
 
 
 def test_threads_compute_one_batch_at_a_time():
