@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import io
 import json
 import os
 import tempfile
@@ -31,8 +30,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 
+from bench.encode import drawn_page
 from bench.jina_checkpoint import write_checkpoint
 from bench.result_files import quantiles, run_info
 from waygraph.core.settings import EncodeSettings, Settings
@@ -54,15 +53,7 @@ def make_screenshots(store: str, first: int, count: int, size: tuple[int, int]) 
     blobs = Store.open(store).blobs
     found = []
     for number in range(first, first + count):
-        random = np.random.default_rng(number)
-        pixels = np.full((size[1], size[0], 3), 245, np.uint8)
-        for _ in range(40):
-            x, y = random.integers(0, size[0] - 20), random.integers(0, size[1] - 12)
-            line = pixels[y : y + 12, x : x + 240]
-            line[:] = random.choice(np.array([30, 245], np.uint8), (*line.shape[:2], 1))
-        written = io.BytesIO()
-        Image.fromarray(pixels).save(written, "JPEG", quality=60)
-        key = blobs.put(written.getvalue())
+        key = blobs.put(drawn_page(np.random.default_rng(number), *size))
         found.append(Observation(f"n{number}", f"http://synthetic.example/{number}", "", (), screenshot=key))
     return found
 

@@ -51,24 +51,7 @@ def write_checkpoint(folder: Path, *, device: torch.device, tiny: bool = False) 
     config: dict[str, Any] = tiny_jina.model_config(tokenizer) | TRUE_SIZES
     config["vision_config"] = config["vision_config"] | TRUE_VISION
     tiny_jina.write_json(folder / "config.json", config)
-    tiny_jina.write_json(
-        folder / "preprocessor_config.json",
-        {
-            "image_processor_type": "Qwen2VLImageProcessor",
-            "min_pixels": 3136,
-            "max_pixels": MAX_PIXELS,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "merge_size": 2,
-            "image_mean": [0.48145466, 0.4578275, 0.40821073],
-            "image_std": [0.26862954, 0.26130258, 0.27577711],
-        },
-    )
-    tiny_jina.write_json(
-        folder / "adapters" / "adapter_config.json",
-        {"peft_type": "LORA", "r": RANK, "lora_alpha": RANK, "lora_dropout": 0.1, "task_type": "FEATURE_EXTRACTION",
-         "exclude_modules": ".*visual.*", "use_dora": False, "bias": "none"},
-    )  # fmt: skip
+    tiny_jina.write_processing(folder, pixels=(3136, MAX_PIXELS), rank=RANK, alpha=RANK)
     random = torch.Generator(device).manual_seed(0)
     shapes = _published_shapes()
     names = sorted(shapes)

@@ -47,24 +47,7 @@ def make_checkpoint(folder: Path, *, seed: int = 0) -> Path:
     tokenizer = make_tokenizer()
     tokenizer.save(str(folder / "tokenizer.json"))
     write_json(folder / "config.json", model_config(tokenizer))
-    write_json(
-        folder / "preprocessor_config.json",
-        {
-            "image_processor_type": "Qwen2VLImageProcessor",
-            "min_pixels": MIN_PIXELS,
-            "max_pixels": MAX_PIXELS,
-            "patch_size": 14,
-            "temporal_patch_size": 2,
-            "merge_size": 2,
-            "image_mean": [0.48145466, 0.4578275, 0.40821073],
-            "image_std": [0.26862954, 0.26130258, 0.27577711],
-        },
-    )
-    write_json(
-        folder / "adapters" / "adapter_config.json",
-        {"peft_type": "LORA", "r": RANK, "lora_alpha": 2 * RANK, "lora_dropout": 0.1, "task_type": "FEATURE_EXTRACTION",
-         "exclude_modules": ".*visual.*", "use_dora": False, "bias": "none"},
-    )  # fmt: skip
+    write_processing(folder, pixels=(MIN_PIXELS, MAX_PIXELS), rank=RANK, alpha=2 * RANK)
     random = torch.Generator().manual_seed(seed)
     base = base_tensors(random)
     names = sorted(base)
@@ -75,6 +58,28 @@ def make_checkpoint(folder: Path, *, seed: int = 0) -> Path:
     write_json(folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": where})
     save_file(adapter_tensors(random), folder / ADAPTER)
     return folder
+
+
+def write_processing(folder: Path, *, pixels: tuple[int, int], rank: int, alpha: int) -> None:
+    """Write how pictures are prepared, and the configuration of the adapter."""
+    write_json(
+        folder / "preprocessor_config.json",
+        {
+            "image_processor_type": "Qwen2VLImageProcessor",
+            "min_pixels": pixels[0],
+            "max_pixels": pixels[1],
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "merge_size": 2,
+            "image_mean": [0.48145466, 0.4578275, 0.40821073],
+            "image_std": [0.26862954, 0.26130258, 0.27577711],
+        },
+    )
+    write_json(
+        folder / "adapters" / "adapter_config.json",
+        {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, "lora_dropout": 0.1, "task_type": "FEATURE_EXTRACTION",
+         "exclude_modules": ".*visual.*", "use_dora": False, "bias": "none"},
+    )  # fmt: skip
 
 
 def model_config(tokenizer: Tokenizer) -> dict[str, object]:

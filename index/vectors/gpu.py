@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -156,7 +157,9 @@ class GpuRows:
         # Rows of zeros add nothing to the sum of largest products: their product with every row is zero.
         padded = torch.nn.functional.pad(rounded, (0, 0, 0, padded_length(len(rounded)) - len(rounded)))
         ends = torch.tensor([0, len(padded)], dtype=torch.int32, device=self._device)
-        with _KERNEL_LOCK:
+        # Triton uses the current GPU, whichever one the tensors are on.
+        on_device = torch.cuda.device(self._device) if self._device.type == "cuda" else nullcontext()
+        with _KERNEL_LOCK, on_device:
             sums = [
                 self._kernel(padded, shard.rows, ends, shard.boundaries, len(padded), shard.longest)[0]
                 for shard in self._shards

@@ -9,10 +9,10 @@ import torch
 from bench.encode import make_encoder, screenshots, tiny_shape
 from tests import tiny_jina
 from tests.blobs import MemoryBlobs
+from tests.ranking import reference, unit
 from waygraph.core.settings import EncodeSettings
-from waygraph.index.vectors import PackedIndex, maxsim
+from waygraph.index.vectors import PackedIndex
 from waygraph.index.vectors.gpu import fused_kernel
-from waygraph.index.vectors.validation import top_k
 from waygraph.pipeline.encode.vision.jina_v4 import vision
 from waygraph.pipeline.encode.vision.jina_v4.encoder import JinaV4Encoder
 
@@ -93,10 +93,6 @@ def test_exact_search_ranks_like_float64_also_among_near_duplicates(states, spre
     rng = np.random.default_rng(states + query_rows)
     base = rng.normal(size=(90, DIM))
     lengths = rng.integers(1, 91, states)
-
-    def unit(rows: np.ndarray) -> np.ndarray:
-        return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
-
     pages = {
         f"n{i:05}": unit(base[:rows] + spread * rng.normal(size=(rows, DIM))).astype(np.float16)
         for i, rows in enumerate(lengths)
@@ -104,5 +100,4 @@ def test_exact_search_ranks_like_float64_also_among_near_duplicates(states, spre
     query = unit(rng.normal(size=(query_rows, DIM))).astype(np.float32)
     index = PackedIndex(DIM, device="cuda")
     index.add(pages.items())
-    expected = top_k(((name, maxsim(query, page)) for name, page in pages.items()), 10)
-    assert index.search(query, 10) == expected
+    assert index.search(query, 10) == reference(pages, query, 10)

@@ -33,8 +33,8 @@ class BatchRunner(Generic[Item, Prepared]):
     the device. When memory runs out, the batch is halved, and the budget with it.
 
     Threads may call `run` at once. Batches are computed by one thread at a time; a second call prepares its first
-    batches meanwhile, and computes as soon as the last batch of the first call is on its way. A device has no pause
-    between the calls.
+    batches meanwhile, and computes as soon as the last batch of the first call is on its way, so that a
+    device need not pause between the calls.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class _Flying:
             self._vectors = torch.empty(computed.shape, dtype=torch.float32, pin_memory=True)
             self._vectors.copy_(computed, non_blocking=True)
             self._arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            self._arrived.record()
+            self._arrived.record(torch.cuda.current_stream(computed.device))
         else:
             self._vectors = computed.to("cpu", torch.float32)
 

@@ -9,7 +9,6 @@ import torch
 from bench.encode import (
     COMPILED,
     NOT_COMPILED,
-    PlainLoop,
     Row,
     flop_of_image,
     main,
@@ -19,6 +18,7 @@ from bench.encode import (
     tiny_shape,
     true_shape,
 )
+from bench.encode_plain import PlainLoop
 from tests.blobs import MemoryBlobs
 from tests.tiny_jina import one_thread  # noqa: F401
 from waygraph.pipeline.encode.vision.jina_v4.inputs import Grid

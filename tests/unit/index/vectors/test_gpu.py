@@ -6,11 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ranking import reference, unit
 from waygraph.index.vectors import gpu as gpu_rows
 from waygraph.index.vectors import maxsim
 from waygraph.index.vectors.gpu import GpuRows
 from waygraph.index.vectors.packed import PackedIndex
-from waygraph.index.vectors.validation import top_k
 
 DIM = 16
 CPU = torch.device("cpu")
@@ -23,14 +23,6 @@ def slow_kernel(query, rows, query_ends, boundaries, longest_query, longest_page
     assert longest_page == int(boundaries.diff().max())
     products = query.float() @ rows.float().t()
     return torch.stack([part.amax(1).sum() for part in products.split(boundaries.diff().tolist(), dim=1)])[None]
-
-
-def unit(matrix: np.ndarray) -> np.ndarray:
-    return matrix / np.linalg.norm(matrix, axis=-1, keepdims=True)
-
-
-def reference(pages: dict[str, np.ndarray], query: np.ndarray, k: int) -> list:
-    return top_k(((name, maxsim(query, page)) for name, page in pages.items()), k)
 
 
 @settings(max_examples=60)
@@ -104,3 +96,18 @@ def test_the_index_uses_the_kernel_for_float16_pages_only():
     index.add(single.items())
     assert index.search(query, 3) == reference(half | single, query, 3)
     assert len(calls) == 1 + len(gpu_rows.TUNED_ROWS)
+
+
+def test_a_kernel_that_does_not_run_is_replaced_by_products(caplog):
+    def broken(*_):
+        raise RuntimeError("no compiler")
+
+    rng = np.random.default_rng(3)
+    pages = {f"n{i}": unit(rng.normal(size=(4, DIM))).astype(np.float16) for i in range(6)}
+    query = unit(rng.normal(size=(3, DIM))).astype(np.float32)
+    index = PackedIndex(DIM)
+    index._kernel = broken
+    index.add(pages.items())
+    index.compact()
+    assert "index/no_fused_kernel" in caplog.text
+    assert index.search(query, 3) == reference(pages, query, 3)

@@ -7,19 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ranking import reference, unit
 from waygraph.core.errors import InvalidInput
-from waygraph.index.vectors import ExactIndex, PackedIndex, maxsim, packed
-from waygraph.index.vectors.validation import MAX_QUERY_ROWS, top_k
+from waygraph.index.vectors import ExactIndex, PackedIndex, packed
+from waygraph.index.vectors.validation import MAX_QUERY_ROWS
 
 DIM = 16
-
-
-def unit(matrix: np.ndarray) -> np.ndarray:
-    return matrix / np.linalg.norm(matrix, axis=-1, keepdims=True)
-
-
-def reference(pages: dict[str, np.ndarray], query: np.ndarray, k: int) -> list:
-    return top_k(((name, maxsim(query, page)) for name, page in pages.items()), k)
 
 
 @settings(max_examples=60)
