@@ -28,13 +28,14 @@ from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.weights import MODELS
 
-BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, REPEATED, TEXT = (
+BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, REPEATED, UNADAPTED, TEXT = (
     "BM25 over text segments",
     "dense MiniLM, one vector a state",
     "prototype: composites + p",
     "text, without names and words",
     "text, MaxSim alone",
     "text, repeats not lowered",
+    "text, queries without adapter",
     "text",
 )
 
@@ -117,6 +118,7 @@ def systems(model: RememberedModel, text: TextEncoder) -> dict[str, System]:
         UNNAMED: encoded(text, named=False),
         MAXSIM: encoded(text),
         REPEATED: with_words(encoded(text)),
+        UNADAPTED: served(encoded(TextEncoder(text.model, text.weights))),
         TEXT: served(encoded(text)),
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waygraph.core.settings import Settings
-from waygraph.pipeline.encode.text.encoder import TextEncoder
+from waygraph.pipeline.encode.text.encoder import TextEncoder, adapted_for_queries
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import find_weights
 
@@ -74,8 +74,8 @@ def remembering_encoder(
     """
     weights = find_weights(other or (Settings().encode.weights if name != "text" else None), name)
     kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{dtype}.npz"
-    model = RememberedModel(
-        SentenceModel.load(weights, batch_size=16, threads=0, dtype=dtype), folder / "embeddings" / kept
-    )
+    loaded = SentenceModel.load(weights, batch_size=16, threads=0, dtype=dtype)
+    model = RememberedModel(loaded, folder / "embeddings" / kept)
     # The model remembers on disk, and is otherwise the same.
-    return TextEncoder(model, weights, name), model  # type: ignore[arg-type]
+    text = TextEncoder(model, weights, name, adapted_for_queries(loaded, weights, name))  # type: ignore[arg-type]
+    return text, model

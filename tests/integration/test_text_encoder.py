@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from waygraph.core.errors import InvalidInput, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Box, Observation, Segment
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.encode.text.encoder import fingerprint
+from waygraph.pipeline.encode.text.encoder import QUERY_ADAPTER, fingerprint
 from waygraph.pipeline.encode.text.weights import FILES, find_weights
 from waygraph.pipeline.encode.text_counts import count_segments
 
@@ -143,6 +144,18 @@ def test_a_query_is_one_unit_row(encoder):
     assert np.linalg.norm(query) == pytest.approx(1, abs=1e-6)
 
 
+def test_queries_are_embedded_with_the_adapter_of_the_published_model(encoder):
+    factors = load_file(QUERY_ADAPTER)
+    tensors = load_file(encoder.weights.folder / "model.safetensors")
+    adapted = {name.rpartition(".")[0] for name in factors}
+    assert adapted == {name for name, tensor in tensors.items() if name.startswith("encoder.") and tensor.ndim == 2}
+    asked = "drawings that can be put on buttons"
+    (query,), (plain,) = encoder.encode_query(asked), encoder.model.embed([asked])
+    assert 0.7 < query @ plain < 0.99
+    icons, text = encoder.model.embed(["Icons", "Text"])
+    assert query @ icons - query @ text > plain @ icons - plain @ text
+
+
 def test_whitespace_does_not_change_a_query_and_an_empty_query_is_refused(encoder):
     assert np.array_equal(encoder.encode_query(" where is\n my cart "), encoder.encode_query("where is my cart"))
     with pytest.raises(InvalidInput):
@@ -236,7 +249,7 @@ def test_the_vectors_are_those_of_the_reference_implementation(encoder):
     text = "Orders: table with columns Customer, Total, \u201eShipped on\u201c"
     with torch.inference_mode():
         tokens = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).numpy()
-    assert np.abs(encoder.encode_query(text)[0] - tokens / np.linalg.norm(tokens)).max() < TOLERANCE
+    assert np.abs(encoder.model.embed([text])[0] - tokens / np.linalg.norm(tokens)).max() < TOLERANCE
 
 
 def test_running_without_transformers_changes_no_bit(encoder):

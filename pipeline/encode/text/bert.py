@@ -41,6 +41,7 @@ class Bert:
         self._layers: int = config["num_hidden_layers"]
         self._head_size: int = config["hidden_size"] // config["num_attention_heads"]
         self._eps: float = config.get("layer_norm_eps", 1e-12)
+        self._dtype = tensors[_WORDS].dtype
         self.dim: int = config["hidden_size"]
 
     @classmethod
@@ -81,9 +82,34 @@ class Bert:
             }
         return cls(tensors, config)
 
+    @property
+    def precision(self) -> str:
+        """Name of the parameters' precision, such as `float32`."""
+        return str(self._dtype).removeprefix("torch.")
+
     def with_precision(self, dtype: torch.dtype) -> Self:
         """Return the model with parameters of another precision."""
         return type(self)({name: tensor.to(dtype) for name, tensor in self._tensors.items()}, self._config)
+
+    def with_adapter(self, factors: Mapping[str, Tensor]) -> Self:
+        """Return the model with a low-rank adapter (LoRA, Hu et al. 2021, eq. 3).
+
+        Parameters
+        ----------
+        factors
+            For a parameter `NAME` of shape (rows, columns), `NAME.a` of shape (rank, columns) and `NAME.b` of shape
+            (rows, rank).
+
+        Returns
+        -------
+        Self
+            The model with `NAME + b a` in place of each such parameter. All other tensors are shared.
+        """
+        adapted = {
+            name: self._tensors[name] + (factors[f"{name}.b"].float() @ factors[f"{name}.a"].float()).to(self._dtype)
+            for name in {factor.rpartition(".")[0] for factor in factors}
+        }
+        return type(self)({**self._tensors, **adapted}, self._config)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the vectors of all tokens, of shape (texts, tokens, dim).

@@ -4,6 +4,10 @@ For a state with composites `s_1 .. s_n`, context text `p` and anchor text `n` (
 `waygraph.pipeline.encode.text.composites`), row `j` is `embed(s_j) + embed(p) + w embed(n)`, not re-normalised. For a
 query `q` therefore `q . row_j = q . s_j + q . p + w q . n`: one dot product scores the best part, its page, and with a
 small weight the page's anchor text. A query is one row: it is embedded as a whole.
+
+People ask in other words than pages use. Queries of `text` are therefore embedded with an adapter, which
+`bench.retrieval.training.adapter` trained on questions about invented applications. Vectors of pages are those of the
+published model, so the adapter is no part of the fingerprint: another one changes rankings, and no map.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -25,7 +30,7 @@ from waygraph.pipeline.encode.runtime.devices import cpu_multiplies_bfloat16
 from waygraph.pipeline.encode.text.composites import describe
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.site_text import SiteText
-from waygraph.pipeline.encode.text.weights import TextWeights, find_weights
+from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weights
 
 #: Part of the fingerprint. Increase it with every change of `composites`, `site_text` or `url_words` that changes
 #: texts.
@@ -33,6 +38,8 @@ RECIPE = "composites+passages+names+context/4"
 #: Weight of a state's anchor text beside its own texts. Chosen on the dev queries of `bench/retrieval`, where 1 scored
 #: worse than 0.
 NAMES_WEIGHT = np.float32(0.2)
+#: Adapter for queries of the published model of `text`. Other weights have none.
+QUERY_ADAPTER = Path(__file__).with_name("query_adapter.safetensors")
 
 
 class TextEncoder:
@@ -47,7 +54,7 @@ class TextEncoder:
     name
         `text`, or `text-large`: the same with another model by default (`weights.MODELS`).
     query_model
-        The model for queries, whose vectors must be those of `model` but for rounding. None: `model`.
+        The model for queries: `model` with an adapter, or in another precision. None: `model`.
     """
 
     needs_whole_site = True
@@ -86,7 +93,9 @@ class TextEncoder:
         weights = find_weights(settings.weights, name)
         model = SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads)
         in_bfloat16 = settings.dtype == "bfloat16" or (settings.dtype == "auto" and cpu_multiplies_bfloat16())
-        return cls(model, weights, name, model.in_bfloat16() if name == "text-large" and in_bfloat16 else None)
+        if name == "text-large" and in_bfloat16:
+            return cls(model, weights, name, model.in_bfloat16())
+        return cls(model, weights, name, adapted_for_queries(model, weights, name))
 
     @property
     def dim(self) -> int:
@@ -96,7 +105,7 @@ class TextEncoder:
     @property
     def query_precision(self) -> str:
         """Precision of queries: `float32` or `bfloat16`."""
-        return "float32" if self._query_model is self.model else "bfloat16"
+        return self._query_model.precision
 
     @property
     def fingerprint(self) -> str:
@@ -154,6 +163,12 @@ class TextEncoder:
             refuse_longer(tokens, recipe.max_tokens)
         vectors = self._query_model.embed_uncached(queries)
         return [vectors[row : row + 1] for row in range(len(queries))]
+
+
+def adapted_for_queries(model: SentenceModel, weights: TextWeights, name: str) -> SentenceModel | None:
+    """Return a model with the adapter for queries, if one was trained for its weights, else None."""
+    published = name == "text" and weights.model_sha256 == MODELS[name].sha256
+    return model.with_adapter(QUERY_ADAPTER) if published else None
 
 
 def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:

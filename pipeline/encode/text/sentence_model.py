@@ -16,6 +16,7 @@ from typing import Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file
 from tokenizers import Encoding, Tokenizer
 
 from waygraph.core.errors import WeightsMissing
@@ -129,16 +130,40 @@ class SentenceModel:
         on a CPU that multiplies bfloat16.
         """
         forward = self._token_vectors
-        if not isinstance(forward, Bert):
-            return self
+        return self._with_forward(forward.with_precision(torch.bfloat16)) if isinstance(forward, Bert) else self
+
+    def with_adapter(self, file: Path) -> SentenceModel:
+        """Return the model with an adapter that was trained for it.
+
+        Parameters
+        ----------
+        file
+            The factors that `Bert.with_adapter` describes, as safetensors.
+
+        Returns
+        -------
+        SentenceModel
+            The model for queries.
+
+        Raises
+        ------
+        TypeError
+            If the architecture is not one of `waygraph...text.bert`.
+        """
+        if not isinstance(self._token_vectors, Bert):
+            raise TypeError("Adapters are for BERT and MPNet.")
+        return self._with_forward(self._token_vectors.with_adapter(load_file(file)))
+
+    def _with_forward(self, forward: Bert) -> SentenceModel:
+        """Return a model for queries, which are not cached, with the tokenizer of this one."""
         return SentenceModel(
-            forward.with_precision(torch.bfloat16),
-            self.dim,
-            self._tokenizer,
-            batch_size=self._batch_size,
-            cache_size=0,
-            pooling=self._pooling,
+            forward, self.dim, self._tokenizer, batch_size=self._batch_size, cache_size=0, pooling=self._pooling
         )
+
+    @property
+    def precision(self) -> str:
+        """Precision of the parameters: `float32` or `bfloat16`."""
+        return self._token_vectors.precision if isinstance(self._token_vectors, Bert) else "float32"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, float32 of shape (len(texts), dim), in the order of `texts`."""

@@ -1,23 +1,31 @@
 """Training of a sentence model: pairs of documentation packages, batches, the loss, and a run in parts."""
 
+import argparse
 import doctest
 import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from bench.retrieval.training import batches, documents, pairs, settings_files, train
+from bench.retrieval.systems import maxsim
+from bench.retrieval.training import adapter, batches, documents, pairs, settings_files, train
+from bench.retrieval.training.applications import read_applications
 from bench.retrieval.training.batches import Batch, plan, read_pairs
 from bench.retrieval.training.documents import read_document
 from bench.retrieval.training.pairs import Package, Page, Query, read_package
 from bench.retrieval.training.train import Student, loss_of, scored
+from waygraph.index.catalog.lexical import LexicalIndex
 from waygraph.pipeline.encode.text.bert import Bert
+from waygraph.pipeline.encode.text.encoder import TextEncoder
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import find_weights
+from waygraph.pipeline.encode.text_counts import count_segments
 
 LONG = "Members of a group share its permissions, and a member of several groups has all of theirs at once."
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -198,6 +206,87 @@ def test_written_weights_work_as_weights_of_the_encoder(tmp_path, weights):
     texts = ["add users", "show logs", "keys"]
     assert torch.from_numpy(kept.embed(texts)).sub(student.embed(texts)).abs().max() < 0.05
     assert load_file(tmp_path / "written" / "model.safetensors").keys() == student.tensors.keys()
+
+
+INVENTED = {
+    "app": "accounts of an invented firm",
+    "nav": ["Home"],
+    "pages": [
+        {"url": "/users", "title": "Users", "h": ["All users"], "texts": ["show users"], "q": ["people", "keys"]},
+        {"of": 0, "h": ["Add"], "buttons": ["add"], "anchor": ["New"], "q": ["make an account"]},
+        {"of": 1, "texts": ["groups"], "q": ["teams"]},
+        {"url": "/logs", "title": "Logs", "texts": ["show logs"], "q": ["mails"]},
+    ],
+}
+
+
+@pytest.fixture
+def invented(tmp_path: Path) -> Path:
+    folder = tmp_path / "invented"
+    folder.mkdir()
+    (folder / "x-accounts.json").write_text(json.dumps(INVENTED))
+    return folder
+
+
+def test_a_page_that_is_opened_over_another_shows_what_is_beneath(invented):
+    (application,) = read_applications(invented)
+    assert application.name == "x-accounts"
+    assert [page.url for page in application.pages] == ["/users"] * 3 + ["/logs"]
+    shown = [[segment.text for segment in page.segments] for page in application.pages]
+    assert shown == [
+        ["Home", "All users", "show users"],
+        ["Home", "All users", "show users", "Add", "add"],
+        ["Home", "All users", "show users", "Add", "add", "groups"],
+        ["Home", "show logs"],
+    ]
+    assert application.pages[1].anchor_texts == ("New",)
+    assert application.questions == (
+        ("people", 0), ("keys", 0), ("make an account", 1), ("teams", 2), ("mails", 3),
+    )  # fmt: skip
+
+
+def test_scores_in_training_are_those_of_a_search(invented, weights):
+    found = find_weights(weights)
+    model = SentenceModel.load(found, batch_size=4, threads=0)
+    encoder = TextEncoder(model, found)
+    (application,) = read_applications(invented)
+    site = adapter.site_of(application, encoder)
+    pages = encoder.encode_pages(application.pages, encoder.prepare_site(count_segments(application.pages)))
+    index = LexicalIndex(application.words())
+    asked = [question for question, _ in application.questions]
+    names = [page.node_id for page in application.pages]
+    expected = maxsim(encoder.encode_queries(asked), [page.vectors for page in pages])
+    expected += 0.5 * np.stack([index.scores(question, names) for question in asked])
+    assert np.allclose(site.scores(torch.from_numpy(model.embed(asked))).numpy(), expected, atol=1e-5)
+    assert site.right.tolist() == [0, 0, 1, 2, 3]
+
+
+def test_an_adapter_starts_as_the_original_and_learns_the_right_pages(invented, weights, tmp_path):
+    found = find_weights(weights)
+    model = SentenceModel.load(found, batch_size=4, threads=0)
+    site = adapter.site_of(read_applications(invented)[0], TextEncoder(model, found))
+    originals = {site.name: torch.from_numpy(model.embed(site.questions))}
+    adapted = adapter.Adapted(found, rank=2, seed=1)
+    with torch.no_grad():
+        assert (adapted.embed(site.questions) - originals[site.name]).abs().max() < 1e-5
+    options = argparse.Namespace(epochs=20, rate=0.05, stay=0.1, temperature=0.1, dropout=0.0, seed=1)
+    training = adapter.Training(adapted, [site], originals, options)
+    losses = [training.epoch(number)["loss"] for number in range(20)]
+    assert losses[-1] < losses[0] - 0.1
+    # What is kept works as an adapter of the encoder.
+    train.save_file({n: f.detach().half().contiguous() for n, f in adapted.factors.items()}, tmp_path / "a.safetensors")
+    kept = model.with_adapter(tmp_path / "a.safetensors").embed_uncached(site.questions)
+    with torch.no_grad():
+        assert np.allclose(kept, adapted.embed(site.questions).numpy(), atol=0.01)
+
+
+def test_each_page_of_the_invented_applications_is_asked_for():
+    applications = read_applications(adapter.APPLICATIONS)
+    assert set(adapter.VALIDATE) < {application.name for application in applications}
+    for application in applications:
+        asked = {page for _, page in application.questions}
+        assert asked == set(range(len(application.pages))), application.name
+        assert all(question.strip() for question, _ in application.questions), application.name
 
 
 def test_the_rate_rises_and_falls():

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, PreTrainedTokenizerFast
 
@@ -15,10 +17,10 @@ from waygraph.core.errors import InvalidInput, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Box, Observation, Segment
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.encode.text.encoder import TextEncoder, fingerprint
+from waygraph.pipeline.encode.text.encoder import TextEncoder, adapted_for_queries, fingerprint
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel, _read_any_model, _read_model
 from waygraph.pipeline.encode.text.sentence_recipe import SentenceRecipe, read_recipe
-from waygraph.pipeline.encode.text.weights import TextWeights, find_weights
+from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weights
 from waygraph.pipeline.encode.text_counts import count_segments
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "where", "are", "my", "unpaid", "orders", "prices", "change", "page")
@@ -178,6 +180,50 @@ def test_precision_of_queries_follows_the_processor(mpnet, monkeypatch, knows):
     monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.cpu_multiplies_bfloat16", lambda: knows)
     encoder = create_encoder(EncodeSettings(encoder="text-large", weights=mpnet))
     assert encoder.query_precision == ("bfloat16" if knows else "float32")
+
+
+@pytest.fixture
+def adapter(plain, tmp_path) -> Path:
+    """An adapter of rank 2 for one linear map of the tiny BERT."""
+    torch.manual_seed(2)
+    name = "encoder.layer.1.attention.self.value.weight"
+    factors = {f"{name}.a": torch.randn(2, 32).half(), f"{name}.b": torch.randn(32, 2).half()}
+    save_file(factors, tmp_path / "adapter.safetensors")
+    return tmp_path / "adapter.safetensors"
+
+
+def test_an_adapter_adds_its_product_to_the_parameters_and_leaves_the_model_as_it_is(plain, adapter, tmp_path):
+    texts = ["where are my unpaid orders", "prices"]
+    model = load(plain).model
+    before = model.embed_uncached(texts)
+    folder = shutil.copytree(plain, tmp_path / "merged")
+    tensors, factors = load_file(plain / "model.safetensors"), load_file(adapter)
+    name = next(iter(factors)).rpartition(".")[0]
+    tensors[name] = tensors[name] + factors[f"{name}.b"].float() @ factors[f"{name}.a"].float()
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    adapted = model.with_adapter(adapter)
+    assert np.allclose(adapted.embed_uncached(texts), load(folder).model.embed_uncached(texts), atol=1e-6)
+    assert not np.allclose(adapted.embed_uncached(texts), before, atol=1e-3)
+    assert np.array_equal(model.embed_uncached(texts), before)
+
+
+def test_queries_alone_are_embedded_with_an_adapter(plain, adapter):
+    encoder = load(plain)
+    adapted = TextEncoder(encoder.model, encoder.weights, query_model=encoder.model.with_adapter(adapter))
+    assert adapted.fingerprint == encoder.fingerprint
+    assert adapted.query_precision == "float32"
+    assert not np.allclose(adapted.encode_query("unpaid orders"), encoder.encode_query("unpaid orders"), atol=1e-3)
+    seen = page("unpaid orders", "change prices")
+    context = encoder.prepare_site(count_segments([seen]))
+    (one,), (other,) = (each.encode_pages([seen], context) for each in (encoder, adapted))
+    assert np.array_equal(one.vectors, other.vectors)
+
+
+def test_other_weights_than_the_published_ones_have_no_adapter(plain):
+    encoder = load(plain)
+    assert adapted_for_queries(encoder.model, encoder.weights, "text") is None
+    published = replace(encoder.weights, model_sha256=MODELS["text"].sha256)
+    assert adapted_for_queries(encoder.model, published, "text-large") is None
 
 
 def test_mpnet_with_a_missing_tensor_is_refused(mpnet, tmp_path):
