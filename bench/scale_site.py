@@ -238,6 +238,9 @@ class DrawnVectors:
     def encode_query(self, text: str) -> MultiVector:  # noqa: D102
         return self.encode_queries([text])[0]
 
+    def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:  # noqa: D102
+        return self.encode_queries(texts)
+
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:  # noqa: D102
         return [np.ones((1, self.dim), np.float32) for _ in texts]
 

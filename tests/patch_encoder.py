@@ -103,5 +103,8 @@ class PatchEncoder:
     def encode_query(self, text: str) -> MultiVector:
         return self.encode_queries([text])[0]
 
+    def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:
+        return self.encode_queries(texts)
+
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
         return [np.array([COLOURS[word] for word in text.split() if word in COLOURS] or EVERYTHING) for text in texts]

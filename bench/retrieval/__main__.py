@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench.result_files import RESULTS, run_info, write_result
-from bench.retrieval.embeddings import RememberedModel, remembering_encoder
+from bench.retrieval.embeddings import RememberedModel, identity, remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
 from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, served, with_words
@@ -161,7 +161,7 @@ def main() -> None:
         "--store", type=Path, default=Path("retrieval-maps"), help="where bench.retrieval.maps has put the maps"
     )
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
-    parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone; not with --save")
+    parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone")
     parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
@@ -181,11 +181,11 @@ def main() -> None:
         help="other weights of `text`; each is named after its folder",
     )
     parser.add_argument("--misses", type=int, metavar="RANK", help="list questions answered beyond this rank")
-    parser.add_argument("--save", action="store_true", help="write bench/results/retrieval-SPLIT.json")
+    parser.add_argument(
+        "--save", action="store_true", help="write bench/results/retrieval-SPLIT.json, with --only a file of its own"
+    )
     arguments = parser.parse_args()
 
-    if arguments.save and arguments.only:
-        parser.error("--save keeps results of whole splits")
     sites = [name for name in names(arguments.split) if name in (arguments.only or names(arguments.split))]
     corpora = [read_corpus(name, arguments.store) for name in sites]
     text, model = remembering_encoder("text", arguments.store, arguments.dtype)
@@ -232,7 +232,7 @@ def main() -> None:
         result = {
             **run_info(),
             "split": arguments.split,
-            "encoder": text.fingerprint,
+            **identity(text),
             "dtype": arguments.dtype,
             "states": {corpus.name: len(corpus.observations) for corpus in corpora},
             "questions": {name: len(found) for name, found in ours.items()},
@@ -249,7 +249,8 @@ def main() -> None:
             "text by style": styles,
             f"text minus others, mean and 95% interval of {RESAMPLES} paired resamples": differences,
         }
-        write_result(RESULTS / f"retrieval-{arguments.split}.json", _rounded(result))
+        part = "".join(f"-{name}" for name in sites) if arguments.only else ""
+        write_result(RESULTS / f"retrieval-{arguments.split}{part}.json", _rounded(result))
 
 
 def _rounded(value: Any) -> Any:

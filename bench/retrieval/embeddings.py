@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from waygraph.core.settings import Settings
-from waygraph.pipeline.encode.text.encoder import TextEncoder, adapted_for_queries
+from waygraph.pipeline.encode.text.encoder import TextEncoder, adapted_for_queries, query_adapter
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import find_weights
 
@@ -63,6 +63,15 @@ class RememberedModel:
         np.savez(beside, texts=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
         beside.replace(self._file)
         self._unsaved = 0
+
+
+def identity(text: TextEncoder) -> dict[str, str | None]:
+    """Return what decides vectors of pages and of queries, for files of results."""
+    adapter = query_adapter(text.weights, text.name)
+    return {
+        "encoder": text.fingerprint,
+        "query adapter": None if adapter is None else hashlib.sha256(adapter.read_bytes()).hexdigest()[:16],
+    }
 
 
 def remembering_encoder(

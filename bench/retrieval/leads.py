@@ -24,7 +24,7 @@ import numpy as np
 
 from bench import function_pages
 from bench.result_files import RESULTS, run_info, write_result
-from bench.retrieval.embeddings import remembering_encoder
+from bench.retrieval.embeddings import identity, remembering_encoder
 from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores, bootstrap, ranks_of
 from bench.retrieval.queries import Target, read_queries, resolve
@@ -316,13 +316,14 @@ def main() -> None:
         name = ", ".join(each.name for each in group)
         print(f"{name}: {sum(m.states for m in group)} states, {sum(m.leads for m in group)} leads\n{table(result)}\n")
         sizes = {each.name: {"states": each.states, "leads": each.leads} for each in group}
-        rows.append({"sites": name, "limit": options.states, "maps": sizes, "variants": _rounded(result), **run_info()})
+        about = {**identity(text), **run_info()}
+        rows.append({"sites": name, "limit": options.states, "maps": sizes, "variants": _rounded(result), **about})
     print(json.dumps({k: v for k, v in rows[-1]["variants"][SERVED.name].items() if k != "questions"}))
     if options.save:
         done = {(row["sites"], row["limit"]) for row in rows}
         before = json.loads(RESULT.read_text(encoding="utf-8"))["results"] if RESULT.exists() else []
         kept_rows = [row for row in before if (row["sites"], row["limit"]) not in done]
-        write_result(RESULT, {"encoder": text.fingerprint, "results": [*kept_rows, *rows]})
+        write_result(RESULT, {"results": [*kept_rows, *rows]})
 
 
 def _rounded(value: Any) -> Any:

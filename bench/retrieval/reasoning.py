@@ -24,7 +24,7 @@ import numpy as np
 
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.__main__ import compare, summary
-from bench.retrieval.embeddings import remembering_encoder
+from bench.retrieval.embeddings import identity, remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import Scores, area_under_curve, ranks_of
 from bench.retrieval.queries import Question
@@ -191,7 +191,7 @@ def main() -> None:
     base = top1(plain)
     result: dict[str, Any] = {
         **run_info(),
-        "encoder": text.fingerprint,
+        **identity(text),
         "split": options.split,
         "top1": summary(base),
     }

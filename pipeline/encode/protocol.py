@@ -65,7 +65,7 @@ class Encoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that decides vectors. An index refuses queries of another fingerprint."""
+        """Hash of everything that decides vectors of pages. An index refuses queries of another fingerprint."""
         ...
 
     @property
@@ -97,4 +97,8 @@ class Encoder(Protocol):
 
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
         """Encode several queries, which costs less than one by one. The vectors are equal up to rounding."""
+        ...
+
+    def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:
+        """Encode short texts, such as names of links, to compare them with each other: float32 of shape (m, dim)."""
         ...

@@ -6,7 +6,8 @@ Pages keep their vectors: the adapter changes the vectors of queries alone, so m
 embeds nothing but questions. It is low-rank (LoRA, Hu et al. 2021, eq. 3): for each linear map W of attention and
 feed-forward layers it holds A and B, and queries are embedded with `W + B A`.
 
-A page's score is that of a search: MaxSim, and the words of the question. The loss of a batch is
+A page's score is MaxSim with the words of the question, as in a search, but further states of a page are not lowered.
+The loss of a batch is
 
 - the cross-entropy of the right page among all pages of its application (InfoNCE), scores divided by `--temperature`,
 - `--stay` times the distance of each question's vector from that of the original model.
@@ -45,7 +46,7 @@ from waygraph.pipeline.encode.text_counts import count_segments
 APPLICATIONS = Path(__file__).with_name("invented")
 #: Applications of a batch.
 BATCH = 2
-#: Applications that are not trained on: those that are of the same kind as a site of the benchmark.
+#: Applications that are not trained on: of each kind of site in the benchmark the one that is most alike.
 VALIDATE = (
     "b-collaborative-knowledge-base",
     "b-website-editor",
@@ -236,18 +237,22 @@ def main() -> None:
     parser.add_argument("--validate", nargs="*", default=VALIDATE, help="applications that are not trained on")
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
+    applications = read_applications(options.applications)
+    if unknown := set(options.validate) - {application.name for application in applications}:
+        parser.error(f"not in {options.applications}: {', '.join(sorted(unknown))}")
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     text, model = remembering_encoder("text", options.out, "float32")
     sites = []
-    for application in read_applications(options.applications):
+    for application in applications:
         sites.append(site_of(application, text))
         model.save()
     originals = {site.name: torch.from_numpy(model.embed(site.questions)) for site in sites}
     model.save()
     unseen = [site for site in sites if site.name in options.validate]
     seen = [site for site in sites if site.name not in options.validate]
-    print("original, unseen", quality(unseen, [originals[site.name] for site in unseen]), flush=True)
+    if unseen:
+        print("original, unseen", quality(unseen, [originals[site.name] for site in unseen]), flush=True)
     adapted = Adapted(text.weights, options.rank, options.seed)
     training = Training(adapted, seen, originals, options)
     for number in range(1, options.epochs + 1):
@@ -257,8 +262,9 @@ def main() -> None:
             {name: factor.detach().half().contiguous() for name, factor in adapted.factors.items()},
             options.out / "adapter.safetensors",
         )
-        with torch.inference_mode():
-            print("  unseen", quality(unseen, [adapted.embed(site.questions) for site in unseen]), flush=True)
+        if unseen:
+            with torch.inference_mode():
+                print("  unseen", quality(unseen, [adapted.embed(site.questions) for site in unseen]), flush=True)
 
 
 if __name__ == "__main__":

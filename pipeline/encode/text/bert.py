@@ -104,11 +104,21 @@ class Bert:
         -------
         Self
             The model with `NAME + b a` in place of each such parameter. All other tensors are shared.
+
+        Raises
+        ------
+        WeightsMissing
+            If a factor has no counterpart, no such parameter, or another shape.
         """
-        adapted = {
-            name: self._tensors[name] + (factors[f"{name}.b"].float() @ factors[f"{name}.a"].float()).to(self._dtype)
-            for name in {factor.rpartition(".")[0] for factor in factors}
-        }
+        adapted = {}
+        for name in {factor.rpartition(".")[0] for factor in factors}:
+            try:
+                tensor, a, b = self._tensors[name], factors[f"{name}.a"].float(), factors[f"{name}.b"].float()
+            except KeyError as error:
+                raise WeightsMissing(f"The adapter does not fit the model: {error} is missing.") from error
+            if (len(b), a.shape[1], len(a)) != (*tensor.shape, b.shape[1]):
+                raise WeightsMissing(f"The adapter of {name} does not have the shape {tuple(tensor.shape)}.")
+            adapted[name] = tensor + (b @ a).to(self._dtype)
         return type(self)({**self._tensors, **adapted}, self._config)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Tensor:

@@ -155,6 +155,12 @@ class TextEncoder:
         """
         return self.encode_queries([text])[0]
 
+    def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:
+        """Encode short texts as float32 of shape (1, dim), unit length, without the adapter for queries."""
+        prompt = self.weights.recipe.document_prompt
+        vectors = self.model.embed([prompt + cleaned_query(text) for text in texts])
+        return [vectors[row : row + 1] for row in range(len(texts))]
+
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
         """Encode several queries in one batch, see `encode_query`."""
         recipe = self.weights.recipe
@@ -165,10 +171,35 @@ class TextEncoder:
         return [vectors[row : row + 1] for row in range(len(queries))]
 
 
+def query_adapter(weights: TextWeights, name: str) -> Path | None:
+    """Return the file of the adapter for queries of an encoder with these weights; None if there is none."""
+    return QUERY_ADAPTER if name == "text" and weights.model_sha256 == MODELS["text"].sha256 else None
+
+
 def adapted_for_queries(model: SentenceModel, weights: TextWeights, name: str) -> SentenceModel | None:
-    """Return a model with the adapter for queries, if one was trained for its weights, else None."""
-    published = name == "text" and weights.model_sha256 == MODELS[name].sha256
-    return model.with_adapter(QUERY_ADAPTER) if published else None
+    """Return a model with its adapter for queries; None if there is none.
+
+    Parameters
+    ----------
+    model
+        The model.
+    weights
+        Its weights.
+    name
+        Name of the encoder.
+
+    Returns
+    -------
+    SentenceModel | None
+        The model for queries.
+
+    Raises
+    ------
+    WeightsMissing
+        If the adapter cannot be read, or does not fit the model.
+    """
+    file = query_adapter(weights, name)
+    return None if file is None else model.with_adapter(file)
 
 
 def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from waygraph.index.catalog.lexical import LEAD_FACTOR
-from waygraph.index.graph import Lead, Observation
+from waygraph.index.graph import Box, Lead, Observation, Segment
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Reads
 
@@ -14,16 +14,18 @@ from waygraph.pipeline.encode.protocol import Reads
 #: that match as well. Not measured for encoders of screenshots.
 LEAD_WEIGHTS: dict[Reads, float] = {"text": LEAD_FACTOR, "screenshot": 1.0}
 
+_NO_BOX = Box(0, 0, 0, 0)
+
 
 def lead_observation(lead: Lead) -> Observation:
     """Return what is known of a page that was not visited as an observation, which every encoder reads.
 
-    Names, heading and description are joined to the title, so that the `text` encoder makes one row of a lead: with a
-    row for the name and one for the rest, leads took twice the bytes and were found no better. There is no screenshot,
-    so encoders of screenshots read the text as well.
+    The first link name is the title. Further names, heading and description are texts of the page. There is no
+    screenshot, so encoders of screenshots read the text as well.
     """
-    title = ". ".join(text for text in (*lead.names, lead.heading, lead.description) if text)
-    return Observation(lead.id, lead.url, title, ())
+    context = ". ".join(text for text in (*lead.names[1:], lead.heading, lead.description) if text)
+    segments = (Segment(context, "text", _NO_BOX),) if context else ()
+    return Observation(lead.id, lead.url, lead.names[0] if lead.names else "", segments)
 
 
 def weighted_page(page: EncodedPage, reads: Reads) -> EncodedPage:

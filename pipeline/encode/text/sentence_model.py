@@ -16,6 +16,7 @@ from typing import Literal, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tokenizers import Encoding, Tokenizer
 
@@ -147,12 +148,18 @@ class SentenceModel:
 
         Raises
         ------
-        TypeError
-            If the architecture is not one of `waygraph...text.bert`.
+        WeightsMissing
+            If the file cannot be read, or does not fit the model.
         """
+        hint = "Install waygraph again."
         if not isinstance(self._token_vectors, Bert):
-            raise TypeError("Adapters are for BERT and MPNet.")
-        return self._with_forward(self._token_vectors.with_adapter(load_file(file)))
+            raise WeightsMissing(f"{file} is an adapter of a BERT, and the model is none.", hint=hint)
+        try:
+            return self._with_forward(self._token_vectors.with_adapter(load_file(file)))
+        except WeightsMissing as error:
+            raise WeightsMissing(f"{file}: {error.message}", hint=hint) from error
+        except (OSError, SafetensorError) as error:
+            raise WeightsMissing(f"{file} cannot be read: {error}", hint=hint) from error
 
     def _with_forward(self, forward: Bert) -> SentenceModel:
         """Return a model for queries, which are not cached, with the tokenizer of this one."""

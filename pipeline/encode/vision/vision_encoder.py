@@ -167,6 +167,10 @@ class VisionEncoder:
         """Encode a query as float32 of shape (n, dim), rows of unit length."""
         return self.encode_queries([text])[0]
 
+    def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:
+        """Encode short texts, see `encode_queries`."""
+        return self.encode_queries(texts)
+
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
         """Encode several queries in one batch, see `encode_query`.
 

@@ -245,7 +245,7 @@ def test_a_page_that_is_opened_over_another_shows_what_is_beneath(invented):
     )  # fmt: skip
 
 
-def test_scores_in_training_are_those_of_a_search(invented, weights):
+def test_scores_in_training_are_maxsim_with_words(invented, weights):
     found = find_weights(weights)
     model = SentenceModel.load(found, batch_size=4, threads=0)
     encoder = TextEncoder(model, found)

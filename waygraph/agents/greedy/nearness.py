@@ -1,4 +1,4 @@
-"""Nearness of short texts to a task, by the encoder of queries."""
+"""Nearness of short texts to a task, by an encoder."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class TextNearness:
     Parameters
     ----------
     encoder
-        Encodes the task and the texts, both as queries.
+        Encodes the task and the texts alike. The task is no query here: an adapter for queries is trained for whole
+        pages.
     task
         The task.
     """
 
     def __init__(self, encoder: Encoder, task: str) -> None:
         self._encoder = encoder
-        self._task = encoder.encode_query(task)
+        (self._task,) = encoder.encode_texts([task])
         self._known: dict[str, MultiVector] = {}
 
     def scores(self, texts: Sequence[str]) -> list[float]:
@@ -44,5 +45,5 @@ class TextNearness:
         short = [" ".join(text.split())[:_MAX_CHARS] for text in texts]
         new = list(dict.fromkeys(text for text in short if text and text not in self._known))
         if new:
-            self._known.update(zip(new, self._encoder.encode_queries(new), strict=True))
+            self._known.update(zip(new, self._encoder.encode_texts(new), strict=True))
         return [maxsim(self._task, self._known[text]) if text else 0.0 for text in short]

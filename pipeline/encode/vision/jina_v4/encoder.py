@@ -211,6 +211,10 @@ class JinaV4Encoder:
         """Encode a query as float32 of shape (tokens of prefix and query, dim), rows of unit length."""
         return self.encode_queries([text])[0]
 
+    def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:
+        """Encode short texts, see `encode_queries`."""
+        return self.encode_queries(texts)
+
     def encode_queries(self, texts: Sequence[str]) -> list[MultiVector]:
         """Encode several queries in one batch, see `encode_query`.
 

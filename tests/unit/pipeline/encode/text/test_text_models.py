@@ -222,8 +222,52 @@ def test_queries_alone_are_embedded_with_an_adapter(plain, adapter):
 def test_other_weights_than_the_published_ones_have_no_adapter(plain):
     encoder = load(plain)
     assert adapted_for_queries(encoder.model, encoder.weights, "text") is None
+    larger = replace(encoder.weights, model_sha256=MODELS["text-large"].sha256)
+    assert adapted_for_queries(encoder.model, larger, "text-large") is None
+
+
+def test_the_published_weights_have_the_adapter(plain, adapter, monkeypatch):
+    monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.QUERY_ADAPTER", adapter)
+    encoder = load(plain)
     published = replace(encoder.weights, model_sha256=MODELS["text"].sha256)
+    queries = adapted_for_queries(encoder.model, published, "text")
+    assert np.array_equal(queries.embed(["prices"]), encoder.model.with_adapter(adapter).embed(["prices"]))
+    # An encoder of another name with the same weights has thresholds of its own.
     assert adapted_for_queries(encoder.model, published, "text-large") is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda factors: factors.pop("encoder.layer.1.attention.self.value.weight.b"),
+        lambda factors: factors.update({"encoder.layer.9.x.weight.a": torch.ones(2, 32)}),
+        lambda factors: factors.update({"encoder.layer.1.attention.self.value.weight.a": torch.ones(2, 31)}),
+        lambda factors: factors.update({"encoder.layer.1.attention.self.value.weight.a": torch.ones(3, 32)}),
+    ],
+    ids=["half", "unknown", "shape", "rank"],
+)
+def test_an_adapter_that_does_not_fit_is_refused(plain, adapter, damage):
+    factors = load_file(adapter)
+    damage(factors)
+    save_file(factors, adapter)
+    with pytest.raises(WeightsMissing, match=r"adapter\.safetensors"):
+        load(plain).model.with_adapter(adapter)
+
+
+def test_an_adapter_that_cannot_be_read_is_refused(plain, adapter):
+    adapter.write_bytes(b"no tensors")
+    with pytest.raises(WeightsMissing, match="cannot be read"):
+        load(plain).model.with_adapter(adapter)
+    adapter.unlink()
+    with pytest.raises(WeightsMissing, match="cannot be read"):
+        load(plain).model.with_adapter(adapter)
+
+
+def test_texts_of_pages_are_encoded_without_the_adapter(plain, adapter):
+    encoder = load(plain)
+    adapted = TextEncoder(encoder.model, encoder.weights, query_model=encoder.model.with_adapter(adapter))
+    (text,), (same,) = adapted.encode_texts(["unpaid orders"]), encoder.encode_queries(["unpaid orders"])
+    assert np.array_equal(text, same)
 
 
 def test_mpnet_with_a_missing_tensor_is_refused(mpnet, tmp_path):
