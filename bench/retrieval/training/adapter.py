@@ -144,12 +144,11 @@ class Adapted:
 
     def embed(self, questions: Sequence[str], *, dropout: float = 0.0) -> Tensor:
         """Return unit vectors. `dropout` is the share of the factors' inner components that is left out at random."""
-        tensors = dict(self._tensors)
-        for name in self._tensors:
-            if (a := self.factors.get(f"{name}.a")) is not None:
-                inner = functional.dropout(torch.ones(len(a), 1), dropout) if dropout else torch.ones(1)
-                tensors[name] = tensors[name] + self.factors[f"{name}.b"] @ (inner * a)
-        forward = Bert(tensors, self._config)
+        kept = {
+            name: functional.dropout(torch.ones(len(factor), 1), dropout) * factor if name.endswith(".a") else factor
+            for name, factor in self.factors.items()
+        }
+        forward = Bert(self._tensors, self._config).with_adapter(kept)
         ids = [encoding.ids for encoding in self._tokenizer.encode_batch(list(questions))]
         padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in ids], batch_first=True)
         lengths = torch.tensor([[len(each)] for each in ids])
