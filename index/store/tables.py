@@ -78,6 +78,12 @@ VECTOR_SCHEMA = pa.schema(
     ]
 )
 
+#: How Parquet encodes vectors. Values of float16 hardly repeat, so that a dictionary of them only costs time and space;
+#: their high bytes repeat, and compress when they follow each other.
+VECTOR_ENCODING: Mapping[str, Any] = {
+    "use_dictionary": ["rows.list.element"],
+    "column_encoding": {"values.list.element": "BYTE_STREAM_SPLIT"},
+}
 #: Values per batch of vectors: 32 MiB of float16.
 _VALUES_PER_BATCH = 2**24
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import io
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,7 +46,11 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         NODES_FILE: _write_table(files, f"{folder}/{NODES_FILE}", nodes.schema, nodes.to_batches()),
         EDGES_FILE: _write_table(files, f"{folder}/{EDGES_FILE}", edges.schema, edges.to_batches()),
         VECTORS_FILE: _write_table(
-            files, f"{folder}/{VECTORS_FILE}", tables.VECTOR_SCHEMA, tables.vector_batches(draft.pages)
+            files,
+            f"{folder}/{VECTORS_FILE}",
+            tables.VECTOR_SCHEMA,
+            tables.vector_batches(draft.pages),
+            tables.VECTOR_ENCODING,
         ),
     }
     for name, rows in (
@@ -79,10 +84,16 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
     return manifest
 
 
-def _write_table(files: fs.FileSystem, path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> FileEntry:
+def _write_table(
+    files: fs.FileSystem,
+    path: str,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+    encoding: Mapping[str, Any] = MappingProxyType({}),
+) -> FileEntry:
     with files.open_output_stream(path) as sink:
         hashed = _HashingWriter(sink)
-        with pq.ParquetWriter(hashed, schema, compression="zstd", compression_level=1) as writer:
+        with pq.ParquetWriter(hashed, schema, compression="zstd", compression_level=1, **encoding) as writer:
             for batch in batches:
                 writer.write_batch(batch)
     return FileEntry(sha256=hashed.digest.hexdigest(), bytes=hashed.size)

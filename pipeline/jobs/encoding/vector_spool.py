@@ -66,7 +66,14 @@ class VectorSpool:
             partial = self.folder / f"{name}.partial"
             try:
                 table = pa.Table.from_batches(tables.vector_batches(pages), schema=tables.VECTOR_SCHEMA)
-                pq.write_table(table, partial, compression="zstd", compression_level=1, write_page_checksum=True)
+                pq.write_table(
+                    table,
+                    partial,
+                    compression="zstd",
+                    compression_level=1,
+                    write_page_checksum=True,
+                    **tables.VECTOR_ENCODING,
+                )
                 partial.rename(self.folder / f"{name}.parquet")
             finally:
                 partial.unlink(missing_ok=True)
