@@ -31,6 +31,7 @@ from bench.retrieval.queries import Target, read_queries, resolve
 from bench.retrieval.systems import lowered_repeats, maxsim
 from waygraph.index.catalog.lexical import (
     LEAD_FACTOR,
+    LEAD_PENALTIES,
     WORDS_CANDIDATES,
     WORDS_WEIGHTS,
     LexicalIndex,
@@ -76,6 +77,8 @@ class Variant:
         Whether leads count for the rarity of words and the mean length.
     vectors
         Factor of the vectors of leads.
+    penalty
+        What is subtracted from the scores of leads.
     """
 
     name: str
@@ -83,12 +86,13 @@ class Variant:
     leads: float | None
     counted: bool = False
     vectors: float = LEAD_FACTOR
+    penalty: float = 0.0
 
 
 MAXSIM_ALONE = Variant("MaxSim, no leads", 0.0, None)
 MAXSIM = Variant("MaxSim, leads", 0.0, 1.0)
 ALONE = Variant("words, no leads", WORDS_WEIGHTS["text"], None)
-SERVED = Variant("words, leads", WORDS_WEIGHTS["text"], LEAD_FACTOR)
+SERVED = Variant("words, leads", WORDS_WEIGHTS["text"], LEAD_FACTOR, penalty=LEAD_PENALTIES["text"])
 #: What was tried: leads counted as documents like states, and other factors.
 TRIED = (
     Variant("words, leads counted", WORDS_WEIGHTS["text"], 1.0, counted=True),
@@ -96,6 +100,10 @@ TRIED = (
     Variant("MaxSim, leads not lowered", 0.0, 1.0, vectors=1.0),
     Variant("words, leads not lowered", WORDS_WEIGHTS["text"], 1.0, vectors=1.0),
     *(Variant(f"words, leads x {factor:g}", WORDS_WEIGHTS["text"], factor) for factor in (1.0, 0.85, 0.5, 0.25, 0.0)),
+    *(
+        Variant(f"words, leads - {penalty:g}", WORDS_WEIGHTS["text"], LEAD_FACTOR, penalty=penalty)
+        for penalty in (0.0, 0.05, 0.07, 0.09)
+    ),
 )
 
 
@@ -138,7 +146,9 @@ class AskedMap:
             return lowered_repeats(found, self._page_keys)
         shares = self._shares[variant.counted].copy()
         shares[:, self.states :] *= variant.leads
-        return lowered_repeats(found + variant.words * shares, self._page_keys)
+        found += variant.words * shares
+        found[:, self.states :] -= variant.penalty
+        return lowered_repeats(found, self._page_keys)
 
 
 def _questions(name: str, version: MapVersion) -> list[Asked]:
@@ -305,9 +315,10 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="replace these rows in bench/results/lead-words.json")
     options = parser.parse_args()
 
-    text, model = remembering_encoder("text", options.store, options.dtype)
+    remembering = remembering_encoder("text", options.store, options.dtype)
+    text = remembering.text
     maps = [AskedMap(name, open_map(name, options.store, options.states), text) for name in options.sites]
-    model.save()
+    remembering.save()
     main_variants = (MAXSIM_ALONE, MAXSIM, ALONE, SERVED)
     rows = []
     for group in (*([each] for each in maps), *([maps] if len(maps) > 1 else [])):

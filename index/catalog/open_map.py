@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from waygraph.core.errors import EncoderMismatch
 from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
-from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_CANDIDATES, WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import LEAD_FACTOR, LEAD_PENALTIES, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
 from waygraph.index.catalog.repeats import page_key, repeat_penalties
@@ -171,10 +171,11 @@ class OpenMap:
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
-        """Add the words of a query to scores, and lower further states of one page.
+        """Add the words of a query to scores, and lower leads and further states of one page.
 
         What is added is the weighted share of the words that each state or lead shows; shares of leads count
-        `LEAD_FACTOR` times, like their vectors. What is subtracted then is in `repeats.py`.
+        `LEAD_FACTOR` times, like their vectors, and `LEAD_PENALTIES` is subtracted from leads. What is subtracted from
+        further states is in `repeats.py`.
 
         Parameters
         ----------
@@ -193,10 +194,12 @@ class OpenMap:
         if not words or not weight:
             return list(hits)
         shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
-        weights = (weight * LEAD_FACTOR if hit.node_id in self.leads else weight for hit in hits)
+        lowered = LEAD_PENALTIES.get(encoder, 0.0)
         added = _best_first(
-            replace(hit, score=hit.score + each * float(share))
-            for hit, share, each in zip(hits, shares, weights, strict=True)
+            replace(hit, score=hit.score + weight * LEAD_FACTOR * float(share) - lowered)
+            if hit.node_id in self.leads
+            else replace(hit, score=hit.score + weight * float(share))
+            for hit, share in zip(hits, shares, strict=True)
         )
         shown = (self._state_or_lead(hit.node_id) for hit in added)
         penalties = repeat_penalties((page_key(each.url, each.title) for each in shown), encoder)
@@ -321,7 +324,7 @@ class OpenMap:
             raise EncoderMismatch(
                 f"The map of '{self.site}' was made by encoder '{encoder.name}' ({encoder.fingerprint}); "
                 f"the query's is {fingerprint}.",
-                hint="Use the encoder that made the map, or index the site again with this one.",
+                hint=f"Use the encoder that made the map, or encode it with this one: waygraph reencode {self.site}",
             )
 
     def close(self) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from waygraph.index.catalog.lexical import LEAD_FACTOR
 from waygraph.index.graph import Box, Lead, Observation, Segment
 from waygraph.index.vectors.multivector import EncodedPage
@@ -13,6 +15,10 @@ from waygraph.pipeline.encode.protocol import Reads
 #: of a row and of the whole text, which for a lead are almost the same, so its scores are higher than those of states
 #: that match as well. Not measured for encoders of screenshots.
 LEAD_WEIGHTS: dict[Reads, float] = {"text": LEAD_FACTOR, "screenshot": 1.0}
+
+#: The vectors of leads are rounded to multiples of this. Their file is less than half as large, since float16 hardly
+#: compresses and about 200 distinct values do; the cosine to the original row stays above 0.9995.
+_STEP = np.float32(2**-8)
 
 _NO_BOX = Box(0, 0, 0, 0)
 
@@ -29,5 +35,6 @@ def lead_observation(lead: Lead) -> Observation:
 
 
 def weighted_page(page: EncodedPage, reads: Reads) -> EncodedPage:
-    """Return the vectors of a lead, scaled so that its scores compare with those of states."""
-    return replace(page, vectors=LEAD_WEIGHTS[reads] * page.vectors)
+    """Return the vectors of a lead, rounded, and scaled so that its scores compare with those of states."""
+    steps = np.round(page.vectors * (np.float32(LEAD_WEIGHTS[reads]) / _STEP))
+    return replace(page, vectors=steps * _STEP)

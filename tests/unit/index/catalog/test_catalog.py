@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from waygraph.core.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
 from waygraph.core.urls import UrlPolicy
 from waygraph.index.catalog.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, ExplainedRow, HitExplanation, map_key
-from waygraph.index.catalog.lexical import LEAD_FACTOR, WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import LEAD_FACTOR, LEAD_PENALTIES, WORDS_WEIGHTS
 from waygraph.index.catalog.locate import Locator
 from waygraph.index.catalog.repeats import REPEAT_PENALTIES
 from waygraph.index.graph import (
@@ -196,6 +196,15 @@ def test_words_of_leads_count_less_than_those_of_states(store, catalog):
         )
         most = LEAD_FACTOR * WORDS_WEIGHTS["text"]
         assert 0 < found[LEAD.id] - alone[LEAD.id] < found[HOME.id] - alone[HOME.id] < most
+
+
+def test_leads_are_lowered_in_searches_in_words(store, catalog):
+    store.publish(draft_with_lead())
+    with catalog.open(SITE) as opened:
+        query = rows([0.6, 0, 0.8])
+        alone, found = ({hit.node_id: hit.score for hit in opened.search(query, 5, words=w)} for w in ("", "nothing"))
+    assert found.pop(LEAD.id) == pytest.approx(alone.pop(LEAD.id) - LEAD_PENALTIES["text"])
+    assert found == alone
 
 
 def test_leads_change_no_score_of_a_state(store, catalog):

@@ -43,5 +43,14 @@ def test_vectors_are_scaled_by_the_weight_of_the_encoder(reads):
     page = EncodedPage(np.ones((2, 3), np.float32), ("a", "b"), ((), ()))
     weighted = weighted_page(page, reads)
     assert weighted.vectors.dtype == np.float32
-    assert np.allclose(weighted.vectors, LEAD_WEIGHTS[reads])
+    assert np.allclose(weighted.vectors, LEAD_WEIGHTS[reads], atol=2**-9)
     assert weighted.rows == page.rows
+
+
+def test_vectors_are_rounded_so_that_they_compress_and_scores_stay():
+    rng = np.random.default_rng(1)
+    rows, query = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in rng.normal(size=(2, 50, 384)))
+    page = EncodedPage(rows.astype(np.float32), ("a",) * 50, ((),) * 50)
+    weighted = weighted_page(page, "text").vectors
+    assert len(np.unique(np.abs(weighted))) < 200
+    assert np.abs((weighted - LEAD_WEIGHTS["text"] * rows) @ query.T).max() < 0.01
