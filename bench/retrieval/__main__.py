@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench.result_files import RESULTS, run_info, write_result
-from bench.retrieval.embeddings import RememberedModel, identity, remembering_encoder
+from bench.retrieval.embeddings import RememberingEncoder, identity, remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
 from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, served, with_words
@@ -25,7 +25,6 @@ from waygraph.core.settings import Settings
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.weights import MODELS
 
 BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, REPEATED, UNADAPTED, TEXT = (
@@ -35,7 +34,7 @@ BM25, DENSE, PROTOTYPE, UNNAMED, MAXSIM, REPEATED, UNADAPTED, TEXT = (
     "text, without names and words",
     "text, MaxSim alone",
     "text, repeats not lowered",
-    "text, queries without adapter",
+    "text, without adapters",
     "text",
 )
 
@@ -109,35 +108,38 @@ def compare(better: Ranks, other: Ranks) -> dict[str, list[float]]:
     }
 
 
-def systems(model: RememberedModel, text: TextEncoder) -> dict[str, System]:
+def systems(encoder: RememberingEncoder) -> dict[str, System]:
     """Return the compared systems, by name."""
+    text = encoder.text
     return {
         BM25: bm25,
-        DENSE: dense(model),
-        PROTOTYPE: prototype(model),
+        DENSE: dense(encoder.models[0]),
+        PROTOTYPE: prototype(encoder.models[0]),
         UNNAMED: encoded(text, named=False),
         MAXSIM: encoded(text),
         REPEATED: with_words(encoded(text)),
-        UNADAPTED: served(encoded(TextEncoder(text.model, text.weights))),
+        UNADAPTED: served(encoded(encoder.plain)),
         TEXT: served(encoded(text)),
     }
 
 
 def other_systems(
     name: str, words: Sequence[float], store: Path, dtype: Literal["float32", "bfloat16"]
-) -> tuple[dict[str, System], list[RememberedModel]]:
-    """Return an encoder with MaxSim alone, with words as served, and with other weights of words; and its model."""
+) -> tuple[dict[str, System], list[RememberingEncoder]]:
+    """Return an encoder with MaxSim alone, with words as served, with other weights of words; and what remembers."""
     encoder: Encoder
-    models = []
+    remembering = []
     if name in MODELS:
-        encoder, model = remembering_encoder(name, store, dtype)
-        models.append(model)
+        remembering.append(remembering_encoder(name, store, dtype))
+        encoder = remembering[0].text
     else:
         encoder = create_encoder(Settings(encode={"encoder": name}).encode)
     found = {f"{name}, MaxSim alone": encoded(encoder)}
     if name in WORDS_WEIGHTS:
         found[name] = served(encoded(encoder), name)
-    return found | {f"{name}, words at {weight:g}": with_words(encoded(encoder), weight) for weight in words}, models
+    return found | {
+        f"{name}, words at {weight:g}": with_words(encoded(encoder), weight) for weight in words
+    }, remembering
 
 
 def print_parts(parts: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
@@ -188,16 +190,16 @@ def main() -> None:
 
     sites = [name for name in names(arguments.split) if name in (arguments.only or names(arguments.split))]
     corpora = [read_corpus(name, arguments.store) for name in sites]
-    text, model = remembering_encoder("text", arguments.store, arguments.dtype)
-    compared, models = systems(model, text), [model]
+    remembering = [remembering_encoder("text", arguments.store, arguments.dtype)]
+    text, compared = remembering[0].text, systems(remembering[0])
     for folder in arguments.weights:
-        trained, other = remembering_encoder("text", arguments.store, arguments.dtype, folder)
-        compared |= {f"{folder.name}, MaxSim alone": encoded(trained), folder.name: served(encoded(trained))}
-        models.append(other)
+        remembering.append(remembering_encoder("text", arguments.store, arguments.dtype, folder))
+        trained = encoded(remembering[-1].text)
+        compared |= {f"{folder.name}, MaxSim alone": trained, folder.name: served(trained)}
     for name in arguments.encoder:
         others, more = other_systems(name, arguments.words, arguments.store, arguments.dtype)
         compared |= others
-        models += more
+        remembering += more
     measured = {}
     for corpus in corpora:
         lacking = sum(question.is_answerable and not question.targets for question in corpus.questions)
@@ -205,7 +207,7 @@ def main() -> None:
     print(f"{'':34}" + "".join(f"{name:>10}" for name in METRICS) + f"{'no-ans.':>9}{'hubs':>9}", flush=True)
     for name, system in compared.items():
         measured[name] = measure(system, corpora)
-        for each in models:
+        for each in remembering:
             each.save()
         row = "".join(f"{value:10.3f}" for value in summary(measured[name]["ranks"]).values())
         hubs = "{hubs}/{wrong}".format_map(measured[name]["hubs"])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from waygraph.core.settings import Settings
-from waygraph.pipeline.encode.text.encoder import TextEncoder, adapted_for_queries, query_adapter
+from waygraph.pipeline.encode.text.encoder import PAGE_ADAPTER, QUERY_ADAPTER, TextEncoder, has_adapters
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import find_weights
 
@@ -65,26 +66,57 @@ class RememberedModel:
         self._unsaved = 0
 
 
+@dataclass(frozen=True)
+class RememberingEncoder:
+    """A text encoder whose vectors of pages are kept on disk, with adapters and without.
+
+    Attributes
+    ----------
+    text
+        The encoder as it is used.
+    plain
+        The encoder without adapters, for pages and queries; `text` if it has none.
+    models
+        The models that keep their vectors.
+    """
+
+    text: TextEncoder
+    plain: TextEncoder
+    models: tuple[RememberedModel, ...]
+
+    def save(self) -> None:
+        """Write what is new."""
+        for model in self.models:
+            model.save()
+
+
 def identity(text: TextEncoder) -> dict[str, str | None]:
     """Return what decides vectors of pages and of queries, for files of results."""
-    adapter = query_adapter(text.weights, text.name)
-    return {
-        "encoder": text.fingerprint,
-        "query adapter": None if adapter is None else hashlib.sha256(adapter.read_bytes()).hexdigest()[:16],
-    }
+    adapted = has_adapters(text.weights, text.name)
+    return {"encoder": text.fingerprint, "query adapter": _digest(QUERY_ADAPTER) if adapted else None}
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
 def remembering_encoder(
     name: str, folder: Path, dtype: Literal["float32", "bfloat16"], other: Path | None = None
-) -> tuple[TextEncoder, RememberedModel]:
-    """Return `text` or `text-large`, and its model, which keeps its vectors below `folder`.
+) -> RememberingEncoder:
+    """Return `text` or `text-large`, which keeps its vectors below `folder`.
 
     `text` runs the published model unless `other` names weights; `text-large` also what WAYGRAPH_ENCODE__WEIGHTS names.
     """
     weights = find_weights(other or (Settings().encode.weights if name != "text" else None), name)
-    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{dtype}.npz"
+    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{dtype}"
     loaded = SentenceModel.load(weights, batch_size=16, threads=0, dtype=dtype)
-    model = RememberedModel(loaded, folder / "embeddings" / kept)
-    # The model remembers on disk, and is otherwise the same.
-    text = TextEncoder(model, weights, name, adapted_for_queries(loaded, weights, name))  # type: ignore[arg-type]
-    return text, model
+    # The models remember on disk, and are otherwise the same.
+    model: Any = RememberedModel(loaded, folder / "embeddings" / f"{kept}.npz")
+    plain = TextEncoder(model, weights, name)
+    if not has_adapters(weights, name):
+        return RememberingEncoder(plain, plain, (model,))
+    file = folder / "embeddings" / f"{kept}-{_digest(PAGE_ADAPTER)}.npz"
+    pages: Any = RememberedModel(loaded.with_adapter(PAGE_ADAPTER), file)
+    queries = loaded.with_adapter(QUERY_ADAPTER)
+    text = TextEncoder(model, weights, name, page_model=pages, query_model=queries)
+    return RememberingEncoder(text, plain, (model, pages))

@@ -186,7 +186,8 @@ def main() -> None:
     options = parser.parse_args()
 
     corpora = [read_corpus(name, options.store) for name in names(options.split)]
-    text, model = remembering_encoder(options.encoder, options.store, options.dtype)
+    remembering = remembering_encoder(options.encoder, options.store, options.dtype)
+    text = remembering.text
     plain = runs(corpora, text)
     base = top1(plain)
     result: dict[str, Any] = {
@@ -200,7 +201,7 @@ def main() -> None:
         changed = sum(stripped(q.query.ask) != q.query.ask for run in plain for q in run.questions)
         result["stripping"] = {"questions changed": changed, **summary(short)}
         result["stripping, minus top1"] = compare(short, base)
-    model.save()
+    remembering.save()
     tried = [RuleWeights(*values) for values in itertools.product(*GRID.values())] if options.split == "dev" else []
     by_weights = {weights: ruled(plain, weights) for weights in (RuleWeights(), *tried)}
     values = {weights: summary(ranks) for weights, ranks in by_weights.items()}

@@ -119,11 +119,12 @@ def main() -> None:
 
     sites = [name for name in names(options.split) if name in (options.only or names(options.split))]
     corpora = [read_corpus(name, options.store) for name in sites]
-    text, remembered = remembering_encoder("text", options.store, options.dtype)
+    remembering = remembering_encoder("text", options.store, options.dtype)
+    text = remembering.text
     with tempfile.TemporaryDirectory() as scratch:
         model = CrossEncoder.load(options.reranker or str(random_model(Path(scratch))))
     before = measure(served(encoded(text)), corpora)["ranks"]
-    remembered.save()
+    remembering.save()
     torch.set_num_threads(options.threads)
     reranked = Reranked(text, model)
     after = measure(reranked.system, corpora)["ranks"]

@@ -114,9 +114,9 @@ def test_row_is_the_weighted_sum_of_unit_vectors_of_text_page_and_anchor_text(en
 
     orders = replace(SITE[3], anchor_texts=("Purchases: what customers have bought",))
     described = describe(orders, SiteText.from_json(context))
-    parts = encoder.model.embed([row.text for row in described.rows])
-    whole = encoder.model.embed([described.context])
-    names = encoder.model.embed([described.names])
+    parts = encoder.page_model.embed([row.text for row in described.rows])
+    whole = encoder.page_model.embed([described.context])
+    names = encoder.page_model.embed([described.names])
     assert np.allclose(np.linalg.norm(parts, axis=1), 1, atol=1e-6)
     assert np.allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
     (encoded,) = encoder.encode_pages([orders], context)
@@ -218,10 +218,10 @@ def test_page_vectors_do_not_depend_on_the_batch(context):
 def test_equal_texts_are_embedded_once(context):
     encoder = create_encoder(EncodeSettings())
     first = encoder.encode_pages(SITE, context)
-    embedded = encoder.model.embedded
+    embedded = encoder.page_model.embedded
     copies = [replace(observation, node_id=f"copy of {observation.node_id}") for observation in SITE]
     again = encoder.encode_pages(copies, context)
-    assert encoder.model.embedded == embedded
+    assert encoder.page_model.embedded == embedded
     assert all(np.array_equal(a.vectors, b.vectors) for a, b in zip(first, again, strict=True))
 
 

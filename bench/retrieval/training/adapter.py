@@ -1,25 +1,24 @@
-"""Train the adapter for queries of the encoder `text`, on questions about invented applications.
+"""Train the adapters of the encoder `text`, for queries and for pages, on questions about invented applications.
 
-    python -m bench.retrieval.training.adapter --out FOLDER [--applications FOLDER] [--epochs 3] [--validate NAME ...]
+    python -m bench.retrieval.training.adapter --out FOLDER [--pages --start FILE] [--epochs 3] [--validate NAME ...]
 
-Pages keep their vectors: the adapter changes the vectors of queries alone, so maps stay as they are, and training
-embeds nothing but questions. It is low-rank (LoRA, Hu et al. 2021, eq. 3): for each linear map W of attention and
-feed-forward layers it holds A and B, and queries are embedded with `W + B A`.
+In two runs: first the adapter for queries alone, beside the original vectors of pages. Then, with `--pages` and
+`--start FOLDER/query_adapter.safetensors`, both together: texts of pages are embedded in each step, which takes four
+times as long.
 
 A page's score is MaxSim with the words of the question, as in a search, but further states of a page are not lowered.
 The loss of a batch is
 
 - the cross-entropy of the right page among all pages of its application (InfoNCE), scores divided by `--temperature`,
-- `--stay` times the distance of each question's vector from that of the original model.
+- `--stay` times the mean distance of vectors from those of the original model, for questions and for texts of pages.
 
-Writes `OUT/adapter.safetensors` after each epoch. The adapter in use is a copy of it,
-`pipeline/encode/text/query_adapter.safetensors`.
+Writes `OUT/query_adapter.safetensors` and `OUT/page_adapter.safetensors` after each epoch. The adapters in use are
+copies of them in `pipeline/encode/text`. Pages with another adapter have another fingerprint.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import statistics
 import time
@@ -29,18 +28,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
 from bench.retrieval.embeddings import remembering_encoder
+from bench.retrieval.training.adapted import AdaptedPages, AdaptedQueries, load_factors, save_factors
 from bench.retrieval.training.applications import Application, read_applications
 from bench.retrieval.training.train import rate_at
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex
-from waygraph.pipeline.encode.text.bert import Bert
-from waygraph.pipeline.encode.text.encoder import TextEncoder
-from waygraph.pipeline.encode.text.weights import TextWeights
+from waygraph.pipeline.encode.text.composites import describe
+from waygraph.pipeline.encode.text.encoder import NAMES_WEIGHT
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import count_segments
 
 APPLICATIONS = Path(__file__).with_name("invented")
@@ -72,160 +71,157 @@ class Site:
         The questions.
     right
         Number of the page of each question.
-    rows
-        Rows of all pages, shape (rows, dim).
+    texts
+        All texts that are embedded for its pages.
+    parts
+        For each row of its pages the numbers of three texts: its own, the page's context, the page's anchor text.
+        Shape (rows, 3).
     page_of_row
         Number of each row's page.
     words
         What the words of each question add to each page, shape (questions, pages).
+    question_vectors, text_vectors
+        Vectors of questions and texts by the original model.
     """
 
     name: str
     questions: Sequence[str]
     right: Tensor
-    rows: Tensor
+    texts: Sequence[str]
+    parts: Tensor
     page_of_row: Tensor
     words: Tensor
+    question_vectors: Tensor
+    text_vectors: Tensor
 
-    def scores(self, queries: Tensor) -> Tensor:
-        """Return the scores of all pages, shape (questions, pages), for vectors of the questions."""
+    def scores(self, queries: Tensor, texts: Tensor) -> Tensor:
+        """Return the scores of all pages, shape (questions, pages), for vectors of the questions and of the texts."""
+        own, context, names = texts[self.parts].unbind(1)
+        rows = own + context + float(NAMES_WEIGHT) * names
         best = torch.full(self.words.shape, -torch.inf)
         index = self.page_of_row.expand(len(queries), -1)
-        return best.scatter_reduce(1, index, queries @ self.rows.T, "amax", include_self=False) + self.words
+        return best.scatter_reduce(1, index, queries @ rows.T, "amax", include_self=False) + self.words
 
 
-def site_of(application: Application, text: TextEncoder) -> Site:
-    """Encode the pages of an application as `waygraph index` does."""
-    pages = text.encode_pages(application.pages, text.prepare_site(count_segments(application.pages)))
+def site_of(application: Application, model: SentenceModel) -> Site:
+    """Describe the pages of an application as the encoder does (`TextEncoder.encode_pages`), and embed their texts."""
+    context = SiteText.from_counts(count_segments(application.pages))
+    states = [describe(page, context) for page in application.pages]
+    numbers: dict[str, int] = {}
+    parts, page_of_row = [], []
+    for page, state in enumerate(states):
+        for row in state.rows:
+            parts.append([numbers.setdefault(text, len(numbers)) for text in (row.text, state.context, state.names)])
+            page_of_row.append(page)
     index = LexicalIndex(application.words())
     names = [page.node_id for page in application.pages]
     asked = [question for question, _ in application.questions]
     words = WORDS_WEIGHTS["text"] * np.stack([index.scores(question, names) for question in asked])
-    numbers = np.repeat(np.arange(len(pages)), [len(page.vectors) for page in pages])
     return Site(
         application.name,
         asked,
         torch.tensor([page for _, page in application.questions]),
-        torch.from_numpy(np.concatenate([page.vectors for page in pages])),
-        torch.from_numpy(numbers),
+        list(numbers),
+        torch.tensor(parts),
+        torch.tensor(page_of_row),
         torch.from_numpy(words.astype(np.float32)),
+        torch.from_numpy(model.embed(asked)),
+        torch.from_numpy(model.embed(list(numbers))),
     )
 
 
-class Adapted:
-    """The sentence model with a trainable adapter: unit vectors of questions, with gradients.
+@dataclass(frozen=True)
+class Adapters:
+    """The adapters that are trained; `pages` is None while pages keep their vectors."""
 
-    Parameters
-    ----------
-    weights
-        The original model.
-    rank
-        Rank of the adapter.
-    seed
-        Start of the random numbers of A. B is zero, so an untrained adapter changes nothing.
-    """
+    queries: AdaptedQueries
+    pages: AdaptedPages | None = None
 
-    def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
-        tensors = load_file(weights.folder / "model.safetensors")
-        self._config = json.loads((weights.folder / "config.json").read_text())
-        self._tensors = {n: t for n, t in tensors.items() if n.startswith(("embeddings", "encoder"))}
-        generator = torch.Generator().manual_seed(seed)
-        self.factors: dict[str, Tensor] = {}
-        for name, tensor in self._tensors.items():
-            if name.startswith("encoder") and tensor.ndim == 2:
-                rows, columns = tensor.shape
-                self.factors[f"{name}.a"] = torch.randn(rank, columns, generator=generator) / columns**0.5
-                self.factors[f"{name}.b"] = torch.zeros(rows, rank)
-        for factor in self.factors.values():
-            factor.requires_grad_()
-        self._tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(weights.recipe.max_tokens)
+    def embed(self, site: Site, *, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+        """Return the vectors of the questions and of the texts of an application, with gradients."""
+        queries = self.queries.embed(site.questions, dropout=dropout)
+        if self.pages is None:
+            return queries, site.text_vectors
+        return queries, self.pages.embed(site.name, site.texts, dropout=dropout)
 
-    def embed(self, questions: Sequence[str], *, dropout: float = 0.0) -> Tensor:
-        """Return unit vectors. `dropout` is the share of the factors' inner components that is left out at random."""
-        kept = {
-            name: functional.dropout(torch.ones(len(factor), 1), dropout) * factor if name.endswith(".a") else factor
-            for name, factor in self.factors.items()
-        }
-        forward = Bert(self._tensors, self._config).with_adapter(kept)
-        ids = [encoding.ids for encoding in self._tokenizer.encode_batch(list(questions))]
-        padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in ids], batch_first=True)
-        lengths = torch.tensor([[len(each)] for each in ids])
-        mask = (torch.arange(padded.shape[1]) < lengths).long()
-        summed = (forward(padded, mask) * mask.unsqueeze(-1)).sum(1)
-        return functional.normalize(summed / lengths, dim=1)
+    def factors(self) -> list[Tensor]:
+        """Return all that is trained."""
+        return [*self.queries.factors.values(), *(self.pages.factors.values() if self.pages is not None else ())]
+
+    def save(self, folder: Path) -> None:
+        """Write the adapters."""
+        save_factors(self.queries.factors, folder / "query_adapter.safetensors")
+        if self.pages is not None:
+            save_factors(self.pages.factors, folder / "page_adapter.safetensors")
 
 
-def quality(sites: Sequence[Site], vectors: Sequence[Tensor]) -> Mapping[str, float]:
-    """Return how well the right pages are ranked."""
+def quality(sites: Sequence[Site], vectors: Sequence[tuple[Tensor, Tensor]]) -> Mapping[str, float]:
+    """Return how well the right pages are ranked, by vectors of the questions and of the texts of each site."""
     ranks: list[int] = []
-    for site, queries in zip(sites, vectors, strict=True):
-        found = site.scores(queries)
+    for site, (queries, texts) in zip(sites, vectors, strict=True):
+        found = site.scores(queries, texts)
         ranks += ((found > found.gather(1, site.right[:, None])).sum(1) + 1).tolist()
     shares = {f"recall@{k}": statistics.fmean(rank <= k for rank in ranks) for k in (1, 5)}
     return {"queries": len(ranks), **shares, "mrr": statistics.fmean(1 / rank for rank in ranks)}
 
 
 class Training:
-    """Training of an adapter.
+    """Training of adapters.
 
     Parameters
     ----------
-    adapted
-        The model.
+    adapters
+        The adapters.
     sites
         Applications to train on.
-    originals
-        Vectors of the questions by the original model, by name of the application.
     options
         Options of the command line.
     """
 
-    def __init__(
-        self, adapted: Adapted, sites: Sequence[Site], originals: Mapping[str, Tensor], options: argparse.Namespace
-    ) -> None:
-        self._adapted = adapted
+    def __init__(self, adapters: Adapters, sites: Sequence[Site], options: argparse.Namespace) -> None:
+        self._adapters = adapters
         self._sites = sites
-        self._originals = originals
         self._options = options
-        self._optimizer = torch.optim.AdamW(adapted.factors.values(), lr=options.rate, weight_decay=0.01)
+        self._optimizer = torch.optim.AdamW(adapters.factors(), lr=options.rate, weight_decay=0.01)
         self._steps = options.epochs * -(-len(sites) // BATCH)
         self._step = 0
 
     def epoch(self, number: int) -> Mapping[str, float]:
-        """Take a step for each batch of applications. Return the mean loss, and the mean distance of questions."""
+        """Take a step for each batch of applications. Return the mean loss, and the mean distances of vectors."""
         order = random.Random(f"{self._options.seed} {number}").sample(self._sites, len(self._sites))
         steps = [self._train(order[start : start + BATCH]) for start in range(0, len(order), BATCH)]
-        return {
-            "loss": statistics.fmean(loss for loss, _ in steps),
-            "moved": statistics.fmean(moved for _, moved in steps),
-        }
+        names = ("loss", "questions moved", "pages moved")
+        return dict(zip(names, map(statistics.fmean, zip(*steps, strict=True)), strict=True))
 
-    def _train(self, batch: Sequence[Site]) -> tuple[float, float]:
+    def _train(self, batch: Sequence[Site]) -> tuple[float, float, float]:
         for group in self._optimizer.param_groups:
             group["lr"] = self._options.rate * rate_at(self._step, self._steps)
-        questions = [question for site in batch for question in site.questions]
-        vectors = self._adapted.embed(questions, dropout=self._options.dropout)
-        parts = torch.split(vectors, [len(site.questions) for site in batch])
-        losses = [
-            functional.cross_entropy(site.scores(part) / self._options.temperature, site.right)
-            for site, part in zip(batch, parts, strict=True)
-        ]
-        loss = torch.stack(losses).mean()
-        moved = 1 - (vectors * torch.cat([self._originals[site.name] for site in batch])).sum(1).mean()
         self._optimizer.zero_grad()
-        torch.autograd.backward(loss + self._options.stay * moved)
-        torch.nn.utils.clip_grad_norm_(list(self._adapted.factors.values()), 1.0)
+        found = []
+        for site in batch:
+            queries, texts = self._adapters.embed(site, dropout=self._options.dropout)
+            loss = functional.cross_entropy(site.scores(queries, texts) / self._options.temperature, site.right)
+            moved = _distance(queries, site.question_vectors), _distance(texts, site.text_vectors)
+            torch.autograd.backward((loss + self._options.stay * sum(moved)) / len(batch))
+            found.append((loss.item(), *(each.item() for each in moved)))
+        torch.nn.utils.clip_grad_norm_(self._adapters.factors(), 1.0)
         self._optimizer.step()
         self._step += 1
-        return loss.item(), moved.item()
+        loss_, questions, pages = map(statistics.fmean, zip(*found, strict=True))
+        return loss_, questions, pages
+
+
+def _distance(vectors: Tensor, others: Tensor) -> Tensor:
+    """Return the mean distance of unit vectors, 1 minus their cosine."""
+    return 1 - (vectors * others).sum(1).mean()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--applications", type=Path, default=APPLICATIONS)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--pages", action="store_true", help="train an adapter for pages as well")
+    parser.add_argument("--start", type=Path, help="adapter for queries to start from")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rate", type=float, default=1e-3, help="largest learning rate")
@@ -241,29 +237,30 @@ def main() -> None:
         parser.error(f"not in {options.applications}: {', '.join(sorted(unknown))}")
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    text, model = remembering_encoder("text", options.out, "float32")
+    remembering = remembering_encoder("text", options.out, "float32")
     sites = []
     for application in applications:
-        sites.append(site_of(application, text))
-        model.save()
-    originals = {site.name: torch.from_numpy(model.embed(site.questions)) for site in sites}
-    model.save()
+        sites.append(site_of(application, remembering.plain.model))
+        remembering.save()
     unseen = [site for site in sites if site.name in options.validate]
     seen = [site for site in sites if site.name not in options.validate]
     if unseen:
-        print("original, unseen", quality(unseen, [originals[site.name] for site in unseen]), flush=True)
-    adapted = Adapted(text.weights, options.rank, options.seed)
-    training = Training(adapted, seen, originals, options)
+        originals = [(site.question_vectors, site.text_vectors) for site in unseen]
+        print("original, unseen", quality(unseen, originals), flush=True)
+    weights = remembering.plain.weights
+    queries = AdaptedQueries(weights, options.rank, options.seed)
+    if options.start is not None:
+        load_factors(queries.factors, options.start)
+    pages = AdaptedPages(weights, options.rank, options.seed + 1) if options.pages else None
+    adapters = Adapters(queries, pages)
+    training = Training(adapters, seen, options)
     for number in range(1, options.epochs + 1):
         began = time.monotonic()
         print(f"epoch {number}", training.epoch(number), f"{time.monotonic() - began:.0f} s", flush=True)
-        save_file(
-            {name: factor.detach().half().contiguous() for name, factor in adapted.factors.items()},
-            options.out / "adapter.safetensors",
-        )
+        adapters.save(options.out)
         if unseen:
             with torch.inference_mode():
-                print("  unseen", quality(unseen, [adapted.embed(site.questions) for site in unseen]), flush=True)
+                print("  unseen", quality(unseen, [adapters.embed(site) for site in unseen]), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ For a state with composites `s_1 .. s_n`, context text `p` and anchor text `n` (
 query `q` therefore `q . row_j = q . s_j + q . p + w q . n`: one dot product scores the best part, its page, and with a
 small weight the page's anchor text. A query is one row: it is embedded as a whole.
 
-People ask in other words than pages use. Queries of `text` are therefore embedded with an adapter, which
-`bench.retrieval.training.adapter` trained on questions about invented applications. Vectors of pages are those of the
-published model, so the adapter is no part of the fingerprint: another one changes rankings, and no map.
+People ask in other words than pages use. `text` therefore embeds queries and pages with an adapter each, which
+`bench.retrieval.training.adapter` trained on questions about invented applications. The adapter for pages is part of
+the fingerprint. That for queries is not: another one changes rankings, and no map.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
@@ -28,7 +29,7 @@ from waygraph.pipeline.encode.protocol import Reads, SiteContext
 from waygraph.pipeline.encode.queries import cleaned_query, refuse_longer
 from waygraph.pipeline.encode.runtime.devices import cpu_multiplies_bfloat16
 from waygraph.pipeline.encode.text.composites import describe
-from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.sentence_model import CACHED_TEXTS, SentenceModel
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weights
 
@@ -38,8 +39,8 @@ RECIPE = "composites+passages+names+context/4"
 #: Weight of a state's anchor text beside its own texts. Chosen on the dev queries of `bench/retrieval`, where 1 scored
 #: worse than 0.
 NAMES_WEIGHT = np.float32(0.2)
-#: Adapter for queries of the published model of `text`. Other weights have none.
-QUERY_ADAPTER = Path(__file__).with_name("query_adapter.safetensors")
+#: Adapters of the published model of `text`, for pages and for queries. Other weights have none.
+PAGE_ADAPTER, QUERY_ADAPTER = (Path(__file__).with_name(f"{kind}_adapter.safetensors") for kind in ("page", "query"))
 
 
 class TextEncoder:
@@ -53,6 +54,8 @@ class TextEncoder:
         Its files and recipe.
     name
         `text`, or `text-large`: the same with another model by default (`weights.MODELS`).
+    page_model
+        The model for pages: `model` with an adapter. None: `model`.
     query_model
         The model for queries: `model` with an adapter, or in another precision. None: `model`.
     """
@@ -62,9 +65,16 @@ class TextEncoder:
     reads: Reads = "text"
 
     def __init__(
-        self, model: SentenceModel, weights: TextWeights, name: str = "text", query_model: SentenceModel | None = None
+        self,
+        model: SentenceModel,
+        weights: TextWeights,
+        name: str = "text",
+        *,
+        page_model: SentenceModel | None = None,
+        query_model: SentenceModel | None = None,
     ) -> None:
         self.model = model
+        self.page_model = page_model or model
         self._query_model = query_model or model
         self.weights = weights
         self.name = name
@@ -94,8 +104,11 @@ class TextEncoder:
         model = SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads)
         in_bfloat16 = settings.dtype == "bfloat16" or (settings.dtype == "auto" and cpu_multiplies_bfloat16())
         if name == "text-large" and in_bfloat16:
-            return cls(model, weights, name, model.in_bfloat16())
-        return cls(model, weights, name, adapted_for_queries(model, weights, name))
+            return cls(model, weights, name, query_model=model.in_bfloat16())
+        if not has_adapters(weights, name):
+            return cls(model, weights, name)
+        pages = model.with_adapter(PAGE_ADAPTER, cache_size=CACHED_TEXTS)
+        return cls(model, weights, name, page_model=pages, query_model=model.with_adapter(QUERY_ADAPTER))
 
     @property
     def dim(self) -> int:
@@ -122,7 +135,7 @@ class TextEncoder:
         states = [describe(observation, site) for observation in observations]
         texts = [text for state in states for text in (state.context, state.names, *(row.text for row in state.rows))]
         prompt = self.weights.recipe.document_prompt
-        vectors = self.model.embed([prompt + text for text in texts])
+        vectors = self.page_model.embed([prompt + text for text in texts])
         ends = [0]
         for state in states:
             ends.append(ends[-1] + 2 + len(state.rows))
@@ -156,7 +169,7 @@ class TextEncoder:
         return self.encode_queries([text])[0]
 
     def encode_texts(self, texts: Sequence[str]) -> list[MultiVector]:
-        """Encode short texts as float32 of shape (1, dim), unit length, without the adapter for queries."""
+        """Encode short texts as float32 of shape (1, dim), unit length, without an adapter."""
         prompt = self.weights.recipe.document_prompt
         vectors = self.model.embed([prompt + cleaned_query(text) for text in texts])
         return [vectors[row : row + 1] for row in range(len(texts))]
@@ -171,35 +184,9 @@ class TextEncoder:
         return [vectors[row : row + 1] for row in range(len(queries))]
 
 
-def query_adapter(weights: TextWeights, name: str) -> Path | None:
-    """Return the file of the adapter for queries of an encoder with these weights; None if there is none."""
-    return QUERY_ADAPTER if name == "text" and weights.model_sha256 == MODELS["text"].sha256 else None
-
-
-def adapted_for_queries(model: SentenceModel, weights: TextWeights, name: str) -> SentenceModel | None:
-    """Return a model with its adapter for queries; None if there is none.
-
-    Parameters
-    ----------
-    model
-        The model.
-    weights
-        Its weights.
-    name
-        Name of the encoder.
-
-    Returns
-    -------
-    SentenceModel | None
-        The model for queries.
-
-    Raises
-    ------
-    WeightsMissing
-        If the adapter cannot be read, or does not fit the model.
-    """
-    file = query_adapter(weights, name)
-    return None if file is None else model.with_adapter(file)
+def has_adapters(weights: TextWeights, name: str) -> bool:
+    """Return whether an encoder with these weights has adapters: only `text` with those of its published model."""
+    return name == "text" and weights.model_sha256 == MODELS["text"].sha256
 
 
 def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:
@@ -215,4 +202,11 @@ def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:
     }
     if recipe.query_prompt or recipe.document_prompt:
         content["prompts"] = [recipe.query_prompt, recipe.document_prompt]
+    if has_adapters(weights, name):
+        content["page adapter"] = _sha256(PAGE_ADAPTER)
     return f"{name}-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+@cache
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -29,6 +29,9 @@ from waygraph.pipeline.encode.text.weights import TextWeights
 
 log = logging.getLogger(__name__)
 
+#: Texts whose vectors are cached.
+CACHED_TEXTS = 20_000
+
 REPLACE = "Replace the folder with a complete copy of the model."
 
 #: Computes token vectors of shape (texts, tokens, dim) from token ids and attention mask, both of shape (texts,
@@ -65,7 +68,7 @@ class SentenceModel:
         tokenizer: Tokenizer,
         *,
         batch_size: int,
-        cache_size: int = 20_000,
+        cache_size: int = CACHED_TEXTS,
         pooling: Pooling = "mean",
     ) -> None:
         self._token_vectors = forward
@@ -131,20 +134,22 @@ class SentenceModel:
         on a CPU that multiplies bfloat16.
         """
         forward = self._token_vectors
-        return self._with_forward(forward.with_precision(torch.bfloat16)) if isinstance(forward, Bert) else self
+        return self._with_forward(forward.with_precision(torch.bfloat16), 0) if isinstance(forward, Bert) else self
 
-    def with_adapter(self, file: Path) -> SentenceModel:
+    def with_adapter(self, file: Path, *, cache_size: int = 0) -> SentenceModel:
         """Return the model with an adapter that was trained for it.
 
         Parameters
         ----------
         file
             The factors that `Bert.with_adapter` describes, as safetensors.
+        cache_size
+            Number of cached vectors.
 
         Returns
         -------
         SentenceModel
-            The model for queries.
+            The model with the adapter.
 
         Raises
         ------
@@ -155,16 +160,21 @@ class SentenceModel:
         if not isinstance(self._token_vectors, Bert):
             raise WeightsMissing(f"{file} is an adapter of a BERT, and the model is none.", hint=hint)
         try:
-            return self._with_forward(self._token_vectors.with_adapter(load_file(file)))
+            return self._with_forward(self._token_vectors.with_adapter(load_file(file)), cache_size)
         except WeightsMissing as error:
             raise WeightsMissing(f"{file}: {error.message}", hint=hint) from error
         except (OSError, SafetensorError) as error:
             raise WeightsMissing(f"{file} cannot be read: {error}", hint=hint) from error
 
-    def _with_forward(self, forward: Bert) -> SentenceModel:
-        """Return a model for queries, which are not cached, with the tokenizer of this one."""
+    def _with_forward(self, forward: Bert, cache_size: int) -> SentenceModel:
+        """Return a model with the tokenizer of this one."""
         return SentenceModel(
-            forward, self.dim, self._tokenizer, batch_size=self._batch_size, cache_size=0, pooling=self._pooling
+            forward,
+            self.dim,
+            self._tokenizer,
+            batch_size=self._batch_size,
+            cache_size=cache_size,
+            pooling=self._pooling,
         )
 
     @property

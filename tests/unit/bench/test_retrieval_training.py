@@ -250,34 +250,47 @@ def test_scores_in_training_are_maxsim_with_words(invented, weights):
     model = SentenceModel.load(found, batch_size=4, threads=0)
     encoder = TextEncoder(model, found)
     (application,) = read_applications(invented)
-    site = adapter.site_of(application, encoder)
+    site = adapter.site_of(application, model)
     pages = encoder.encode_pages(application.pages, encoder.prepare_site(count_segments(application.pages)))
     index = LexicalIndex(application.words())
     asked = [question for question, _ in application.questions]
     names = [page.node_id for page in application.pages]
     expected = maxsim(encoder.encode_queries(asked), [page.vectors for page in pages])
     expected += 0.5 * np.stack([index.scores(question, names) for question in asked])
-    assert np.allclose(site.scores(torch.from_numpy(model.embed(asked))).numpy(), expected, atol=1e-5)
+    assert np.allclose(site.scores(site.question_vectors, site.text_vectors).numpy(), expected, atol=1e-5)
     assert site.right.tolist() == [0, 0, 1, 2, 3]
 
 
-def test_an_adapter_starts_as_the_original_and_learns_the_right_pages(invented, weights, tmp_path):
+@pytest.mark.parametrize("pages", [False, True])
+def test_adapters_start_as_the_original_and_learn_the_right_pages(invented, weights, tmp_path, pages):
     found = find_weights(weights)
     model = SentenceModel.load(found, batch_size=4, threads=0)
-    site = adapter.site_of(read_applications(invented)[0], TextEncoder(model, found))
-    originals = {site.name: torch.from_numpy(model.embed(site.questions))}
-    adapted = adapter.Adapted(found, rank=2, seed=1)
+    site = adapter.site_of(read_applications(invented)[0], model)
+    of_pages = adapter.AdaptedPages(found, rank=2, seed=2) if pages else None
+    adapters = adapter.Adapters(adapter.AdaptedQueries(found, rank=2, seed=1), of_pages)
     with torch.no_grad():
-        assert (adapted.embed(site.questions) - originals[site.name]).abs().max() < 1e-5
+        queries, texts = adapters.embed(site)
+    assert (queries - site.question_vectors).abs().max() < 1e-5
+    assert (texts - site.text_vectors).abs().max() < 2e-3  # what the lower layers compute is kept in float16
     options = argparse.Namespace(epochs=20, rate=0.05, stay=0.1, temperature=0.1, dropout=0.0, seed=1)
-    training = adapter.Training(adapted, [site], originals, options)
+    training = adapter.Training(adapters, [site], options)
     losses = [training.epoch(number)["loss"] for number in range(20)]
     assert losses[-1] < losses[0] - 0.1
-    # What is kept works as an adapter of the encoder.
-    train.save_file({n: f.detach().half().contiguous() for n, f in adapted.factors.items()}, tmp_path / "a.safetensors")
-    kept = model.with_adapter(tmp_path / "a.safetensors").embed_uncached(site.questions)
+    # What is kept works as adapters of the encoder, and as a start.
+    adapters.save(tmp_path)
     with torch.no_grad():
-        assert np.allclose(kept, adapted.embed(site.questions).numpy(), atol=0.01)
+        queries, texts = adapters.embed(site)
+    again = adapter.AdaptedQueries(found, rank=2, seed=3)
+    adapter.load_factors(again.factors, tmp_path / "query_adapter.safetensors")
+    kept = model.with_adapter(tmp_path / "query_adapter.safetensors").embed_uncached(site.questions)
+    with torch.no_grad():
+        assert np.allclose(again.embed(site.questions).numpy(), kept, atol=0.01)
+    assert np.allclose(kept, queries.numpy(), atol=0.01)
+    assert (tmp_path / "page_adapter.safetensors").exists() == pages
+    if pages:
+        kept = model.with_adapter(tmp_path / "page_adapter.safetensors").embed_uncached(site.texts)
+        assert np.allclose(kept, texts.numpy(), atol=0.01)
+        assert not np.allclose(kept, site.text_vectors.numpy(), atol=0.01)
 
 
 def test_each_page_of_the_invented_applications_is_asked_for():

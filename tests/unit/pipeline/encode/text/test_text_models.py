@@ -17,7 +17,7 @@ from waygraph.core.errors import InvalidInput, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Box, Observation, Segment
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.encode.text.encoder import TextEncoder, adapted_for_queries, fingerprint
+from waygraph.pipeline.encode.text.encoder import TextEncoder, fingerprint, has_adapters
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel, _read_any_model, _read_model
 from waygraph.pipeline.encode.text.sentence_recipe import SentenceRecipe, read_recipe
 from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weights
@@ -207,33 +207,55 @@ def test_an_adapter_adds_its_product_to_the_parameters_and_leaves_the_model_as_i
     assert np.array_equal(model.embed_uncached(texts), before)
 
 
-def test_queries_alone_are_embedded_with_an_adapter(plain, adapter):
+def adapted_parts(encoder, adapter):
+    return {
+        "page_model": encoder.model.with_adapter(adapter, cache_size=9),
+        "query_model": encoder.model.with_adapter(adapter),
+    }
+
+
+@pytest.mark.parametrize("part", ["page_model", "query_model"])
+def test_pages_and_queries_have_adapters_of_their_own(plain, adapter, part):
     encoder = load(plain)
-    adapted = TextEncoder(encoder.model, encoder.weights, query_model=encoder.model.with_adapter(adapter))
-    assert adapted.fingerprint == encoder.fingerprint
-    assert adapted.query_precision == "float32"
-    assert not np.allclose(adapted.encode_query("unpaid orders"), encoder.encode_query("unpaid orders"), atol=1e-3)
+    adapted = TextEncoder(encoder.model, encoder.weights, **{part: adapted_parts(encoder, adapter)[part]})
     seen = page("unpaid orders", "change prices")
     context = encoder.prepare_site(count_segments([seen]))
+    same_query = np.allclose(adapted.encode_query("unpaid orders"), encoder.encode_query("unpaid orders"), atol=1e-3)
     (one,), (other,) = (each.encode_pages([seen], context) for each in (encoder, adapted))
-    assert np.array_equal(one.vectors, other.vectors)
+    assert (np.allclose(one.vectors, other.vectors, atol=1e-3), same_query) == (
+        part == "query_model",
+        part == "page_model",
+    )
+    assert adapted.query_precision == "float32"
 
 
-def test_other_weights_than_the_published_ones_have_no_adapter(plain):
-    encoder = load(plain)
-    assert adapted_for_queries(encoder.model, encoder.weights, "text") is None
-    larger = replace(encoder.weights, model_sha256=MODELS["text-large"].sha256)
-    assert adapted_for_queries(encoder.model, larger, "text-large") is None
+def test_vectors_of_an_adapter_are_cached_if_asked_for(plain, adapter):
+    model = load(plain).model
+    for cache_size, embedded in ((0, 2), (9, 1)):
+        adapted = model.with_adapter(adapter, cache_size=cache_size)
+        adapted.embed(["prices"])
+        adapted.embed(["prices"])
+        assert adapted.embedded == embedded
 
 
-def test_the_published_weights_have_the_adapter(plain, adapter, monkeypatch):
-    monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.QUERY_ADAPTER", adapter)
-    encoder = load(plain)
-    published = replace(encoder.weights, model_sha256=MODELS["text"].sha256)
-    queries = adapted_for_queries(encoder.model, published, "text")
-    assert np.array_equal(queries.embed(["prices"]), encoder.model.with_adapter(adapter).embed(["prices"]))
+def test_only_the_published_weights_of_text_have_adapters(plain):
+    weights = load(plain).weights
+    published = replace(weights, model_sha256=MODELS["text"].sha256)
+    assert has_adapters(published, "text")
+    assert not has_adapters(weights, "text")
     # An encoder of another name with the same weights has thresholds of its own.
-    assert adapted_for_queries(encoder.model, published, "text-large") is None
+    assert not has_adapters(published, "text-large")
+    assert not has_adapters(replace(weights, model_sha256=MODELS["text-large"].sha256), "text-large")
+
+
+def test_the_adapter_for_pages_is_part_of_the_fingerprint_and_that_for_queries_is_not(plain, adapter, monkeypatch):
+    published = replace(load(plain).weights, model_sha256=MODELS["text"].sha256)
+    before = fingerprint(published, 32)
+    monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.QUERY_ADAPTER", adapter)
+    assert fingerprint(published, 32) == before
+    monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.PAGE_ADAPTER", adapter)
+    assert fingerprint(published, 32) != before
+    assert fingerprint(published, 32, "text-large") != before
 
 
 @pytest.mark.parametrize(
@@ -263,9 +285,9 @@ def test_an_adapter_that_cannot_be_read_is_refused(plain, adapter):
         load(plain).model.with_adapter(adapter)
 
 
-def test_texts_of_pages_are_encoded_without_the_adapter(plain, adapter):
+def test_short_texts_are_encoded_without_adapters(plain, adapter):
     encoder = load(plain)
-    adapted = TextEncoder(encoder.model, encoder.weights, query_model=encoder.model.with_adapter(adapter))
+    adapted = TextEncoder(encoder.model, encoder.weights, **adapted_parts(encoder, adapter))
     (text,), (same,) = adapted.encode_texts(["unpaid orders"]), encoder.encode_queries(["unpaid orders"])
     assert np.array_equal(text, same)
 

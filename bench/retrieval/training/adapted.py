@@ -1,0 +1,252 @@
+"""The sentence model with trainable low-rank adapters (LoRA, Hu et al. 2021, eq. 3), for questions and for pages.
+
+For a linear map W of attention or feed-forward layers, an adapter holds A and B, and texts are embedded with `W + B A`.
+A is random at first and B zero, so an untrained adapter changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional
+
+from waygraph.pipeline.encode.text.bert import Bert
+from waygraph.pipeline.encode.text.weights import TextWeights
+
+#: Tokens of a text of a page that training reads. Half of the texts have at most 19, a tenth more than 73.
+PAGE_TOKENS = 64
+#: Tokens of a batch, padding included.
+_BATCH_TOKENS = 1_500
+
+
+def make_factors(tensors: Mapping[str, Tensor], rank: int, seed: int, *, first_layer: int = 0) -> dict[str, Tensor]:
+    """Return trainable factors for the linear maps from a layer upwards.
+
+    Parameters
+    ----------
+    tensors
+        The model's parameters by name.
+    rank
+        Rank of the adapter.
+    seed
+        Start of the random numbers of A.
+    first_layer
+        The first layer with an adapter.
+
+    Returns
+    -------
+    dict of str to Tensor
+        For a parameter `NAME` of shape (rows, columns), `NAME.a` of shape (rank, columns) and `NAME.b` of shape (rows,
+        rank), as `Bert.with_adapter` takes them.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    factors: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("encoder.layer.") and tensor.ndim == 2 and int(name.split(".")[2]) >= first_layer:
+            rows, columns = tensor.shape
+            factors[f"{name}.a"] = torch.randn(rank, columns, generator=generator) / columns**0.5
+            factors[f"{name}.b"] = torch.zeros(rows, rank)
+    for factor in factors.values():
+        factor.requires_grad_()
+    return factors
+
+
+def load_factors(factors: Mapping[str, Tensor], file: Path) -> None:
+    """Set factors to those of a file with the same names and shapes."""
+    kept = load_file(file)
+    with torch.no_grad():
+        for name, factor in factors.items():
+            factor.copy_(kept[name])
+
+
+def save_factors(factors: Mapping[str, Tensor], file: Path) -> None:
+    """Write factors in float16."""
+    save_file({name: factor.detach().half().contiguous() for name, factor in factors.items()}, file)
+
+
+def _dropped(factors: Mapping[str, Tensor], dropout: float) -> dict[str, Tensor]:
+    """Return factors of which a share of the inner components is left out at random."""
+    return {
+        name: functional.dropout(torch.ones(len(factor), 1), dropout) * factor if name.endswith(".a") else factor
+        for name, factor in factors.items()
+    }
+
+
+class _Parts:
+    """Parameters, configuration and tokenizer of a model."""
+
+    def __init__(self, weights: TextWeights, max_tokens: int) -> None:
+        tensors = load_file(weights.folder / "model.safetensors")
+        self.tensors = {n: t for n, t in tensors.items() if n.startswith(("embeddings", "encoder"))}
+        self.config = json.loads((weights.folder / "config.json").read_text())
+        self.tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(min(max_tokens, weights.recipe.max_tokens))
+
+
+def _padded(ids: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Return token ids and mask, both of shape (texts, tokens)."""
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in ids], batch_first=True)
+    lengths = torch.tensor([[len(each)] for each in ids])
+    return padded, (torch.arange(padded.shape[1]) < lengths).long()
+
+
+def _pooled(vectors: Tensor, mask: Tensor) -> Tensor:
+    """Return the unit vectors of texts: the mean over their tokens."""
+    summed = (vectors * mask.unsqueeze(-1)).sum(1)
+    return functional.normalize(summed / mask.sum(1, keepdim=True), dim=1)
+
+
+class AdaptedQueries:
+    """The model with an adapter for questions.
+
+    Parameters
+    ----------
+    weights
+        The original model.
+    rank
+        Rank of the adapter.
+    seed
+        Start of the random numbers of A.
+
+    Attributes
+    ----------
+    factors
+        The adapter.
+    """
+
+    def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
+        self._parts = _Parts(weights, weights.recipe.max_tokens)
+        self.factors = make_factors(self._parts.tensors, rank, seed)
+
+    def embed(self, questions: Sequence[str], *, dropout: float = 0.0) -> Tensor:
+        """Return unit vectors of shape (questions, dim), with gradients.
+
+        Parameters
+        ----------
+        questions
+            The questions.
+        dropout
+            Share of the adapter's inner components that is left out at random.
+
+        Returns
+        -------
+        Tensor
+            The vectors.
+        """
+        forward = Bert(self._parts.tensors, self._parts.config).with_adapter(_dropped(self.factors, dropout))
+        ids, mask = _padded([encoding.ids for encoding in self._parts.tokenizer.encode_batch(list(questions))])
+        return _pooled(forward(ids, mask), mask)
+
+
+class _UnmergedBert(Bert):
+    """BERT with an adapter beside its parameters, of which no gradients are computed then."""
+
+    factors: Mapping[str, Tensor] = MappingProxyType({})
+
+    def _linear(self, name: str, given: Tensor) -> Tensor:
+        found = super()._linear(name, given)
+        if (a := self.factors.get(f"{name}.weight.a")) is None:
+            return found
+        return found + functional.linear(functional.linear(given, a), self.factors[f"{name}.weight.b"])
+
+    def lower(self, ids: Tensor, mask: Tensor, layers: int) -> Tensor:
+        """Return what the first layers make of token ids, shape (texts, tokens, dim)."""
+        return self._through(self._norm("embeddings.LayerNorm", self._embedded(ids)), mask, range(layers))
+
+    def upper(self, hidden: Tensor, mask: Tensor, layers: int) -> Tensor:
+        """Return what the other layers make of the result of `lower`, shape (texts, tokens, dim)."""
+        return self._through(hidden, mask, range(layers, self._layers))
+
+    def _through(self, hidden: Tensor, mask: Tensor, numbers: range) -> Tensor:
+        attended = mask.bool()[:, None, None, :].expand(-1, 1, mask.shape[1], -1)
+        for number in numbers:
+            hidden = self._layer(f"encoder.layer.{number}.", hidden, attended)
+        return hidden
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Texts of similar length: their places, what the lower layers make of them, and which tokens count."""
+
+    places: list[int]
+    hidden: Tensor
+    mask: Tensor
+
+
+class AdaptedPages:
+    """The model with an adapter for texts of pages, in the upper half of its layers. The others compute each text once.
+
+    Parameters
+    ----------
+    weights
+        The original model.
+    rank
+        Rank of the adapter.
+    seed
+        Start of the random numbers of A.
+
+    Attributes
+    ----------
+    factors
+        The adapter.
+    """
+
+    def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
+        self._parts = _Parts(weights, PAGE_TOKENS)
+        self._model = _UnmergedBert(self._parts.tensors, self._parts.config)
+        self._fixed = int(self._parts.config["num_hidden_layers"]) // 2
+        self.factors = make_factors(self._parts.tensors, rank, seed, first_layer=self._fixed)
+        self._kept: dict[str, list[_Batch]] = {}
+
+    def embed(self, name: str, texts: Sequence[str], *, dropout: float = 0.0) -> Tensor:
+        """Return unit vectors of shape (texts, dim), with gradients.
+
+        Parameters
+        ----------
+        name
+            Name of the application.
+        texts
+            All texts of its pages, the same in every call.
+        dropout
+            Share of the adapter's inner components that is left out at random.
+
+        Returns
+        -------
+        Tensor
+            The vectors.
+        """
+        if name not in self._kept:
+            self._kept[name] = list(self._read(texts))
+        self._model.factors = _dropped(self.factors, dropout)
+        batches = self._kept[name]
+        vectors = [_pooled(self._model.upper(b.hidden.float(), b.mask, self._fixed), b.mask) for b in batches]
+        places = torch.tensor([place for batch in batches for place in batch.places])
+        return torch.cat(vectors)[places.argsort()]
+
+    def _read(self, texts: Sequence[str]) -> Iterator[_Batch]:
+        ids = [encoding.ids for encoding in self._parts.tokenizer.encode_batch(list(texts))]
+        for places in _by_length([len(each) for each in ids]):
+            padded, mask = _padded([ids[place] for place in places])
+            with torch.no_grad():
+                yield _Batch(places, self._model.lower(padded, mask, self._fixed).half(), mask)
+
+
+def _by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the places of texts in batches of similar length."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
