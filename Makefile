@@ -189,10 +189,11 @@ $(BENCHES): bench-%: $(INSTALLED) browser
 browser: $(INSTALLED)
 	@path="$$($(BIN)/python -m waygraph.cli.install_browser)" && echo "browser: $$path"
 
-# Anew only when the dependencies changed; what already fits is left alone.
+# Anew only when the dependencies changed; what already fits is left alone. Without --no-compile pip compiles all modules of
+# all packages, which takes a minute; Python compiles those that it imports.
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/pip
 	@echo "installing what constraints.txt pins (minutes the first time) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt \
 		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[all]'
 	@touch $@
 
