@@ -93,7 +93,8 @@ MAXSIM_ALONE = Variant("MaxSim, no leads", 0.0, None)
 MAXSIM = Variant("MaxSim, leads", 0.0, 1.0)
 ALONE = Variant("words, no leads", WORDS_WEIGHTS["text"], None)
 SERVED = Variant("words, leads", WORDS_WEIGHTS["text"], LEAD_FACTOR, penalty=LEAD_PENALTIES["text"])
-#: What was tried: leads counted as documents like states, and other factors.
+#: What was tried: leads counted as documents like states, other factors, and other penalties. Those with other factors
+#: have no penalty.
 TRIED = (
     Variant("words, leads counted", WORDS_WEIGHTS["text"], 1.0, counted=True),
     Variant("words, leads counted, x 0.7", WORDS_WEIGHTS["text"], 0.7, counted=True),

@@ -84,8 +84,8 @@ class SearchHit:
     title
         Title of its document; of a lead the name of the link.
     score
-        MaxSim as the mean over query rows. A search in words adds them and lowers further states of a page
-        (`OpenMap.rescored`).
+        MaxSim as the mean over query rows. A search in words adds them, and lowers leads and further states
+        of a page (`OpenMap.rescored`).
     matched
         The rows that earned the score.
     screenshot

@@ -173,9 +173,9 @@ class OpenMap:
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
         """Add the words of a query to scores, and lower leads and further states of one page.
 
-        What is added is the weighted share of the words that each state or lead shows; shares of leads count
-        `LEAD_FACTOR` times, like their vectors, and `LEAD_PENALTIES` is subtracted from leads. What is subtracted from
-        further states is in `repeats.py`.
+        What is added is the weighted share of the words that each state or lead shows. Shares of leads count
+        `LEAD_FACTOR` times, like their vectors, and the encoder's `LEAD_PENALTIES` is subtracted from their scores.
+        What is subtracted from further states is in `repeats.py`.
 
         Parameters
         ----------

@@ -78,8 +78,8 @@ VECTOR_SCHEMA = pa.schema(
     ]
 )
 
-#: How Parquet encodes vectors. Values of float16 hardly repeat, so that a dictionary of them only costs time and space;
-#: their high bytes repeat, and compress when they follow each other.
+#: How Parquet encodes vectors of states. Values of float16 hardly repeat, so that a dictionary of them only costs time
+#: and space; their high bytes repeat, and compress when they follow each other.
 VECTOR_ENCODING: Mapping[str, Any] = {
     "use_dictionary": ["rows.list.element"],
     "column_encoding": {"values.list.element": "BYTE_STREAM_SPLIT"},

@@ -74,8 +74,7 @@ class Reranker:
         Returns
         -------
         list of tuple
-            The same hits; those that were read have `reranked`, which counts `LEAD_FACTOR` times for leads, as in the
-            search.
+            The same hits; those that were read have `reranked`, which counts `LEAD_FACTOR` times for leads.
         """
         read = list(hits[: len(texts)])
         scores = self._load().scores(query, texts).tolist() if read else []

@@ -15,9 +15,11 @@ from waygraph.core.errors import InvalidInput, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Box, Observation, Segment
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.encode.text.encoder import QUERY_ADAPTER, fingerprint
+from waygraph.pipeline.encode.text.encoder import PAGE_ADAPTER, QUERY_ADAPTER, fingerprint
 from waygraph.pipeline.encode.text.weights import FILES, find_weights
 from waygraph.pipeline.encode.text_counts import count_segments
+from waygraph.serve.select.confidence import LEVELS
+from waygraph.serve.select.no_match import THRESHOLDS
 
 #: How much the company a text is embedded in may change its vector, per component.
 TOLERANCE = 1e-5
@@ -154,6 +156,20 @@ def test_queries_are_embedded_with_the_adapter_of_the_published_model(encoder):
     assert 0.7 < query @ plain < 0.99
     icons, text = encoder.model.embed(["Icons", "Text"])
     assert query @ icons - query @ text > plain @ icons - plain @ text
+
+
+def test_pages_are_embedded_with_the_adapter_of_the_published_model(encoder):
+    adapted = {int(name.split(".")[2]) for name in load_file(PAGE_ADAPTER)}
+    assert adapted == {3, 4, 5}
+    texts = ["Icons", "Orders. Unpaid, paid, sent"]
+    vectors = encoder.page_model.embed(texts)
+    assert np.abs(vectors - encoder.model.with_adapter(PAGE_ADAPTER).embed_uncached(texts)).max() < TOLERANCE
+    assert ((vectors * encoder.model.embed(texts)).sum(1) < 0.999).all()
+
+
+def test_answers_of_the_default_encoder_have_confidence_and_a_threshold(encoder):
+    assert encoder.fingerprint in LEVELS
+    assert encoder.fingerprint in THRESHOLDS
 
 
 def test_whitespace_does_not_change_a_query_and_an_empty_query_is_refused(encoder):
@@ -302,8 +318,9 @@ def test_the_fingerprint_names_weights_tokenizer_and_dimension(encoder):
         fingerprint(replace(encoder.weights, model_sha256="0" * 64), encoder.dim),
         fingerprint(replace(encoder.weights, tokenizer_sha256="0" * 64), encoder.dim),
         fingerprint(encoder.weights, 128),
+        fingerprint(encoder.weights, encoder.dim),
     }
-    assert len(others | {encoder.fingerprint}) == 4
+    assert len(others | {encoder.fingerprint}) == 5
 
 
 @pytest.fixture

@@ -267,7 +267,7 @@ class Hit(_Schema):
     """A state or lead found by a search.
 
     `score` is MaxSim, averaged over the query vectors. With the `text` encoder the weighted share of the query's words
-    that the state shows is added.
+    that the state shows is added, and leads and further states of one page are lowered.
     """
 
     rank: int

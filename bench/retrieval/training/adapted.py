@@ -183,7 +183,9 @@ class _Batch:
 
 
 class AdaptedPages:
-    """The model with an adapter for texts of pages, in the upper half of its layers. The others compute each text once.
+    """The model with an adapter for texts of pages, in the upper half of its layers.
+
+    The lower half does not change, so its results are computed once for each application and kept in float16.
 
     Parameters
     ----------

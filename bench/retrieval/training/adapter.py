@@ -3,8 +3,8 @@
     python -m bench.retrieval.training.adapter --out FOLDER [--pages --start FILE] [--epochs 3] [--validate NAME ...]
 
 In two runs: first the adapter for queries alone, beside the original vectors of pages. Then, with `--pages` and
-`--start FOLDER/query_adapter.safetensors`, both together: texts of pages are embedded in each step, which takes four
-times as long.
+`--start FOLDER/query_adapter.safetensors`, both together: texts of pages are embedded in each step, which takes three
+times as long. They are cut after `PAGE_TOKENS` tokens, their original vectors are not.
 
 A page's score is MaxSim with the words of the question, as in a search, but further states of a page are not lowered.
 The loss of a batch is
@@ -207,8 +207,8 @@ class Training:
         torch.nn.utils.clip_grad_norm_(self._adapters.factors(), 1.0)
         self._optimizer.step()
         self._step += 1
-        loss_, questions, pages = map(statistics.fmean, zip(*found, strict=True))
-        return loss_, questions, pages
+        mean_loss, questions, pages = map(statistics.fmean, zip(*found, strict=True))
+        return mean_loss, questions, pages
 
 
 def _distance(vectors: Tensor, others: Tensor) -> Tensor:

@@ -2,8 +2,8 @@
 
     python -m bench.retrieval.training.overlap --store FOLDER [--applications FOLDER] [--show 20]
 
-Compares all questions of `bench/retrieval/questions` and `bench/function_pages.json` with those that the adapter is
-trained on, by cosines of the published model of `text`. `--store` keeps the vectors.
+Compares all questions of `bench/retrieval/questions` and `bench/function_pages.json` with those that the adapters
+are trained on, by cosines of the published model of `text`. `--store` keeps the vectors.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ small weight the page's anchor text. A query is one row: it is embedded as a who
 
 People ask in other words than pages use. `text` therefore embeds queries and pages with an adapter each, which
 `bench.retrieval.training.adapter` trained on questions about invented applications. The adapter for pages is part of
-the fingerprint. That for queries is not: another one changes rankings, and no map.
+the fingerprint. That for queries is not: replacing it changes rankings and leaves stored vectors valid.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TextEncoder:
     name
         `text`, or `text-large`: the same with another model by default (`weights.MODELS`).
     page_model
-        The model for pages: `model` with an adapter. None: `model`.
+        The model for pages: `model` with `PAGE_ADAPTER`. None: `model`.
     query_model
         The model for queries: `model` with an adapter, or in another precision. None: `model`.
     """
@@ -123,7 +123,8 @@ class TextEncoder:
     @property
     def fingerprint(self) -> str:
         """Hash of recipe, parameters, tokenizer, pooling, prompts and dimension."""
-        return fingerprint(self.weights, self.dim, self.name)
+        page_adapter = None if self.page_model is self.model else PAGE_ADAPTER
+        return fingerprint(self.weights, self.dim, self.name, page_adapter)
 
     def prepare_site(self, counts: SegmentCounts) -> SiteContext:
         """Derive the boilerplate of a site."""
@@ -189,7 +190,7 @@ def has_adapters(weights: TextWeights, name: str) -> bool:
     return name == "text" and weights.model_sha256 == MODELS["text"].sha256
 
 
-def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:
+def fingerprint(weights: TextWeights, dim: int, name: str = "text", page_adapter: Path | None = None) -> str:
     """Return the name of the encoder and 16 hex digits."""
     recipe = weights.recipe
     content: dict[str, object] = {
@@ -202,8 +203,8 @@ def fingerprint(weights: TextWeights, dim: int, name: str = "text") -> str:
     }
     if recipe.query_prompt or recipe.document_prompt:
         content["prompts"] = [recipe.query_prompt, recipe.document_prompt]
-    if has_adapters(weights, name):
-        content["page adapter"] = _sha256(PAGE_ADAPTER)
+    if page_adapter is not None:
+        content["page adapter"] = _sha256(page_adapter)
     return f"{name}-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -18,8 +18,8 @@ class TextNearness:
     Parameters
     ----------
     encoder
-        Encodes the task and the texts alike. The task is no query here: an adapter for queries is trained for whole
-        pages.
+        Encodes the task and the texts alike. The task is no query here: adapters are trained for questions about
+        whole pages, so none is used.
     task
         The task.
     """

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -181,6 +182,16 @@ def test_versions_are_numbered_and_older_ones_stay_readable(store):
     assert [store.manifest(SITE, v).report["marker"] for v in (1, 2, 3)] == ["a", "b", "c"]
     assert store.read(SITE, 1).graph.start == "home-a"
     assert store.read(SITE).graph.start == "home-c"
+
+
+def test_vectors_are_written_as_streams_of_bytes_and_their_texts_with_a_dictionary(store):
+    store.publish(draft(store))
+    file = Path(store.location) / "sites" / SITE / "versions" / "1" / "vectors.parquet"
+    group = pq.ParquetFile(file).metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    encodings = {column.path_in_schema: set(column.encodings) for column in columns}
+    assert "BYTE_STREAM_SPLIT" in encodings["values.list.element"]
+    assert "RLE_DICTIONARY" in encodings["rows.list.element"]
 
 
 def test_the_layout_is_the_documented_one(store):

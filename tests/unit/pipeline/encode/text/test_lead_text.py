@@ -54,3 +54,8 @@ def test_vectors_are_rounded_so_that_they_compress_and_scores_stay():
     weighted = weighted_page(page, "text").vectors
     assert len(np.unique(np.abs(weighted))) < 200
     assert np.abs((weighted - LEAD_WEIGHTS["text"] * rows) @ query.T).max() < 0.01
+
+
+def test_short_rows_are_not_rounded():
+    page = EncodedPage(np.full((1, 3), 0.001, np.float32), ("a",), ((),))
+    assert np.allclose(weighted_page(page, "text").vectors, LEAD_WEIGHTS["text"] * page.vectors)
