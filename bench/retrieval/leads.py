@@ -78,7 +78,7 @@ class Variant:
     vectors
         Factor of the vectors of leads.
     penalty
-        What is subtracted from the scores of leads.
+        What is subtracted from the score of a lead that shows none of the query's words.
     """
 
     name: str
@@ -103,7 +103,7 @@ TRIED = (
     *(Variant(f"words, leads x {factor:g}", WORDS_WEIGHTS["text"], factor) for factor in (1.0, 0.85, 0.5, 0.25, 0.0)),
     *(
         Variant(f"words, leads - {penalty:g}", WORDS_WEIGHTS["text"], LEAD_FACTOR, penalty=penalty)
-        for penalty in (0.0, 0.05, 0.07, 0.09)
+        for penalty in (0.0, 0.05, 0.07, 0.09, 0.12)
     ),
 )
 
@@ -148,7 +148,7 @@ class AskedMap:
         shares = self._shares[variant.counted].copy()
         shares[:, self.states :] *= variant.leads
         found += variant.words * shares
-        found[:, self.states :] -= variant.penalty
+        found[:, self.states :] -= variant.penalty * (1 - self._shares[variant.counted][:, self.states :])
         return lowered_repeats(found, self._page_keys)
 
 

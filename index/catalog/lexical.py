@@ -30,7 +30,8 @@ WORDS_WEIGHTS: dict[str, float] = {"text": 0.5, "text-large": 0.5}
 #: Factor of the scores of leads, MaxSim and words alike: a few words about a page are weaker evidence than the page.
 #: Chosen for MaxSim on the questions about Fossil (`python -m bench.leads`); `bench.retrieval.leads` measures both.
 LEAD_FACTOR = 0.7
-#: Subtracted from the scores of leads in a search in words, by name of the encoder, so that no lead pushes the right
+#: Subtracted from the score of a lead that shows none of the query's words, in a search in words, by name of the
+#: encoder; less by the share that it shows, so that the name of a link finds its page. No lead then pushes the right
 #: visited page out of the first ten hits. Chosen on the questions of `bench.retrieval.leads`; other encoders have not
 #: been measured.
 LEAD_PENALTIES: dict[str, float] = {"text": 0.1}

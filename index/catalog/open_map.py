@@ -174,7 +174,7 @@ class OpenMap:
         """Add the words of a query to scores, and lower leads and further states of one page.
 
         What is added is the weighted share of the words that each state or lead shows. Shares of leads count
-        `LEAD_FACTOR` times, like their vectors, and the encoder's `LEAD_PENALTIES` is subtracted from their scores.
+        `LEAD_FACTOR` times, like their vectors, and `LEAD_PENALTIES` times the share that they lack is subtracted.
         What is subtracted from further states is in `repeats.py`.
 
         Parameters
@@ -194,9 +194,9 @@ class OpenMap:
         if not words or not weight:
             return list(hits)
         shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
-        lowered = LEAD_PENALTIES.get(encoder, 0.0)
+        penalty = LEAD_PENALTIES.get(encoder, 0.0)
         added = _best_first(
-            replace(hit, score=hit.score + weight * LEAD_FACTOR * float(share) - lowered)
+            replace(hit, score=hit.score + weight * LEAD_FACTOR * float(share) - penalty * (1 - float(share)))
             if hit.node_id in self.leads
             else replace(hit, score=hit.score + weight * float(share))
             for hit, share in zip(hits, shares, strict=True)

@@ -198,13 +198,18 @@ def test_words_of_leads_count_less_than_those_of_states(store, catalog):
         assert 0 < found[LEAD.id] - alone[LEAD.id] < found[HOME.id] - alone[HOME.id] < most
 
 
-def test_leads_are_lowered_in_searches_in_words(store, catalog):
+def test_leads_are_lowered_in_searches_in_words_by_the_words_that_they_lack(store, catalog):
     store.publish(draft_with_lead())
     with catalog.open(SITE) as opened:
         query = rows([0.6, 0, 0.8])
-        alone, found = ({hit.node_id: hit.score for hit in opened.search(query, 5, words=w)} for w in ("", "nothing"))
-    assert found.pop(LEAD.id) == pytest.approx(alone.pop(LEAD.id) - LEAD_PENALTIES["text"])
-    assert found == alone
+        alone, none, one, half = (
+            {hit.node_id: hit.score for hit in opened.search(query, 5, words=words)}
+            for words in ("", "nothing", "returns", "returns nothing")
+        )
+    penalty, lead = LEAD_PENALTIES["text"], alone.pop(LEAD.id)
+    assert none.pop(LEAD.id) == pytest.approx(lead - penalty)
+    assert none == alone
+    assert lead - penalty < half[LEAD.id] < one[LEAD.id] <= lead + LEAD_FACTOR * WORDS_WEIGHTS["text"]
 
 
 def test_leads_change_no_score_of_a_state(store, catalog):
