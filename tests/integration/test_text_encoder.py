@@ -154,8 +154,21 @@ def test_queries_are_embedded_with_the_adapter_of_the_published_model(encoder):
     asked = "drawings that can be put on buttons"
     (query,), (plain,) = encoder.encode_query(asked), encoder.model.embed([asked])
     assert 0.7 < query @ plain < 0.99
-    icons, text = encoder.model.embed(["Icons", "Text"])
-    assert query @ icons - query @ text > plain @ icons - plain @ text
+    assert np.abs(query - encoder.model.with_adapter(QUERY_ADAPTER).embed_uncached([asked])[0]).max() < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("asked", "right", "wrong"),
+    [
+        ("drawings that can be put on buttons", "Icons", "Text"),
+        ("people I work with", "Team members", "Settings"),
+        ("what was sold this month", "Sales report", "Settings"),
+    ],
+)
+def test_with_adapters_the_right_page_leads_by_more(encoder, asked, right, wrong):
+    (query,), (plain,) = encoder.encode_query(asked), encoder.model.embed([asked])
+    pages, plain_pages = (model.embed([right, wrong]) for model in (encoder.page_model, encoder.model))
+    assert query @ (pages[0] - pages[1]) > plain @ (plain_pages[0] - plain_pages[1])
 
 
 def test_pages_are_embedded_with_the_adapter_of_the_published_model(encoder):
