@@ -170,12 +170,13 @@ def test_pool_stops_when_encoders_die_of_every_batch(encoding):
 @pytest.mark.extended
 def test_encoder_is_started_while_batches_wait_and_stopped_when_idle(encoding, monkeypatch):
     monkeypatch.setattr(pools, "IDLE_SECONDS", 0.5)
+    # On a busy machine an encoder may idle for minutes between two batches. It is stopped only when all are done.
+    monkeypatch.setattr(pool_size, "IDLE_SECONDS", float("inf"))
     pictures = encoding(colours(120), most=2)
 
     async def work():
         jobs = await pictures.start()
         await asyncio.gather(*(job.done for job in jobs))
-        # Only now: on a busy machine an encoder may idle for so long between two batches.
         monkeypatch.setattr(pool_size, "IDLE_SECONDS", 0.5)
         busy = len(pictures.pool._members)
         async with asyncio.timeout(20):

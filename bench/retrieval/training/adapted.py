@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -80,33 +81,8 @@ def _dropped(factors: Mapping[str, Tensor], dropout: float) -> dict[str, Tensor]
     }
 
 
-class _Parts:
-    """Parameters, configuration and tokenizer of a model."""
-
-    def __init__(self, weights: TextWeights, max_tokens: int) -> None:
-        tensors = load_file(weights.folder / "model.safetensors")
-        self.tensors = {n: t for n, t in tensors.items() if n.startswith(("embeddings", "encoder"))}
-        self.config = json.loads((weights.folder / "config.json").read_text())
-        self.tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
-        self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(min(max_tokens, weights.recipe.max_tokens))
-
-
-def _padded(ids: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Return token ids and mask, both of shape (texts, tokens)."""
-    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in ids], batch_first=True)
-    lengths = torch.tensor([[len(each)] for each in ids])
-    return padded, (torch.arange(padded.shape[1]) < lengths).long()
-
-
-def _pooled(vectors: Tensor, mask: Tensor) -> Tensor:
-    """Return the unit vectors of texts: the mean over their tokens."""
-    summed = (vectors * mask.unsqueeze(-1)).sum(1)
-    return functional.normalize(summed / mask.sum(1, keepdim=True), dim=1)
-
-
-class AdaptedQueries:
-    """The model with an adapter for questions.
+class _Adapted:
+    """A sentence model with a trainable adapter.
 
     Parameters
     ----------
@@ -123,9 +99,41 @@ class AdaptedQueries:
         The adapter.
     """
 
+    #: Tokens of a text that are read, at most. None: as many as the model reads.
+    _max_tokens: ClassVar[int | None] = None
+
     def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
-        self._parts = _Parts(weights, weights.recipe.max_tokens)
-        self.factors = make_factors(self._parts.tensors, rank, seed)
+        tensors = load_file(weights.folder / "model.safetensors")
+        self._tensors = {n: t for n, t in tensors.items() if n.startswith(("embeddings", "encoder"))}
+        self._config = json.loads((weights.folder / "config.json").read_text())
+        self._tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(min(self._max_tokens or weights.recipe.max_tokens, weights.recipe.max_tokens))
+        self.factors = make_factors(self._tensors, rank, seed, first_layer=self._first_layer())
+
+    def _first_layer(self) -> int:
+        """Return the first layer with an adapter."""
+        return 0
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+
+
+def _padded(ids: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Return token ids and mask, both of shape (texts, tokens)."""
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(each) for each in ids], batch_first=True)
+    lengths = torch.tensor([[len(each)] for each in ids])
+    return padded, (torch.arange(padded.shape[1]) < lengths).long()
+
+
+def _pooled(vectors: Tensor, mask: Tensor) -> Tensor:
+    """Return the unit vectors of texts: the mean over their tokens."""
+    summed = (vectors * mask.unsqueeze(-1)).sum(1)
+    return functional.normalize(summed / mask.sum(1, keepdim=True), dim=1)
+
+
+class AdaptedQueries(_Adapted):
+    """The model with an adapter for questions. Parameters and attributes: see `_Adapted`."""
 
     def embed(self, questions: Sequence[str], *, dropout: float = 0.0) -> Tensor:
         """Return unit vectors of shape (questions, dim), with gradients.
@@ -142,8 +150,8 @@ class AdaptedQueries:
         Tensor
             The vectors.
         """
-        forward = Bert(self._parts.tensors, self._parts.config).with_adapter(_dropped(self.factors, dropout))
-        ids, mask = _padded([encoding.ids for encoding in self._parts.tokenizer.encode_batch(list(questions))])
+        forward = Bert(self._tensors, self._config).with_adapter(_dropped(self.factors, dropout))
+        ids, mask = _padded(self._ids(questions))
         return _pooled(forward(ids, mask), mask)
 
 
@@ -182,32 +190,22 @@ class _Batch:
     mask: Tensor
 
 
-class AdaptedPages:
+class AdaptedPages(_Adapted):
     """The model with an adapter for texts of pages, in the upper half of its layers.
 
     The lower half does not change, so its results are computed once for each application and kept in float16.
-
-    Parameters
-    ----------
-    weights
-        The original model.
-    rank
-        Rank of the adapter.
-    seed
-        Start of the random numbers of A.
-
-    Attributes
-    ----------
-    factors
-        The adapter.
+    Parameters and attributes: see `_Adapted`.
     """
 
+    _max_tokens = PAGE_TOKENS
+
     def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
-        self._parts = _Parts(weights, PAGE_TOKENS)
-        self._model = _UnmergedBert(self._parts.tensors, self._parts.config)
-        self._fixed = int(self._parts.config["num_hidden_layers"]) // 2
-        self.factors = make_factors(self._parts.tensors, rank, seed, first_layer=self._fixed)
+        super().__init__(weights, rank, seed)
+        self._model = _UnmergedBert(self._tensors, self._config)
         self._kept: dict[str, list[_Batch]] = {}
+
+    def _first_layer(self) -> int:
+        return int(self._config["num_hidden_layers"]) // 2
 
     def embed(self, name: str, texts: Sequence[str], *, dropout: float = 0.0) -> Tensor:
         """Return unit vectors of shape (texts, dim), with gradients.
@@ -229,17 +227,17 @@ class AdaptedPages:
         if name not in self._kept:
             self._kept[name] = list(self._read(texts))
         self._model.factors = _dropped(self.factors, dropout)
-        batches = self._kept[name]
-        vectors = [_pooled(self._model.upper(b.hidden.float(), b.mask, self._fixed), b.mask) for b in batches]
+        batches, fixed = self._kept[name], self._first_layer()
+        vectors = [_pooled(self._model.upper(b.hidden.float(), b.mask, fixed), b.mask) for b in batches]
         places = torch.tensor([place for batch in batches for place in batch.places])
         return torch.cat(vectors)[places.argsort()]
 
     def _read(self, texts: Sequence[str]) -> Iterator[_Batch]:
-        ids = [encoding.ids for encoding in self._parts.tokenizer.encode_batch(list(texts))]
+        ids = self._ids(texts)
         for places in _by_length([len(each) for each in ids]):
             padded, mask = _padded([ids[place] for place in places])
             with torch.no_grad():
-                yield _Batch(places, self._model.lower(padded, mask, self._fixed).half(), mask)
+                yield _Batch(places, self._model.lower(padded, mask, self._first_layer()).half(), mask)
 
 
 def _by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
