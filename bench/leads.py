@@ -44,7 +44,7 @@ STATES = (50, 100, 250)
 #: Hits of a search.
 HITS = 10
 #: Turns in which search latencies are measured.
-TURNS = 5
+TURNS = 30
 CORES = len(os.sched_getaffinity(0))
 
 
