@@ -23,6 +23,7 @@ from waygraph.pipeline.explore.crawl import Crawl, CrawlParts
 from waygraph.pipeline.explore.engine.assemble import build_graph, build_observations
 from waygraph.pipeline.explore.engine.checkpointer import Checkpointer
 from waygraph.pipeline.explore.engine.context import CrawlContext
+from waygraph.pipeline.explore.engine.dead_links import DeadLinks
 from waygraph.pipeline.explore.engine.frontier import Frontier
 from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder, GraphRules
 from waygraph.pipeline.explore.engine.leads import MIN_LEADS, LeadSources, collect_leads, tried_targets
@@ -143,7 +144,13 @@ class Explorer:
         traps = TrapDetector(explore.trap_budget, recogniser.url_key, skeleton=self._skeleton)
         siblings = SiblingBudget(explore.alike_budget)
         rules = GraphRules(
-            start.scope, recogniser, traps, siblings, max_states=explore.max_states, skeleton=self._skeleton
+            start.scope,
+            recogniser,
+            traps,
+            siblings,
+            max_states=explore.max_states,
+            dead_links=DeadLinks(recogniser.url_key),
+            skeleton=self._skeleton,
         )
         graph = GraphBuilder(rules, stats, snapshots)
         frontier = Frontier(

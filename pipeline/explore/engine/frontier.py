@@ -63,6 +63,7 @@ class Frontier:
         self._snapshots = snapshots
         self._traps = rules.traps
         self._siblings = rules.siblings
+        self._dead_links = rules.dead_links
         self._skeleton = rules.skeleton
         self._settings = settings
         self._made_by = made_by
@@ -229,7 +230,11 @@ class Frontier:
         url = candidate.action.target
         if candidate.action.kind in PASSIVE_KINDS or not url.startswith(("http:", "https:")):
             return None
-        return self._traps.refuse_link(url) or (self._skeleton.refuse_link(url) if self._skeleton else None)
+        return (
+            self._dead_links.refuse(url)
+            or self._traps.refuse_link(url)
+            or (self._skeleton.refuse_link(url) if self._skeleton else None)
+        )
 
     def _probe(self, candidate: Candidate) -> Refusal | None:
         """Note the search form that an element submits; refuse a form that was noted before.
@@ -247,7 +252,7 @@ class Frontier:
         return (
             self._traps.refuse_state(item.state_id)
             or self._refuse_more(item.candidate)
-            or self._siblings.refuse(item.state_id, item.candidate)
+            or self._siblings.refuse(item.state_id, item.candidate, self._states[item.state_id].url)
         )
 
     def refuse_at_last(self, item: WorkItem) -> Refusal | None:

@@ -13,6 +13,7 @@ from msgspec import structs
 from waygraph.index.graph import Action, Edge, Merge
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
+from waygraph.pipeline.explore.engine.dead_links import DeadLinks
 from waygraph.pipeline.explore.engine.outages import failure_kind
 from waygraph.pipeline.explore.engine.round import WorkItem
 from waygraph.pipeline.explore.identity import Arrival, Placement, Recogniser
@@ -44,6 +45,8 @@ class GraphRules:
         Elements of a list that all do the same.
     max_states
         Cap of the number of states.
+    dead_links
+        Links that are not followed any more.
     skeleton
         Which page stands for others; None: none does.
     """
@@ -53,6 +56,7 @@ class GraphRules:
     traps: TrapDetector
     siblings: SiblingBudget
     max_states: int
+    dead_links: DeadLinks
     skeleton: Skeleton | None
 
 
@@ -110,6 +114,7 @@ class GraphBuilder:
         self._recogniser = rules.recogniser
         self._traps = rules.traps
         self._siblings = rules.siblings
+        self._dead_links = rules.dead_links
         self._snapshots = snapshots
         self._max_states = rules.max_states
         self.states: dict[str, State] = {}
@@ -167,7 +172,8 @@ class GraphBuilder:
         is_below_cap = self._commit(item, outcome)
         if outcome.node_id or _takes_no_pointer(outcome):
             brought = len(self.states) > known or outcome.had_effects
-            self._siblings.record_result(item.state_id, item.candidate, brought=brought)
+            page = self.states[item.state_id].url
+            self._siblings.record_result(item.state_id, item.candidate, page, brought=brought)
         return is_below_cap
 
     def _commit(self, item: WorkItem, outcome: ActionOutcome) -> bool:
@@ -198,6 +204,7 @@ class GraphBuilder:
             return self._refuse_edge(source, target, action, outcome) or _Transition(target)
         seen = self._snapshots.read(outcome.snapshot_key)
         if refusal := self._refuse_page(seen):
+            self._dead_links.note(action.target, seen.raw_url, seen.status)
             return refusal
         placement = self._place(seen, source, outcome)
         if placement.node_id != seen.id:
@@ -347,6 +354,7 @@ class GraphBuilder:
             "recogniser": self._recogniser.to_checkpoint(),
             "traps": self._traps.to_checkpoint(),
             "siblings": self._siblings.to_checkpoint(),
+            "dead_links": self._dead_links.to_checkpoint(),
         }
 
     def load_checkpoint(self, memory: Mapping[str, Any], states: Iterable[State], edges: Iterable[Edge]) -> None:
@@ -366,6 +374,7 @@ class GraphBuilder:
         self._recogniser.load_checkpoint(memory["recogniser"])
         self._traps.load_checkpoint(memory["traps"])
         self._siblings.load_checkpoint(memory.get("siblings", {}))
+        self._dead_links.load_checkpoint(memory.get("dead_links", ()))
 
 
 def _takes_no_pointer(outcome: ActionOutcome) -> bool:

@@ -11,7 +11,7 @@ from bench.retrieval.leads import Asked, best_rank
 from bench.retrieval.lexical import BM25
 from bench.retrieval.maps import SITES, names, path_of
 from bench.retrieval.metrics import area_under_curve, bootstrap, ndcg_at, ranks_of, recall_at
-from bench.retrieval.queries import Query, Target, read_queries, resolve
+from bench.retrieval.queries import PAGES, Query, Target, read_queries, resolve
 from bench.retrieval.systems import maxsim
 from waygraph.index.graph import Box, InteractionGraph, Node, Observation, Segment
 from waygraph.index.vectors.exact import maxsim as exact_maxsim
@@ -54,6 +54,15 @@ def test_questions_of_the_test_sites_are_written_in_three_styles_equally_often()
         styles = Counter(query.style for query in EVERY if query.site == site)
         assert set(styles) == {"shows", "does", "words"}
         assert max(styles.values()) - min(styles.values()) <= 2
+
+
+def test_questions_about_every_page_are_of_dev_sites_and_others_than_those_of_the_benchmark():
+    sites = {file.stem for file in PAGES.glob("*.yaml")}
+    assert sites
+    assert sites <= set(names("dev"))
+    of_pages = [query for site in sites for query in read_queries(site, PAGES)]
+    assert all(query.at and query.style for query in of_pages)
+    assert {query.ask for query in of_pages}.isdisjoint(query.ask for query in EVERY)
 
 
 def test_pages_that_the_map_lacks_and_pages_that_the_site_lacks_are_told_apart():

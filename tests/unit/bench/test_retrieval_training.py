@@ -281,7 +281,7 @@ def test_adapters_start_as_the_original_and_learn_the_right_pages(invented, weig
     with torch.no_grad():
         queries, texts = adapters.embed(site)
     again = adapter.AdaptedQueries(found, rank=2, seed=3)
-    adapter.load_factors(again.factors, tmp_path / "query_adapter.safetensors")
+    adapter.Adapters(again).load(tmp_path)
     kept = model.with_adapter(tmp_path / "query_adapter.safetensors").embed_uncached(site.questions)
     with torch.no_grad():
         assert np.allclose(again.embed(site.questions).numpy(), kept, atol=0.01)
@@ -294,9 +294,11 @@ def test_adapters_start_as_the_original_and_learn_the_right_pages(invented, weig
 
 
 def test_each_page_of_the_invented_applications_is_asked_for():
-    applications = read_applications(adapter.APPLICATIONS)
-    assert set(adapter.VALIDATE) < {application.name for application in applications}
-    for application in applications:
+    applications, held_out = read_applications(adapter.APPLICATIONS), read_applications(adapter.HELD_OUT)
+    names = {application.name for application in applications}
+    assert set(adapter.VALIDATE) < names
+    assert names.isdisjoint(application.name for application in held_out)
+    for application in (*applications, *held_out):
         asked = {page for _, page in application.questions}
         assert asked == set(range(len(application.pages))), application.name
         assert all(question.strip() for question, _ in application.questions), application.name

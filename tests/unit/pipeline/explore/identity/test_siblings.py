@@ -53,6 +53,36 @@ def test_an_element_that_differs_in_anything_else_is_no_sibling(other):
     assert after(*WITHOUT_RESULT).refuse("state", other) is None
 
 
+PAGE = "http://x/manual"
+
+
+def link(number, *, part="part", parent="li"):
+    path = f"/html[1]/body[1]/ul[{number}]/{parent}[1]/a[1]"
+    action = Action(
+        "click", xpath=path, role="link", name=f"Part {number}", target=f"{PAGE}#{part and part + str(number)}"
+    )
+    return Candidate(action, "a", disabled=False, submits="", download=False, box=Box(0, 0, 1, 1))
+
+
+def after_links(**of):
+    siblings = SiblingBudget(BUDGET)
+    for number in range(BUDGET):
+        siblings.record_result("state", link(number, **of), PAGE, brought=False)
+    return siblings
+
+
+def test_links_to_parts_of_their_page_are_siblings_whatever_their_names():
+    siblings = after_links()
+    assert siblings.refuse("state", link(99), PAGE) is not None
+    assert siblings.refuse("state", link(99, parent="p"), PAGE) is None
+    assert siblings.refuse("state", link(99), "http://x/other") is None
+
+
+def test_routes_and_links_that_are_buttons_are_no_links_to_parts():
+    assert after_links(part="/").refuse("state", link(99, part="/"), PAGE) is None
+    assert after_links(part="").refuse("state", link(99, part=""), PAGE) is None
+
+
 def test_the_same_list_of_another_state_is_not_refused():
     assert after(*WITHOUT_RESULT).refuse("other", point(99)) is None
 
