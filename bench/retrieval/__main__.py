@@ -1,11 +1,11 @@
 """Benchmark of retrieval: the `text` encoder beside simpler systems, on nine mapped sites.
 
-    python -m bench.retrieval --store FOLDER [--split dev|test] [--only SITE ...] [--encoder NAME] [--words WEIGHT ...]
-        [--weights FOLDER ...] [--dtype bfloat16] [--misses RANK] [--save]
+    python -m bench.retrieval --store FOLDER [--split dev|test] [--only SITE ...] [--pages] [--encoder NAME]
+        [--words WEIGHT ...] [--weights FOLDER ...] [--dtype bfloat16] [--misses RANK] [--save]
 
 Maps are made once, by `python -m bench.retrieval.maps --store FOLDER`; `README.md` says how queries and targets are
 written. Scores are exact MaxSim within a site. Tune on dev; test is for the numbers that are reported. `--save` also
-writes bench/results/retrieval-SPLIT.json.
+writes bench/results/retrieval-SPLIT.json, with `--pages` retrieval-SPLIT-pages.json.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import RememberingEncoder, identity, remembering_encoder
 from bench.retrieval.maps import names
 from bench.retrieval.metrics import METRICS, RESAMPLES, area_under_curve, bootstrap, ranks_of
+from bench.retrieval.queries import FOLDER, PAGES
 from bench.retrieval.systems import Corpus, System, bm25, dense, encoded, prototype, read_corpus, served, with_words
 from waygraph.core.settings import Settings
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS
@@ -48,8 +49,9 @@ def measure(system: System, corpora: Sequence[Corpus]) -> dict[str, Any]:
     Returns
     -------
     dict[str, Any]
-        `ranks` by site, `plain`: ranks with plain states alone as targets, `no-answer AUC`, and `hubs`: the number of
-        questions whose first hit is wrong, and of those whose first hit links to a right state.
+        `ranks` by site, `plain`: ranks with plain states alone as targets, `no-answer AUC` (None without unanswerable
+        questions), and `hubs`: the number of questions whose first hit is wrong, and of those whose first hit links to
+        a right state.
     """
     ranks: dict[str, list[list[float]]] = {}
     plain: dict[str, list[list[float]]] = {}
@@ -72,7 +74,7 @@ def measure(system: System, corpora: Sequence[Corpus]) -> dict[str, Any]:
     return {
         "ranks": ranks,
         "plain": plain,
-        "no-answer AUC": area_under_curve(answered, unanswerable),
+        "no-answer AUC": area_under_curve(answered, unanswerable) if unanswerable else None,
         "hubs": {"wrong": wrong, "hubs": hubs},
     }
 
@@ -165,6 +167,9 @@ def main() -> None:
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone")
     parser.add_argument(
+        "--pages", action="store_true", help="ask about nearly every page instead (questions/pages; some sites of dev)"
+    )
+    parser.add_argument(
         "--dtype",
         choices=("float32", "bfloat16"),
         default="float32",
@@ -188,8 +193,10 @@ def main() -> None:
     )
     arguments = parser.parse_args()
 
-    sites = [name for name in names(arguments.split) if name in (arguments.only or names(arguments.split))]
-    corpora = [read_corpus(name, arguments.store) for name in sites]
+    questions = PAGES if arguments.pages else FOLDER
+    asked = [name for name in names(arguments.split) if (questions / f"{name}.yaml").exists()]
+    sites = [name for name in asked if name in (arguments.only or asked)]
+    corpora = [read_corpus(name, arguments.store, questions) for name in sites]
     remembering = [remembering_encoder("text", arguments.store, arguments.dtype)]
     text, compared = remembering[0].text, systems(remembering[0])
     for folder in arguments.weights:
@@ -211,7 +218,8 @@ def main() -> None:
             each.save()
         row = "".join(f"{value:10.3f}" for value in summary(measured[name]["ranks"]).values())
         hubs = "{hubs}/{wrong}".format_map(measured[name]["hubs"])
-        print(f"{name:<34}{row}{measured[name]['no-answer AUC']:9.3f}{hubs:>9}", flush=True)
+        told_apart = measured[name]["no-answer AUC"]
+        print(f"{name:<34}{row}{'-' if told_apart is None else f'{told_apart:.3f}':>9}{hubs:>9}", flush=True)
     ours = measured[TEXT]["ranks"]
     differences = {name: compare(ours, result["ranks"]) for name, result in measured.items() if name != TEXT}
     for name, by_metric in differences.items():
@@ -251,7 +259,7 @@ def main() -> None:
             "text by style": styles,
             f"text minus others, mean and 95% interval of {RESAMPLES} paired resamples": differences,
         }
-        part = "".join(f"-{name}" for name in sites) if arguments.only else ""
+        part = ("-pages" if arguments.pages else "") + "".join(f"-{name}" for name in sites if arguments.only)
         write_result(RESULTS / f"retrieval-{arguments.split}{part}.json", _rounded(result))
 
 

@@ -10,6 +10,9 @@ acceptable target:
 
 Texts are compared piece by piece as the map has them, white space collapsed, upper and lower case as they are. No `at`:
 nothing on the site answers this. A question of whose targets no state is in the map is counted and not ranked.
+
+`questions/pages/` has questions about nearly every page of three dev sites, in the same form: many more, but each page
+counts the same, whether people look for it or not.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from waygraph.index.graph import InteractionGraph, Observation
 from waygraph.pipeline.encode.text_counts import clean
 
 FOLDER = Path(__file__).parent / "questions"
+#: Questions about nearly every page of some sites.
+PAGES = FOLDER / "pages"
 _MARK = re.compile(r"\s+([+!])\s+")
 
 #: How a question is written: it describes what the page shows; it says what somebody wants to do; two or three words as
@@ -93,8 +98,20 @@ class Target:
         return all(text in shown for text in self.shows) and not any(text in shown for text in self.hides)
 
 
-def read_queries(site: str) -> list[Query]:
+def read_queries(site: str, folder: Path = FOLDER) -> list[Query]:
     """Return the queries of a site, as written.
+
+    Parameters
+    ----------
+    site
+        Name of the site.
+    folder
+        Folder with the queries: `FOLDER` or `PAGES`.
+
+    Returns
+    -------
+    list of Query
+        The queries.
 
     Raises
     ------
@@ -102,7 +119,7 @@ def read_queries(site: str) -> list[Query]:
         When an entry is not of the form that the module describes, or asked twice.
     """
     queries = []
-    for entry in yaml.safe_load((FOLDER / f"{site}.yaml").read_text(encoding="utf-8")):
+    for entry in yaml.safe_load((folder / f"{site}.yaml").read_text(encoding="utf-8")):
         style = entry.get("style", "")
         if set(entry) - {"style"} != {"ask", "at"} or style not in get_args(Style) or not entry["ask"].strip():
             raise ValueError(f"{site}.yaml: {entry} is no query")

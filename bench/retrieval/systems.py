@@ -13,6 +13,7 @@ from bench.retrieval.embeddings import RememberedModel
 from bench.retrieval.lexical import BM25
 from bench.retrieval.maps import open_map
 from bench.retrieval.metrics import Scores
+from bench.retrieval.queries import FOLDER as QUESTIONS
 from bench.retrieval.queries import Question, read_queries, resolve
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
 from waygraph.index.catalog.repeats import page_key, repeat_penalties
@@ -50,12 +51,12 @@ class Corpus:
 System = Callable[[Corpus, Sequence[str]], Scores]
 
 
-def read_corpus(name: str, folder: Path) -> Corpus:
-    """Return a site's map below `folder` and its resolved questions."""
+def read_corpus(name: str, folder: Path, questions: Path = QUESTIONS) -> Corpus:
+    """Return a site's map below `folder` and its resolved questions, those of a folder `questions`."""
     version = open_map(name, folder)
     observations = tuple(version.observations[node_id] for node_id in version.graph.nodes)
-    questions = resolve(read_queries(name), version.graph, version.observations)
-    return Corpus(name, version.graph, observations, tuple(questions))
+    resolved = resolve(read_queries(name, questions), version.graph, version.observations)
+    return Corpus(name, version.graph, observations, tuple(resolved))
 
 
 def maxsim(queries: Sequence[Matrix], pages: Sequence[Matrix]) -> Scores:

@@ -1,9 +1,10 @@
 """Train the adapters of the encoder `text`, for queries and for pages, on questions about invented applications.
 
-    python -m bench.retrieval.training.adapter --out FOLDER [--pages --start FILE] [--epochs 3] [--validate NAME ...]
+    python -m bench.retrieval.training.adapter --out FOLDER [--pages] [--start FOLDER] [--epochs 3]
+        [--validate NAME ...]
 
 In two runs: first the adapter for queries alone, beside the original vectors of pages. Then, with `--pages` and
-`--start FOLDER/query_adapter.safetensors`, both together: texts of pages are embedded in each step, which takes three
+`--start` with the folder of the first run, both together: texts of pages are embedded in each step, which takes three
 times as long. They are cut after `PAGE_TOKENS` tokens, their original vectors are not.
 
 A page's score is MaxSim with the words of the question, as in a search, but further states of a page are not lowered.
@@ -11,6 +12,12 @@ The loss of a batch is
 
 - the cross-entropy of the right page among all pages of its application (InfoNCE), scores divided by `--temperature`,
 - `--stay` times the mean distance of vectors from those of the original model, for questions and for texts of pages.
+
+Applications of `held_out/` are not trained on either. Their questions, five about each page, ask more often for what a
+page is for than for what it shows.
+
+`--start` also takes an adapter for pages, and `--epochs 0` only measures: the adapters in use by
+`--pages --start pipeline/encode/text --epochs 0`.
 
 Writes `OUT/query_adapter.safetensors` and `OUT/page_adapter.safetensors` after each epoch. The adapters in use are
 copies of them in `pipeline/encode/text`. Pages with another adapter have another fingerprint.
@@ -43,6 +50,8 @@ from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import count_segments
 
 APPLICATIONS = Path(__file__).with_name("invented")
+#: Applications that are not trained on, with questions of other kinds.
+HELD_OUT = Path(__file__).with_name("held_out")
 #: Applications of a batch.
 BATCH = 2
 #: Applications that are not trained on: of each kind of site in the benchmark the one that is most alike.
@@ -148,6 +157,13 @@ class Adapters:
         """Return all that is trained."""
         return [*self.queries.factors.values(), *(self.pages.factors.values() if self.pages is not None else ())]
 
+    def load(self, folder: Path) -> None:
+        """Read the adapters of a folder; that for pages keeps its values if the folder has none."""
+        load_factors(self.queries.factors, folder / "query_adapter.safetensors")
+        of_pages = folder / "page_adapter.safetensors"
+        if self.pages is not None and of_pages.exists():
+            load_factors(self.pages.factors, of_pages)
+
     def save(self, folder: Path) -> None:
         """Write the adapters."""
         save_factors(self.queries.factors, folder / "query_adapter.safetensors")
@@ -219,9 +235,10 @@ def _distance(vectors: Tensor, others: Tensor) -> Tensor:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--applications", type=Path, default=APPLICATIONS)
+    parser.add_argument("--held-out", type=Path, default=HELD_OUT)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pages", action="store_true", help="train an adapter for pages as well")
-    parser.add_argument("--start", type=Path, help="adapter for queries to start from")
+    parser.add_argument("--start", type=Path, help="folder with adapters to start from")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--rate", type=float, default=1e-3, help="largest learning rate")
@@ -238,29 +255,34 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
     remembering = remembering_encoder("text", options.out, "float32")
-    sites = []
-    for application in applications:
-        sites.append(site_of(application, remembering.plain.model))
-        remembering.save()
-    unseen = [site for site in sites if site.name in options.validate]
+    sites = [site_of(application, remembering.plain.model) for application in applications]
+    held_out = [site_of(application, remembering.plain.model) for application in read_applications(options.held_out)]
+    remembering.save()
     seen = [site for site in sites if site.name not in options.validate]
-    if unseen:
-        originals = [(site.question_vectors, site.text_vectors) for site in unseen]
-        print("original, unseen", quality(unseen, originals), flush=True)
+    unseen = {"like those": [site for site in sites if site.name in options.validate], "held out": held_out}
+    unseen = {name: group for name, group in unseen.items() if group}
+    for name, group in unseen.items():
+        print(f"original, {name}", quality(group, [(s.question_vectors, s.text_vectors) for s in group]), flush=True)
     weights = remembering.plain.weights
     queries = AdaptedQueries(weights, options.rank, options.seed)
-    if options.start is not None:
-        load_factors(queries.factors, options.start)
     pages = AdaptedPages(weights, options.rank, options.seed + 1) if options.pages else None
     adapters = Adapters(queries, pages)
+    if options.start is not None:
+        adapters.load(options.start)
     training = Training(adapters, seen, options)
+    report("start", adapters, unseen)
     for number in range(1, options.epochs + 1):
         began = time.monotonic()
         print(f"epoch {number}", training.epoch(number), f"{time.monotonic() - began:.0f} s", flush=True)
         adapters.save(options.out)
-        if unseen:
-            with torch.inference_mode():
-                print("  unseen", quality(unseen, [adapters.embed(site) for site in unseen]), flush=True)
+        report(f"epoch {number}", adapters, unseen)
+
+
+def report(when: str, adapters: Adapters, unseen: Mapping[str, Sequence[Site]]) -> None:
+    """Print how well the right pages of applications are ranked that are not trained on, by group."""
+    with torch.inference_mode():
+        for name, group in unseen.items():
+            print(f"{when}, {name}", quality(group, [adapters.embed(site) for site in group]), flush=True)
 
 
 if __name__ == "__main__":
