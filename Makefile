@@ -121,6 +121,7 @@ ui-check: $(INSTALLED) browser ui
 
 screenshots: $(INSTALLED) browser
 	$(BIN)/python -m bench.ui_pictures $(ARGS)
+	$(BIN)/python -m bench.demo_picture
 
 images-here: $(INSTALLED)
 	$(BIN)/python -m bench.images $(ARGS)
