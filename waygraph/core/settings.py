@@ -140,8 +140,8 @@ class ExploreSettings(_Section):
     trap_budget: int = Field(5, ge=1)
     """Pages of one group (URL template) that may add nothing new before the rest of the group is skipped."""
     alike_budget: int = Field(5, ge=0)
-    """Elements of one list, names aside, that may add nothing new before the others of the list are skipped; 0: no
-    limit."""
+    """Elements without names of one list, or links to parts of their own page, that may add nothing new before the
+    others are skipped; 0: no limit."""
     leads_per_state: float = Field(2.0, ge=0)
     """Leads that a map keeps for each of its states: pages that are known and were not visited. Every map may keep 100;
     0: none."""
