@@ -231,7 +231,7 @@ class Frontier:
         if candidate.action.kind in PASSIVE_KINDS or not url.startswith(("http:", "https:")):
             return None
         return (
-            self._dead_links.refuse(url)
+            (None if candidate.handler else self._dead_links.refuse(url))
             or self._traps.refuse_link(url)
             or (self._skeleton.refuse_link(url) if self._skeleton else None)
         )

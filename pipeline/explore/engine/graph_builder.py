@@ -204,7 +204,8 @@ class GraphBuilder:
             return self._refuse_edge(source, target, action, outcome) or _Transition(target)
         seen = self._snapshots.read(outcome.snapshot_key)
         if refusal := self._refuse_page(seen):
-            self._dead_links.note(action.target, seen.raw_url, seen.status)
+            if not outcome.by_address:  # a click might have been handled by a script
+                self._dead_links.note(action.target, seen.raw_url, seen.status)
             return refusal
         placement = self._place(seen, source, outcome)
         if placement.node_id != seen.id:
