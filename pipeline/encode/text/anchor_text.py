@@ -14,13 +14,8 @@ from itertools import islice
 
 from waygraph.core.text import shortened
 from waygraph.index.graph import InteractionGraph, Observation
-from waygraph.pipeline.encode.text.composites import (
-    ACTION_ROLES,
-    COLUMN_ROLES,
-    FIELD_ROLES,
-    MAX_NAME_CHARS,
-    has_words,
-)
+from waygraph.pipeline.encode.text.composites import ACTION_ROLES, COLUMN_ROLES, FIELD_ROLES, has_words
+from waygraph.pipeline.encode.text.own_text import MAX_NAME_CHARS
 from waygraph.pipeline.encode.text_counts import clean
 
 MAX_NAMES = 6

@@ -7,15 +7,14 @@ as a whole; its vector is added to that of every row (measured in `bench/retriev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from waygraph.core.text import shortened
 from waygraph.index.graph import Observation
+from waygraph.pipeline.encode.text.own_text import Piece, fresh_pieces, own_pieces
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text.url_words import url_words
-from waygraph.pipeline.encode.text_counts import clean
 
 BUTTON_ROLES = frozenset({"button", "switch"})
 FIELD_ROLES = frozenset(
@@ -35,8 +34,6 @@ MAX_ACTION_ROWS = 4
 #: Target length of a passage.
 PASSAGE_WORDS = 40
 MAX_PASSAGES = 8
-#: Longer names (links around whole cards) are cut, so that a row fits the model's input.
-MAX_NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +78,10 @@ class StateText:
         return self.composites + self.passages + anchors + self.generated
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A segment that is encoded: its index in the observation, its cleaned text, its role."""
-
-    index: int
-    text: str
-    role: str
-
-    @property
-    def name(self) -> str:
-        return shortened(self.text, MAX_NAME_CHARS)
-
-
 def describe(observation: Observation, site: SiteText) -> StateText:
     """Return the texts that describe a state."""
-    pieces = _own_pieces(observation, site)
-    fresh = _fresh_pieces(observation, site, pieces)
+    pieces = own_pieces(observation, site)
+    fresh = fresh_pieces(observation, site, pieces)
     # Pieces that distinguish a state from others of its URL (a dialog, an open tab) come first, since lists are cut.
     pieces = sorted(pieces, key=lambda piece: piece not in fresh)
     headings = [piece for piece in pieces if piece.role == "heading"][:MAX_HEADINGS]
@@ -125,23 +109,6 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     return StateText(context, tuple(rows), tuple(passages), names, named=named, generated=generated)
 
 
-def _own_pieces(observation: Observation, site: SiteText) -> list[_Piece]:
-    """Return distinct pieces in document order without boilerplate, or all of them if only boilerplate is left."""
-    pieces: dict[tuple[str, str], _Piece] = {}
-    for index, segment in enumerate(observation.segments):
-        if text := clean(segment.text):
-            pieces.setdefault((text, segment.role), _Piece(index, text, segment.role))
-    own = [piece for piece in pieces.values() if piece.text not in site.boilerplate]
-    # A start page may show nothing but boilerplate, which then describes it.
-    return own or list(pieces.values())
-
-
-def _fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[_Piece]) -> frozenset[_Piece]:
-    """Return pieces that other states of the same URL do not show. Empty if the URL has one state."""
-    shared = site.shared.get(observation.url)
-    return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
-
-
 def has_words(text: str) -> bool:
     """Return whether a text has at least two letters. Prices, dates and counters do not describe a page."""
     return sum(character.isalpha() for character in text) >= 2
@@ -151,25 +118,25 @@ def _sentences(*texts: str) -> str:
     return ". ".join(text.removesuffix(".") for text in texts if text)
 
 
-def _summary(name: str, headings: Sequence[_Piece], buttons: Sequence[_Piece]) -> Iterator[TextRow]:
+def _summary(name: str, headings: Sequence[Piece], buttons: Sequence[Piece]) -> Iterator[TextRow]:
     parts = [piece for piece in (*headings, *buttons) if piece.text != name]
     if parts:
         yield TextRow(_sentences(name, *(p.name for p in parts)), tuple(p.index for p in parts))
 
 
-def _listing(head: str, pieces: Sequence[_Piece]) -> Iterator[TextRow]:
+def _listing(head: str, pieces: Sequence[Piece]) -> Iterator[TextRow]:
     if pieces:
         yield TextRow(f"{head} {', '.join(p.name for p in pieces)}", tuple(p.index for p in pieces))
 
 
-def _passages(name: str, pieces: Sequence[_Piece]) -> Iterator[TextRow]:
+def _passages(name: str, pieces: Sequence[Piece]) -> Iterator[TextRow]:
     """Yield running text in passages. A query may be about a detail that no other row contains."""
     for passage in islice(_cut(pieces), MAX_PASSAGES):
         yield TextRow(_sentences(name, *(p.text for p in passage)), tuple(p.index for p in passage))
 
 
-def _cut(pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    passage: list[_Piece] = []
+def _cut(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    passage: list[Piece] = []
     words = 0
     for piece in pieces:
         passage.append(piece)
