@@ -15,13 +15,18 @@ CARDS_TEXTS = (
     "Keep your plastic up to date.",
     "which visa gets charged",
     "replace an expired mastercard",
+    "is the old one still charged",
+    "I got a new bank and want to use it here.",
+    "let another account be debited",
     "billing method",
+    "change visa",
 )
 
 
 def reply(*texts: str) -> str:
-    sentence, *questions = texts
-    return json.dumps({"description": sentence, "questions": questions})
+    """Return a reply of a description and seven texts; fewer are a reply of another form."""
+    sentence, *asks = texts
+    return json.dumps({"description": sentence, "questions": asks[:3], "tasks": asks[3:5], "phrases": asks[5:]})
 
 
 def reply_for(request: ChatRequest) -> str:
@@ -30,7 +35,7 @@ def reply_for(request: ChatRequest) -> str:
     if "Payment cards" in told:
         return reply(*CARDS_TEXTS)
     title = told.partition("Title: ")[2].partition("\n")[0]
-    return reply(f"One sees {title}.", *(f"{title}, question {number}?" for number in range(3)))
+    return reply(f"One sees {title}.", *(f"{title}, question {number}?" for number in range(7)))
 
 
 def script(count: int = 20) -> ScriptedModel:

@@ -8,18 +8,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from waygraph.agents.describe.prompt import QUESTIONS, SAMPLE_TITLES, page_request
+from waygraph.agents.describe.prompt import SAMPLE_TITLES, TEXTS, page_request
 from waygraph.agents.models.chat import ChatRequest
 from waygraph.core.settings import ChatSettings
 from waygraph.index.graph import Description
 from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.descriptions import description_key, kept_descriptions
+from waygraph.pipeline.encode.text.site_text import SiteText
+from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.serve.views.alike import group_alike
 
 #: Characters per token, for estimates: a usual value for English.
 _CHARS_PER_TOKEN = 4
 #: Tokens of the form of the reply, and of a usual reply.
-_FORM_TOKENS, _REPLY_TOKENS = 120, 40 + 25 * QUESTIONS
+_FORM_TOKENS, _REPLY_TOKENS = 180, 40 + 20 * TEXTS
 
 
 class Per(StrEnum):
@@ -114,6 +116,7 @@ def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> 
         In the order of the map, so that a repeated call asks the same.
     """
     seen = version.observations
+    site = SiteText.from_counts(count_segments(seen.values()))
     holding = kept_descriptions(version.descriptions, seen)
     kept = {} if again else {node_id: each for node_id, each in holding.items() if per is Per.KIND or not each.kind}
     groups: dict[str, tuple[str, list[str]]] = {}
@@ -131,7 +134,8 @@ def plan_descriptions(version: MapVersion, per: Per, *, again: bool = False) -> 
             kept |= {each: _for_state(known, version, each) for each in states if each not in kept}
         if missing := [each for each in states if each not in kept]:
             others = [seen[each] for each in states if each != missing[0]][:SAMPLE_TITLES]
-            subjects.append(Subject(tuple(missing), page_request(seen[missing[0]], kind, len(states), others), kind))
+            request = page_request(seen[missing[0]], site, kind=kind, pages=len(states), others=others)
+            subjects.append(Subject(tuple(missing), request, kind))
     return DescriptionPlan(tuple(subjects), holding | kept, len(seen))
 
 

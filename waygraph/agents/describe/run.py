@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from waygraph.agents.describe.journal import ReplyJournal
 from waygraph.agents.describe.plan import DescriptionPlan, Subject
 from waygraph.agents.describe.prompt import PageReply
-from waygraph.agents.models.chat import ChatModel
-from waygraph.agents.models.structured import complete_as
+from waygraph.agents.models.budget import ModelBudget
+from waygraph.agents.models.chat import ChatModel, ChatReply
+from waygraph.agents.models.structured import complete_as, parse_reply
 from waygraph.core.errors import BadModelReply, ContextTooLong, EncoderMismatch, WaygraphError
 from waygraph.core.settings import Settings
 from waygraph.index.graph import Description
@@ -110,6 +111,43 @@ async def ask(
     return asked
 
 
+def take_replies(
+    plan: DescriptionPlan, version: MapVersion, replies: Mapping[str, ChatReply], budget: ModelBudget
+) -> Asked:
+    """Take descriptions from replies that a batch service gave.
+
+    Parameters
+    ----------
+    plan
+        What was asked.
+    version
+        The map.
+    replies
+        Replies by the digest of their subject, with the names of their models. Those of other subjects are ignored.
+    budget
+        What the replies took is charged to it; it limits nothing, since they are paid for.
+
+    Returns
+    -------
+    Asked
+        Descriptions, and failures: subjects without a reply, or with one of another form.
+    """
+    asked = Asked()
+    for subject in plan.subjects:
+        reply = replies.get(subject.digest)
+        if reply is None:
+            asked.failures[subject.states[0]] = "There is no reply about it."
+            continue
+        budget.charge(reply.usage)
+        try:
+            parsed = parse_reply(reply, PageReply)
+        except BadModelReply as error:
+            asked.failures[subject.states[0]] = error.message
+        else:
+            asked.descriptions |= _descriptions(subject, version, parsed, reply.usage.model)
+    return asked
+
+
 async def _reply(subject: Subject, model: ChatModel, journal: ReplyJournal, name: str, asked: Asked) -> PageReply:
     if (known := journal.get(subject.digest, name)) is not None:
         asked.replayed += 1
@@ -123,7 +161,7 @@ def _descriptions(subject: Subject, version: MapVersion, reply: PageReply, name:
     return {
         node_id: Description(
             reply.description,
-            tuple(reply.questions),
+            reply.asks,
             name,
             description_key(version.observations[node_id]),
             subject.kind,

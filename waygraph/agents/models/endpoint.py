@@ -8,7 +8,6 @@ went wrong is read from types, statuses and codes, never from messages.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
 import random
@@ -19,7 +18,8 @@ from typing import Any
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI
 from openai.types.chat import ChatCompletion
 
-from waygraph.agents.models.chat import ChatMessage, ChatReply, ChatRequest, ImagePart, TokenLogprob
+from waygraph.agents.models.chat import ChatReply, ChatRequest, TokenLogprob
+from waygraph.agents.models.request_body import request_body
 from waygraph.core.errors import BadModelReply, ContextTooLong, ModelFailure, ModelRejected, ModelUnavailable
 from waygraph.core.retry_after import parse_retry_after
 from waygraph.core.schemas import UsageModel
@@ -79,7 +79,7 @@ class EndpointModel:
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         """Return the reply to a request; see `ChatModel.complete`."""
-        body = self._body(request)
+        body = request_body(request, self._settings)
         async with self._free:
             started, calls = time.monotonic(), 0
             while True:
@@ -129,31 +129,6 @@ class EndpointModel:
             return _Failed(_bad_reply(place, "it has no choices"), may_pass=False)
         return completion
 
-    def _body(self, request: ChatRequest) -> dict[str, Any]:
-        settings = self._settings
-        messages = [_message(message) for message in request.messages]
-        body: dict[str, Any] = {"model": settings.model, "messages": messages}
-        if request.temperature is not None and settings.send_temperature:
-            body["temperature"] = request.temperature
-        if request.top_p is not None:
-            body["top_p"] = request.top_p
-        if request.max_tokens is not None:
-            body[settings.token_limit_field] = request.max_tokens
-        if request.seed is not None:
-            body["seed"] = request.seed
-        if request.top_logprobs:
-            body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
-        if (form := request.json_format) is not None:
-            if settings.json_mode == "schema":
-                named = {"name": form.name, "strict": True, "schema": dict(form.schema)}
-                body["response_format"] = {"type": "json_schema", "json_schema": named}
-            else:
-                words = f"Reply with one JSON document of this schema, and nothing else: {json.dumps(form.schema)}"
-                messages.append({"role": "system", "content": words})
-            if settings.json_mode == "object":
-                body["response_format"] = {"type": "json_object"}
-        return body
-
     def _reply(self, completion: ChatCompletion, calls: int, seconds: float) -> ChatReply:
         choice, used = completion.choices[0], completion.usage
         input_tokens = used.prompt_tokens if used is not None else 0
@@ -177,19 +152,6 @@ class EndpointModel:
         )
         text = replace_surrogates(choice.message.content or "")
         return ChatReply(text, usage, logprobs, is_cut=choice.finish_reason == "length")
-
-
-def _message(message: ChatMessage) -> dict[str, Any]:
-    if len(message.parts) == 1 and isinstance(message.parts[0], str):
-        return {"role": message.role, "content": replace_surrogates(message.parts[0])}
-    return {"role": message.role, "content": [_part(part) for part in message.parts]}
-
-
-def _part(part: str | ImagePart) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": replace_surrogates(part)}
-    url = f"data:{part.media_type};base64,{base64.b64encode(part.content).decode()}"
-    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _failed_status(cause: APIStatusError, place: str) -> _Failed:

@@ -40,7 +40,7 @@ async def complete_as(model: ChatModel, request: ChatRequest, record: type[Recor
     ModelFailure
         If a call fails.
     """
-    asked = replace(request, json_format=JsonFormat(record.__name__, record.model_json_schema()))
+    asked = request_for(request, record)
     reply = await model.complete(asked)
     try:
         return record.model_validate_json(_without_fence(reply.text)), reply
@@ -56,6 +56,25 @@ async def complete_as(model: ChatModel, request: ChatRequest, record: type[Recor
         raise BadModelReply(
             f"The model '{usage.model}' did not reply in the requested form, twice: {_problem(error)}.{cut}",
             hint="Choose a model that can follow a JSON schema, or allow longer replies.",
+        ) from error
+
+
+def request_for(request: ChatRequest, record: type[BaseModel]) -> ChatRequest:
+    """Return a request whose reply has the form of a record."""
+    return replace(request, json_format=JsonFormat(record.__name__, record.model_json_schema()))
+
+
+def parse_reply(reply: ChatReply, record: type[Record]) -> Record:
+    """Return a reply as a record (BadModelReply if it has another form).
+
+    For replies that cannot be asked for again; `complete_as` asks once more.
+    """
+    try:
+        return record.model_validate_json(_without_fence(reply.text))
+    except ValidationError as error:
+        cut = " It ends at the limit of tokens." if reply.is_cut else ""
+        raise BadModelReply(
+            f"The reply is not of the requested form: {_problem(error)}.{cut}", hint="Ask about it again."
         ) from error
 
 

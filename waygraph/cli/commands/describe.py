@@ -48,12 +48,20 @@ def describe(
         Path | None,
         typer.Option("--cassette", metavar="FILE", help="Record the model's calls here, and replay them."),
     ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option("--requests", metavar="FILE", help="Write the requests here for a batch service, and stop."),
+    ] = None,
+    replies: Annotated[
+        Path | None,
+        typer.Option("--replies", metavar="FILE", help="Take the replies that a batch service wrote, and ask nothing."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it would take, and stop.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without confirmation.")] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a language model describe the pages of a map: one sentence, and three questions that a person would ask.
+    """Let a language model describe the pages of a map: one sentence, and seven questions and phrases to find it by.
 
     The map gets a new version in which these texts are searched like texts of the pages; answers mark them
     as generated. Pages that are described and did not change are not asked about again. The texts of the
@@ -63,16 +71,23 @@ def describe(
     required. Replies are kept on this machine until they are published: after Ctrl-C or a crash the same
     command goes on, and pays for no reply twice. At a limit, what was paid for is published.
 
+    Batch services take the requests as one file and cost less: --requests writes it, in the form of OpenAI's
+    Batch API, which `vllm run-batch` reads too, and --replies takes what came back. Lines of other sites in
+    either file do no harm, so that the files of many sites can be joined.
+
     \b
     Examples:
       waygraph describe example.org --model qwen --base-url http://127.0.0.1:8000/v1 --dry-run
       waygraph describe example.org --model qwen --base-url http://127.0.0.1:8000/v1 --per kind --max-cost 0.50
+      waygraph describe example.org --model qwen --requests requests.jsonl
+      waygraph describe example.org --replies replies.jsonl
     Exit codes: 0 every page is described, 11 some are not (a limit, replies in a wrong form), 12 the model
     failed, 130 interrupted
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.describe.journal import ReplyJournal
     from waygraph.agents.describe.plan import estimate, plan_descriptions
-    from waygraph.agents.describe.run import publish, text_encoder_of
+    from waygraph.agents.describe.run import publish, take_replies, text_encoder_of
+    from waygraph.agents.models.batch_file import read_replies
     from waygraph.agents.models.create import run_budget
 
     chat = {"model": model, "base_url": base_url}
@@ -90,16 +105,24 @@ def describe(
         if as_json:
             print_json(_summary(key, None, plan, expected))
         return
-    if not settings.agents.model.model and cassette is None:
-        raise InvalidInput("Descriptions come from a chat model. None is given.", hint="--model NAME --base-url URL")
+    _check_model(settings.agents.model, cassette, replies)
+    if requests is not None:
+        _write_requests(requests, plan, settings.agents.model)
+        if as_json:
+            print_json(_summary(key, None, plan, expected))
+        return
     budget = run_budget(settings.agents)
-    if plan.subjects:
+    said = None if replies is None else read_replies(replies, settings.agents.model)
+    if plan.subjects and said is None:
         _confirm(key, yes=yes, as_json=as_json)
     encoder = text_encoder_of(version, settings)  # before anything is paid for
     if encoder is None:
         warn(f"The map has vectors of '{version.manifest.encoder.name}': descriptions are shown and not searched.")
     with ReplyJournal.open(settings.store, key) as journal:
-        asked = asyncio.run(_ask(plan, version, settings.agents.model, (budget, journal, cassette)))
+        if said is None:
+            asked = asyncio.run(_ask(plan, version, settings.agents.model, (budget, journal, cassette)))
+        else:
+            asked = take_replies(plan, version, said, budget)
         number = publish(opened, version, {**plan.kept, **asked.descriptions}, encoder)
         journal.remove()
     if as_json:
@@ -107,6 +130,25 @@ def describe(
     else:
         _print_result(key, number, plan, asked, budget)
     _raise_if_unfinished(asked)
+
+
+def _check_model(chat: ChatSettings, cassette: Path | None, replies: Path | None) -> None:
+    if not chat.model and cassette is None and replies is None:
+        raise InvalidInput("Descriptions come from a chat model. None is given.", hint="--model NAME --base-url URL")
+
+
+def _write_requests(path: Path, plan: DescriptionPlan, chat: ChatSettings) -> None:
+    """Write what the model would be asked as a file for a batch service."""
+    from waygraph.agents.describe.prompt import PageReply
+    from waygraph.agents.models.batch_file import batch_lines
+    from waygraph.agents.models.structured import request_for
+
+    asked = {subject.digest: request_for(subject.request, PageReply) for subject in plan.subjects}
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(batch_lines(asked, chat))
+    except OSError as error:
+        raise InvalidInput(f"The requests cannot be written to {path}: {error.strerror}.") from error
 
 
 def _per(text: str) -> Per:

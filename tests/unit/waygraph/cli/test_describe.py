@@ -66,7 +66,7 @@ def test_what_it_would_take_is_printed_and_nothing_starts_without_confirmation(c
     code, out, err = cli("describe", SITE.site, "--cassette", recording)
     assert code == 2
     assert "4 states, 0 described" in out
-    assert re.search(r"4 calls: about [\d,]+ tokens of input and 460 of output; price: no prices", out)
+    assert re.search(r"4 calls: about [\d,]+ tokens of input and 720 of output; price: no prices", out)
     assert "--yes" in err
     code, out, _ = cli("describe", SITE.site, "--dry-run")
     assert (code, store.head(SITE.site)) == (0, 1)
@@ -174,3 +174,40 @@ def test_ctrl_c_waits_for_the_call_that_runs_and_the_same_command_goes_on(cli, s
     assert "3 calls" in out
     assert "1 replies were there already" in out
     assert "version 2, 4 of 4 states described" in out
+
+
+def test_requests_are_written_for_a_batch_service_whose_replies_describe_the_map(cli, store, tmp_path):
+    requests, replies = tmp_path / "requests.jsonl", tmp_path / "replies.jsonl"
+    code, out, _ = cli("describe", SITE.site, "--model", "qwen", "--requests", requests)
+    assert (code, store.head(SITE.site)) == (0, 1)
+    assert "4 calls" in out
+    lines = [json.loads(line) for line in requests.read_text().splitlines()]
+    assert {line["body"]["model"] for line in lines} == {"qwen"}
+    subjects = {each.digest: each for each in plan_descriptions(store.read(SITE.site), Per.STATE).subjects}
+    assert [line["custom_id"] for line in lines] == list(subjects)
+    answered = []
+    for line in lines[:3]:
+        content = reply_for(subjects[line["custom_id"]].request)
+        body = {"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": 5, "completion_tokens": 7}}
+        answered.append({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
+    replies.write_text("\n".join(map(json.dumps, answered)))
+    code, out, err = cli("describe", SITE.site, "--model", "qwen", "--replies", replies)
+    assert (code, store.head(SITE.site)) == (11, 2)
+    assert "version 2, 3 of 4 states described" in out
+    assert "3 calls, 15 tokens in, 21 out" in out
+    assert "There is no reply about it" in out
+    assert "1 pages are not described" in err
+    # The next file asks about the rest alone.
+    code, _, _ = cli("describe", SITE.site, "--model", "qwen", "--requests", requests)
+    assert code == 0
+    assert [json.loads(line)["custom_id"] for line in requests.read_text().splitlines()] == list(subjects)[3:]
+
+
+def test_batch_files_that_cannot_be_used_change_nothing(cli, store, tmp_path):
+    assert cli("describe", SITE.site, "--requests", tmp_path / "requests.jsonl")[0] == 2  # no model
+    assert cli("describe", SITE.site, "--model", "m", "--requests", tmp_path / "missing" / "requests.jsonl")[0] == 2
+    assert cli("describe", SITE.site, "--replies", tmp_path / "missing.jsonl")[0] == 2
+    (tmp_path / "other.jsonl").write_text("{}\n")
+    code, _, err = cli("describe", SITE.site, "--replies", tmp_path / "other.jsonl")
+    assert (code, store.head(SITE.site)) == (2, 1)
+    assert "Line 1" in err
