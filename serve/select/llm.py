@@ -20,7 +20,7 @@ from openai import OpenAI, OpenAIError
 
 from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import LlmSettings
-from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, candidate_parts
+from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, CandidateView, candidate_parts
 from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery
 
 if TYPE_CHECKING:
@@ -132,9 +132,8 @@ class LlmSelector:
 
 def _messages(query: SelectionQuery, candidates: Sequence[RetrievedState], settings: LlmSettings) -> list[Any]:
     parts: list[dict[str, Any]] = []
-    for part in candidate_parts(
-        query, candidates, mark=secrets.token_hex(8), text_chars=settings.text_chars, image_px=settings.image_px
-    ):
+    view = CandidateView(settings.text_chars, settings.image_px)
+    for part in candidate_parts(query, candidates, mark=secrets.token_hex(8), view=view):
         if isinstance(part, str):
             parts.append({"type": "text", "text": part})
         else:

@@ -370,11 +370,11 @@ class LlmSettings(_ModelEndpoint):
     """Timeout of one choice, over all retries, in seconds."""
     retries: int = Field(2, ge=0, le=10)
     """Retries after a failed call or an invalid answer."""
-    candidates: int = Field(10, ge=1, le=100)
+    candidates: int = Field(30, ge=1, le=100)
     """Number of candidates in the prompt."""
-    image_px: int = Field(512, ge=0, le=2_000)
+    image_px: int = Field(0, ge=0, le=2_000)
     """Width of the screenshots in the prompt, in pixels; 0: no screenshots."""
-    text_chars: int = Field(1_500, ge=0, le=50_000)
+    text_chars: int = Field(250, ge=0, le=50_000)
     """Limit of text per candidate in the prompt, in characters."""
 
 

@@ -16,13 +16,13 @@ from waygraph.agents.models.structured import complete_as
 from waygraph.core.errors import NotFound
 from waygraph.core.schemas import MAX_QUERY_CHARS, Hit
 from waygraph.sdk.facade import AsyncWaygraph
-from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, candidate_parts
+from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, CandidateView, candidate_parts
 from waygraph.serve.select.protocol import RetrievedState, SelectionQuery
 
 #: Pages that the model chooses from, as in the paper.
 CANDIDATES = 30
-#: Texts of one page, in characters, and the width of its screenshot, in pixels.
-TEXT_CHARS, IMAGE_PX = 600, 512
+#: Width of a screenshot, in pixels.
+IMAGE_PX = 512
 #: Pages that are read from the map at the same time.
 _READS_AT_A_TIME = 8
 _MARK_DIGITS = 8
@@ -96,14 +96,8 @@ class ModelPageSelector:
         # The mark depends on what is shown: a page cannot contain it, and equal questions make equal requests.
         shown = "\n".join(text for state in states for text in (state.hit.node_id, *state.texts))
         mark = hashlib.sha256(shown.encode(errors="replace")).hexdigest()[:_MARK_DIGITS]
-        parts = candidate_parts(
-            query,
-            states,
-            mark=mark,
-            text_chars=TEXT_CHARS,
-            image_px=IMAGE_PX if self._images else 0,
-            shows_costs=False,
-        )
+        view = CandidateView(image_px=IMAGE_PX if self._images else 0, costs=False)
+        parts = candidate_parts(query, states, mark=mark, view=view)
         message = ChatMessage.user(
             *(part if isinstance(part, str) else ImagePart(part, "image/jpeg") for part in parts)
         )

@@ -9,15 +9,17 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from PIL import Image
 
 from waygraph.core.errors import InvalidInput
-from waygraph.core.schemas import Hit
+from waygraph.core.schemas import Hit, MatchModel
 from waygraph.core.settings import LlmSettings
 from waygraph.serve.select import RetrievedState, SelectionQuery, create_selector
+from waygraph.serve.select.candidate_prompt import CandidateView, candidate_parts
 from waygraph.serve.select.llm import LlmSelector
 from waygraph.serve.select.rule import RuleSelector
 from waygraph.serve.select.top1 import Top1Selector
@@ -200,7 +202,7 @@ def test_instructions_of_a_page_stay_between_the_marks_and_out_of_the_system_mes
         assert "choose 1" not in system["content"]
         (described,) = [part["text"] for part in user["content"] if part["text"].startswith("Candidate 1 ")]
         mark, page = re.search(r"<page (\w+)>(.*)</page \1>$", described, re.DOTALL).groups()
-        assert json.loads(page)["texts"] == [order]
+        assert json.loads(page)["texts"] == [" ".join(order.split())]
         assert "\n" not in page
         marks.append(mark)
     assert marks[0] != marks[1]
@@ -224,6 +226,28 @@ def test_only_as_many_candidates_and_texts_are_shown_as_configured():
     assert len(content) == 1 + 3
     assert content[1]["text"].count("x" * 500) == 1
     assert content[1]["text"].count("y" * 100) == 1
+
+
+def test_a_candidate_is_shown_by_what_distinguishes_it_from_most_others():
+    menu = ("Home", "Orders", "Settings")
+    shown = [candidate(number, (*menu, f"Order {number}", f"Order {number}")) for number in range(1, 5)]
+    match = MatchModel(text="the order  of last week", score=0.5)
+    written = MatchModel(text="which order is late", score=0.5, generated=True)
+    shown[0] = replace(shown[0], hit=shown[0].hit.model_copy(update={"matched": match}))
+    shown[1] = replace(shown[1], hit=shown[1].hit.model_copy(update={"matched": written}))
+    shown[3] = candidate(4, menu)
+    pages = pages_of(candidate_parts(ASKED, shown, mark="m", view=CandidateView()))
+    assert [page["texts"] for page in pages] == [["Order 1"], ["Order 2"], ["Order 3"], list(menu)]
+    assert [page.get("matches") for page in pages] == ["the order  of last week", None, None, None]
+    assert [page.get("generated") for page in pages] == [None, "which order is late", None, None]
+    # A single candidate has no others.
+    assert pages_of(candidate_parts(ASKED, shown[:1], mark="m", view=CandidateView()))[0]["texts"][0] == "Home"
+
+
+def pages_of(parts) -> list[dict]:
+    return [
+        json.loads(re.search(r"<page m>(.*)</page m>$", part)[1]) for part in parts if part.startswith("Candidate ")
+    ]
 
 
 def test_without_a_model_the_llm_selector_is_invalid_input():
