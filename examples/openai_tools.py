@@ -81,7 +81,7 @@ def _answer(maps: Waygraph, name: str, arguments: dict[str, str]) -> object:
     if name == "list_sites":
         return [site.site for site in maps.sites()]
     if name == "search_screens":
-        return [_screen(hit) for hit in maps.search(_require(arguments, "site"), _require(arguments, "query"), 5).hits]
+        return [_screen(hit) for hit in maps.search(_require(arguments, "site"), _require(arguments, "query"), 10).hits]
     if name == "navigate":
         here = CurrentPage(url=arguments["current_url"]) if arguments.get("current_url") else None
         found = maps.navigate(_require(arguments, "site"), _require(arguments, "query"), current=here)

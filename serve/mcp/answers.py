@@ -43,6 +43,7 @@ from waygraph.serve.mcp.models import (
 BUDGET = 8_000
 #: Largest parts of an answer, in bytes. Parts of the same answer add up to less than `BUDGET`.
 _TEXTS_BUDGET, _ACTIONS_BUDGET, _STEPS_BUDGET, _OTHERS_BUDGET, _DOCUMENT_BUDGET = 3_600, 2_600, 3_200, 2_000, 6_000
+_SCREENS_BUDGET = 6_400
 #: Confidence in the first hit below which an answer says that it is unsure, and what it says.
 _LEAST_CONFIDENCE = 0.5
 _ALIKE = "Scores nearly as well as the first."
@@ -112,7 +113,13 @@ def screens(answer: SearchAnswer) -> Screens:
     screens = [screen(hit) for hit in answer.hits]
     if _is_unsure(answer.confidence):
         screens[1] = screens[1].model_copy(update={"note": f"{_ALIKE} {screens[1].note}".strip()})
-    return Screens(screens=screens, skipped=skipped, nothing_matches=bool(answer.nothing_matches))
+    kept = _first_within(screens, _SCREENS_BUDGET)
+    return Screens(
+        screens=kept,
+        more=len(screens) - len(kept),
+        skipped=skipped,
+        nothing_matches=bool(answer.nothing_matches),
+    )
 
 
 def way(answer: PathAnswer, located: LocateAnswer | None = None) -> Way:

@@ -31,6 +31,8 @@ SourceOf = Callable[[Context[Any, Any]], AsyncMapSource]
 #: Address of a screen's screenshot. A colon in the site's key is percent-encoded in it.
 SCREENSHOT = "waygraph://screens/{site}/{id}.jpg"
 
+#: Number of hits whose screenshots an answer links to: each link takes as many tokens as a hit.
+_LINKED_SCREENSHOTS = 5
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 #: Length of a full node id.
 _NODE_ID_LENGTH = 32
@@ -136,19 +138,20 @@ def _add_search_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
         annotations=_READS,
         description=(
             "Find the screens that match a query best, best first, on one site or on all. Say what a page is for "
-            f"or shows ('where the delivery address is changed'), not keywords or tasks. {_UNTRUSTED}"
+            "or shows ('where the delivery address is changed'), not keywords or tasks. The right one is among the "
+            f"first ten more often than first: read them all, and ask for more when none fits. {_UNTRUSTED}"
         ),
     )
     async def search_screens(
         context: Context[Any, Any],
         query: Query,
         site: Annotated[str | None, Field(max_length=300, description=f"{_SITE_KEY} Leave out for all.")] = None,
-        k: Annotated[int, Field(ge=1, le=5, description="How many screens.")] = 5,
+        k: Annotated[int, Field(ge=1, le=20, description="How many screens.")] = 10,
         url_prefix: Annotated[str, Field(max_length=2_000, description="Only screens with this URL prefix.")] = "",
     ) -> Annotated[CallToolResult, models.Screens]:
         where = Filter(url_prefix=url_prefix) if url_prefix else None
         found = await source_of(context).search(site or None, query, k, where)
-        return _result(answers.screens(found), *_screenshot_links(found.hits))
+        return _result(answers.screens(found), *_screenshot_links(found.hits[:_LINKED_SCREENSHOTS]))
 
     @server.tool(
         title="Look at a screen",

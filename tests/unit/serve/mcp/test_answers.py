@@ -91,10 +91,10 @@ def test_further_calls_return_everything_that_was_left_out():
 @pytest.mark.parametrize("text", ["Prices", LONG, "配送は二日以内に行われます。" * 30])
 def test_found_screens_and_long_paths_stay_small(text):
     hits = [hit(number, text) for number in range(30)]
-    assert (
-        size(answers.screens(SearchAnswer(hits=hits[:5], skipped={f"s{n}": LONG for n in range(100)})))
-        <= answers.BUDGET
-    )
+    screens = answers.screens(SearchAnswer(hits=hits[:20], skipped={f"s{n}": LONG for n in range(100)}))
+    assert size(screens) <= answers.BUDGET
+    assert len(screens.screens) + screens.more == 20
+    assert len(screens.screens) >= 5
     steps = [step(number, text) for number in range(1, 60)]
     path = PathAnswer(site=SITE, version=1, source=None, target=node_id(59), cost_ms=1.0, steps=steps)
     found = answers.navigation(
