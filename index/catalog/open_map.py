@@ -109,6 +109,11 @@ class OpenMap:
         return self._loaded.version.descriptions
 
     @property
+    def is_described(self) -> bool:
+        """Whether at least nine of ten states have a generated description: scores are then on another scale."""
+        return 0 < 9 * len(self.observations) <= 10 * len(self.descriptions)
+
+    @property
     def visited_leads(self) -> Mapping[str, str]:
         """By id of a lead that an earlier version may have had, the state that shows its page."""
         return self._loaded.visited_leads

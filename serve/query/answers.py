@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
 
 from waygraph.core.schemas import (
     ActionModel,
@@ -185,28 +184,23 @@ def _patches(matched: HitExplanation) -> list[PatchModel]:
 def search_answer(opened: OpenMap, found: Iterable[SearchHit]) -> SearchAnswer:
     """Return ranked states of one site."""
     hits = [hit_model(opened.site, hit) for hit in found]
-    return _ranked(hits, opened.manifest.encoder.fingerprint, version=opened.version)
+    answer = _ranked(hits, opened.manifest.encoder.fingerprint, described=opened.is_described)
+    return answer.model_copy(update={"version": opened.version})
 
 
 def cross_site_answer(found: CrossSiteHits, fingerprint: str) -> SearchAnswer:
     """Return ranked states of all sites, and the skipped sites; `fingerprint` is the encoder's."""
-    return _ranked([hit_model(site, hit) for site, hit in found.hits], fingerprint, skipped=found.skipped)
+    answer = _ranked([hit_model(site, hit) for site, hit in found.hits], fingerprint)
+    return answer.model_copy(update={"skipped": dict(found.skipped)})
 
 
-def _ranked(
-    hits: list[Hit],
-    fingerprint: str,
-    *,
-    version: int | None = None,
-    skipped: Mapping[str, str] = MappingProxyType({}),
-) -> SearchAnswer:
-    """Return an answer of ranked hits, with what their scores say about them; `fingerprint` is the encoder's."""
+def _ranked(hits: list[Hit], fingerprint: str, *, described: bool = False) -> SearchAnswer:
+    """Return ranked hits with what their scores say about them; `fingerprint` is the encoder's."""
     return SearchAnswer(
         hits=hits,
-        version=version,
-        skipped=dict(skipped),
-        nothing_matches=nothing_matches(fingerprint, hits),
-        confidence=confidence(fingerprint, hits),
+        version=None,
+        nothing_matches=nothing_matches(fingerprint, hits, described=described),
+        confidence=confidence(fingerprint, hits, described=described),
     )
 
 

@@ -13,6 +13,8 @@ from waygraph.core.schemas import Hit
 #: Least margin of the first hit over the second, and the share of dev questions of `bench/retrieval` with such a margin
 #: whose first hit is right. `python -m bench.retrieval.reasoning` measures them; see "Confidence" in docs/retrieval.md.
 TEXT_LEVELS = ((0.2, 0.89), (0.1, 0.73), (0.0, 0.39))
+#: The same for maps of `text` whose states are described (`python -m bench.retrieval.with_model measure`).
+DESCRIBED_TEXT_LEVELS = ((0.2, 0.97), (0.1, 0.83), (0.0, 0.52))
 #: The same for `text-large`, at the same margins.
 TEXT_LARGE_LEVELS = ((0.2, 0.91), (0.1, 0.54), (0.0, 0.49))
 
@@ -21,9 +23,11 @@ LEVELS: dict[str, Sequence[tuple[float, float]]] = {
     "text-176d936a219460e0": TEXT_LEVELS,
     "text-large-ea782e89008327e6": TEXT_LARGE_LEVELS,
 }
+#: Levels of described maps, by the same.
+DESCRIBED_LEVELS: dict[str, Sequence[tuple[float, float]]] = {"text-176d936a219460e0": DESCRIBED_TEXT_LEVELS}
 
 
-def confidence(fingerprint: str, hits: Sequence[Hit]) -> float | None:
+def confidence(fingerprint: str, hits: Sequence[Hit], *, described: bool = False) -> float | None:
     """Return how likely the first hit is right, if the site has what is searched for.
 
     Parameters
@@ -32,6 +36,8 @@ def confidence(fingerprint: str, hits: Sequence[Hit]) -> float | None:
         Fingerprint of the encoder.
     hits
         The hits, best first.
+    described
+        Whether all hits are of maps whose states have generated descriptions.
 
     Returns
     -------
@@ -39,7 +45,7 @@ def confidence(fingerprint: str, hits: Sequence[Hit]) -> float | None:
         A share from 0 to 1; None for an encoder without levels, with fewer than two hits, and for hits that a
         cross-encoder ordered.
     """
-    levels = LEVELS.get(fingerprint)
+    levels = (DESCRIBED_LEVELS if described else LEVELS).get(fingerprint)
     if levels is None or len(hits) < 2 or hits[0].reranked is not None:
         return None
     margin = hits[0].score - hits[1].score

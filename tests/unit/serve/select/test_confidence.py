@@ -3,8 +3,8 @@
 import pytest
 
 from waygraph.core.schemas import Hit
-from waygraph.serve.select.confidence import LEVELS, confidence
-from waygraph.serve.select.no_match import THRESHOLDS
+from waygraph.serve.select.confidence import DESCRIBED_LEVELS, LEVELS, confidence
+from waygraph.serve.select.no_match import DESCRIBED_THRESHOLDS, THRESHOLDS
 
 
 def hits(*scores: float) -> list[Hit]:
@@ -37,4 +37,12 @@ def test_levels_are_ordered_and_cover_every_lead(fingerprint):
 
 def test_an_encoder_with_levels_has_a_threshold_too():
     assert LEVELS.keys() == THRESHOLDS.keys()
+    assert DESCRIBED_LEVELS.keys() == DESCRIBED_THRESHOLDS.keys()
+
+
+@pytest.mark.parametrize("fingerprint", DESCRIBED_LEVELS)
+def test_the_first_hit_in_a_described_map_is_right_more_often(fingerprint):
+    for lead in (0.0, 0.15, 0.5):
+        found = hits(1.0, 1.0 - lead)
+        assert confidence(fingerprint, found, described=True) > confidence(fingerprint, found)
     assert {fingerprint.rpartition("-")[0] for fingerprint in LEVELS} == {"text", "text-large"}

@@ -3,7 +3,7 @@
 import pytest
 
 from waygraph.core.schemas import Hit
-from waygraph.serve.select.no_match import THRESHOLDS, nothing_matches
+from waygraph.serve.select.no_match import DESCRIBED_THRESHOLDS, THRESHOLDS, nothing_matches
 
 
 def hits(*scores):
@@ -24,3 +24,10 @@ def test_a_low_best_score_means_that_nothing_matches(fingerprint):
 def test_an_encoder_without_a_threshold_has_no_flag():
     assert nothing_matches("text-0000000000000000", hits(0.01)) is None
     assert nothing_matches("text-0000000000000000", []) is None
+
+
+@pytest.mark.parametrize("fingerprint", DESCRIBED_THRESHOLDS)
+def test_described_maps_have_a_higher_threshold(fingerprint):
+    between = hits((THRESHOLDS[fingerprint] + DESCRIBED_THRESHOLDS[fingerprint]) / 2)
+    assert nothing_matches(fingerprint, between) is False
+    assert nothing_matches(fingerprint, between, described=True) is True
