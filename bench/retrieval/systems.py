@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,12 @@ from bench.retrieval.queries import FOLDER as QUESTIONS
 from bench.retrieval.queries import Question, read_queries, resolve
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
 from waygraph.index.catalog.repeats import page_key, repeat_penalties
-from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.graph import Description, InteractionGraph, Observation
+from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
 from waygraph.pipeline.encode.text.composites import describe
+from waygraph.pipeline.encode.text.descriptions import with_descriptions
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import clean, count_segments
 
@@ -29,12 +31,16 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Corpus:
-    """A mapped site with its questions. Observations are in the order of the graph's nodes."""
+    """A mapped site with its questions. Observations are in the order of the graph's nodes.
+
+    `descriptions` are generated ones, by node id.
+    """
 
     name: str
     graph: InteractionGraph
     observations: tuple[Observation, ...]
     questions: tuple[Question, ...]
+    descriptions: Mapping[str, Description] = field(default_factory=dict)
 
     def linked(self, state: int) -> set[int]:
         """Return the states that links of a state lead to, as indices."""
@@ -99,20 +105,28 @@ def encoded(encoder: Encoder, *, named: bool = True) -> System:
     """Return an encoder of the registry; without `named`, it ignores what other states call a state."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
-        seen = list(corpus.observations)
-        if named:
-            seen = with_anchor_texts(corpus.graph, seen)
-        pages = encoder.encode_pages(seen, encoder.prepare_site(count_segments(seen)))
+        pages = encoded_pages(corpus, encoder, named=named)
         return maxsim(encoder.encode_queries(asks), [page.vectors for page in pages])
 
     return scores
+
+
+def encoded_pages(corpus: Corpus, encoder: Encoder, *, named: bool = True) -> list[EncodedPage]:
+    """Return the multi-vectors of the states, in order; without `named`, without what others call a state."""
+    seen = list(corpus.observations)
+    context = encoder.prepare_site(count_segments(seen))
+    if named:
+        seen = with_anchor_texts(corpus.graph, seen)
+    described = with_descriptions({each.node_id: each for each in seen}, corpus.descriptions)
+    return encoder.encode_pages(list(described.values()), context)
 
 
 def with_words(system: System, weight: float = WORDS_WEIGHTS["text"]) -> System:
     """Add lexical scores as searches do; `weight` is that of the encoder."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
-        index = LexicalIndex(state_texts(corpus.graph, {seen.node_id: seen for seen in corpus.observations}))
+        shown = {seen.node_id: seen for seen in corpus.observations}
+        index = LexicalIndex(state_texts(corpus.graph, shown, corpus.descriptions))
         names = [seen.node_id for seen in corpus.observations]
         words = np.stack([index.scores(ask, names) for ask in asks])
         return system(corpus, asks) + weight * words

@@ -1,13 +1,14 @@
 """Benchmark of whole tasks: a question, `navigate`, the walk in a browser, and whether it ends on the right page.
 
-    python -m bench.retrieval.walks --store FOLDER --sites NAME ... [--limit N] [--save]
+    python -m bench.retrieval.walks --store FOLDER --sites NAME ... [--described] [--limit N] [--save]
 
 Takes the maps that `bench.retrieval.maps` made, encodes them, starts each site again, and asks the questions of
 `questions/` and of `bench.function_pages` whose page the map has, as a state or a lead. For each, a page in a fresh
 context loads the start page, `navigate` is asked with it as the current page, and the SDK walks the page to the
 chosen state. A walk counts as right if the SDK verified the arrival and the live page is one that the question means:
 the page is observed anew and compared with the question's targets, without the map. The browser can reach the site
-only. `--save` replaces the rows of these sites in bench/results/walks.json.
+only. `--described` gives the maps the descriptions of `replies/` (`bench.retrieval.with_model`) first.
+`--save` replaces the rows of these sites in bench/results/walks.json, with `--described` walks-described.json.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from bench.real_sites import Served
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.maps import SITES, map_folder, open_map
 from bench.retrieval.queries import Target, read_queries, resolve
+from bench.retrieval.with_model import described
 from bench.site_walks import agents_page, plain
+from waygraph.agents.describe.run import publish
 from waygraph.core.errors import BrowserFailure
 from waygraph.core.schemas import CurrentPage, NavigateRequest
 from waygraph.core.settings import BrowserSettings, EncodeSettings, ExploreSettings, Settings
 from waygraph.index.graph import Observation
-from waygraph.index.store import MapVersion, Store
+from waygraph.index.store import MapDraft, MapVersion, Store
 from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import launch
@@ -47,7 +50,7 @@ from waygraph.pipeline.jobs.publishing.draft import draft_from_version, encode_m
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 
-RESULT = RESULTS / "walks.json"
+RESULT, DESCRIBED_RESULT = RESULTS / "walks.json", RESULTS / "walks-described.json"
 
 
 @dataclass(frozen=True)
@@ -108,17 +111,25 @@ def tasks(name: str, version: MapVersion) -> list[Task]:
     return [task for task in found if task.states or task.leads]
 
 
-def encoded_map(folder: Path, name: str, encoder: Encoder) -> MapVersion:
-    """Return the map of a site with the vectors of an encoder; publish it with them if it has others."""
+def encoded_map(folder: Path, name: str, encoder: Encoder, *, is_described: bool) -> MapVersion:
+    """Return the map of a site with the vectors of an encoder, and its descriptions or none.
+
+    What differs from the published version is published.
+    """
+    store = Store.open(str(map_folder(name, folder)))
     version = open_map(name, folder)
-    if version.manifest.encoder.fingerprint == encoder.fingerprint:
-        return version
+    if version.manifest.encoder.fingerprint != encoder.fingerprint:
+        store.publish(_encoded_draft(version, encoder))
+        version = open_map(name, folder)
+    publish(store, version, described(name, version).descriptions if is_described else {}, encoder)
+    return open_map(name, folder)
+
+
+def _encoded_draft(version: MapVersion, encoder: Encoder) -> MapDraft:
     found = encode_map(version.graph, version.observations.values(), version.leads.values(), encoder)
-    draft = draft_from_version(
+    return draft_from_version(
         version, Settings(), pages=found.pages, lead_pages=found.lead_pages, encoder=found.encoder, run_id=""
     )
-    Store.open(str(map_folder(name, folder))).publish(draft)
-    return open_map(name, folder)
 
 
 async def walk(browser: Browser, source: StoreMap, version: MapVersion, served: Served, task: Task) -> Walked:
@@ -224,6 +235,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--sites", nargs="+", default=["wagtail", "fossil", "dokuwiki"], choices=sorted(SITES))
+    parser.add_argument("--described", action="store_true", help="with the generated descriptions of replies/")
     parser.add_argument("--limit", type=int, help="so many tasks of each site, for a trial")
     parser.add_argument(
         "--save", action="store_true", help="replace the rows of these sites in bench/results/walks.json"
@@ -234,7 +246,7 @@ def main() -> None:
     encoder = create_encoder(EncodeSettings())
     rows = []
     for name in options.sites:
-        version = encoded_map(folder, name, encoder)
+        version = encoded_map(folder, name, encoder, is_described=options.described)
         with SITES[name].get(folder / "sites") as served:
             before = served.contents()
             walked = asyncio.run(walk_site(name, folder, version, served, options.limit))
@@ -250,12 +262,13 @@ def main() -> None:
         }
         rows.append(row)
         print(json.dumps({key: value for key, value in row.items() if key != "walks"}, indent=1), flush=True)
-    before_rows = json.loads(RESULT.read_text(encoding="utf-8"))["sites"] if RESULT.exists() else []
+    file = DESCRIBED_RESULT if options.described else RESULT
+    before_rows = json.loads(file.read_text(encoding="utf-8"))["sites"] if file.exists() else []
     rows = [*(row for row in before_rows if row["site"] not in options.sites), *rows]
     total = summaries([Walked(**each) for row in rows for each in row["walks"]])
     print(json.dumps(total, indent=1))
     if options.save:
-        write_result(RESULT, {"encoder": encoder.fingerprint, "all sites": total, "sites": rows})
+        write_result(file, {"encoder": encoder.fingerprint, "all sites": total, "sites": rows})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,266 @@
+"""Benchmark of the steps of retrieval that a language model takes: descriptions of pages, and the choice among hits.
+
+    python -m bench.retrieval.with_model requests --store FOLDER --out FOLDER [--split dev|test] [--only SITE ...]
+        [--described] [--model NAME]
+    python -m bench.retrieval.with_model measure --store FOLDER [--split dev|test] [--only SITE ...] [--pages] [--save]
+
+`requests` writes what the model is asked, as files for a batch service: `describe-SITE.jsonl`, the requests of
+`waygraph describe`, and `choose-SITE.jsonl`, those of `select=llm` about the first 30 states of each question (with
+`--described` of the described map, which needs its replies). `measure` takes the replies from `replies/`, under the
+same names, and compares search without a model, with descriptions, with the choice, and with both. A request is known
+by the hash of its texts: on other maps, or with other candidates, a reply counts as missing, and is reported.
+`--save` writes bench/results/with-model-SPLIT.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.result_files import RESULTS, run_info, write_result
+from bench.retrieval.__main__ import by_style, compare, summary
+from bench.retrieval.embeddings import identity, remembering_encoder
+from bench.retrieval.maps import names, open_map
+from bench.retrieval.metrics import area_under_curve, ranks_of
+from bench.retrieval.queries import FOLDER, PAGES, Question
+from bench.retrieval.reasoning import FALSE_FLAGS, Run, best_scores, confidence_levels, flags, runs, top1
+from bench.retrieval.systems import encoded_pages, read_corpus
+from waygraph.agents.describe.plan import DescriptionPlan, Per, plan_descriptions
+from waygraph.agents.describe.prompt import PageReply
+from waygraph.agents.describe.run import Asked, take_replies
+from waygraph.agents.models.batch_file import batch_lines, read_replies
+from waygraph.agents.models.budget import ModelBudget
+from waygraph.agents.models.chat import ChatMessage, ChatReply, ChatRequest
+from waygraph.agents.models.structured import parse_reply, request_for
+from waygraph.agents.webnavigator.page_selector import PageChoice
+from waygraph.core.schemas import Hit, MatchModel
+from waygraph.core.settings import ChatSettings, LlmSettings
+from waygraph.index.store import MapVersion
+from waygraph.pipeline.encode.text.encoder import TextEncoder
+from waygraph.serve.select import RetrievedState, SelectionQuery
+from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, CandidateView, candidate_parts
+from waygraph.serve.select.confidence import DESCRIBED_TEXT_LEVELS
+from waygraph.serve.select.no_match import DESCRIBED_TEXT_THRESHOLD
+
+REPLIES = Path(__file__).parent / "replies"
+CANDIDATES = LlmSettings().candidates
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """A question with its first candidates, as indices of states, and the request which of them is meant."""
+
+    question: Question
+    first: tuple[int, ...]
+    request: ChatRequest
+
+    @property
+    def digest(self) -> str:
+        """Hash (hex) of everything that the model is told."""
+        texts = [message.text for message in self.request.messages]
+        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def described(name: str, version: MapVersion) -> Asked:
+    """Return the descriptions of a site that the replies give, and the states without one."""
+    plan = plan_descriptions(version, Per.STATE, again=True)
+    replies = read_replies(REPLIES / f"describe-{name}.jsonl", ChatSettings())
+    return take_replies(plan, version, replies, ModelBudget("the benchmark"))
+
+
+def description_requests(plan: DescriptionPlan) -> dict[str, ChatRequest]:
+    """Return the requests of `waygraph describe` by their ids."""
+    return {subject.digest: request_for(subject.request, PageReply) for subject in plan.subjects}
+
+
+def choosings(run: Run, text: TextEncoder) -> Iterator[Choosing]:
+    """Yield what `select=llm` asks about each question of a site."""
+    pages = encoded_pages(run.corpus, text)
+    queries = text.encode_queries([question.query.ask for question in run.questions])
+    for question, row, query in zip(run.questions, run.scores, queries, strict=True):
+        first = tuple(int(state) for state in np.argsort(-row, kind="stable")[:CANDIDATES])
+        candidates = []
+        for rank, state in enumerate(first, start=1):
+            seen, page = run.corpus.observations[state], pages[state]
+            best = page.rows[int((page.vectors @ query.T).max(1).argmax())]
+            description = run.corpus.descriptions.get(seen.node_id)
+            generated = description is not None and best in description.texts
+            match = MatchModel(text=best, score=0.0, generated=generated)
+            hit = Hit(rank=rank, node_id=seen.node_id, url=seen.url, title=seen.title, score=row[state], matched=match)
+            texts = tuple(segment.text for segment in seen.segments)
+            candidates.append(RetrievedState(hit, texts, lambda: None, partial(run.costs.__getitem__, state)))
+        mark = hashlib.sha256(question.query.ask.encode()).hexdigest()[:16]
+        parts = candidate_parts(SelectionQuery(question.query.ask), candidates, mark=mark, view=CandidateView())
+        told = "\n".join(part for part in parts if isinstance(part, str))
+        yield Choosing(question, first, ChatRequest((ChatMessage.system(INSTRUCTIONS), ChatMessage.user(told))))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choices of a model on one site.
+
+    Attributes
+    ----------
+    right
+        For each question whose page is mapped: whether the chosen state is a right one.
+    refused_mapped
+        Number of these questions for which the model chose none.
+    refused_unmapped
+        For each question without an answer: whether the model chose none.
+    missing
+        Number of questions without a reply.
+    chars
+        Characters of each request.
+    """
+
+    right: tuple[bool, ...]
+    refused_mapped: int
+    refused_unmapped: tuple[bool, ...]
+    missing: int
+    chars: tuple[int, ...]
+
+
+def chosen(asked: Sequence[Choosing], replies: Mapping[str, ChatReply]) -> Chosen:
+    """Return what the model chose. A missing reply counts as the first hit, which `select=llm` falls back to."""
+    right, refused, unmapped, missing = [], 0, [], 0
+    for each in asked:
+        reply = replies.get(each.digest)
+        missing += reply is None
+        choice = 1 if reply is None else parse_reply(reply, PageChoice).choice
+        if each.question.targets:
+            refused += choice is None
+            right.append(choice is not None and each.first[choice - 1] in each.question.targets)
+        else:
+            unmapped.append(choice is None)
+    chars = tuple(sum(len(message.text) for message in each.request.messages) for each in asked)
+    return Chosen(tuple(right), refused, tuple(unmapped), missing, chars)
+
+
+def with_choices(run: Run, asked: Sequence[Choosing], choices: Chosen) -> list[list[float]]:
+    """Return the ranks of the targets when the chosen state is put first: 1 where it is right, else those of search."""
+    ranks, right = [], iter(choices.right)
+    for each, row in zip(asked, run.scores, strict=True):
+        if each.question.targets:
+            of_search = ranks_of(each.question.targets, row)
+            ranks.append([1.0, *of_search[1:]] if next(right) else [max(rank, 2.0) for rank in of_search])
+    return ranks
+
+
+def write_requests(options: argparse.Namespace, sites: Sequence[str]) -> None:
+    """Write the files of requests."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    remembering = remembering_encoder("text", options.store, "float32")
+    for name in sites:
+        corpus, version = read_corpus(name, options.store), open_map(name, options.store)
+        files = {f"describe-{name}": description_requests(plan_descriptions(version, Per.STATE, again=True))}
+        if options.described:
+            corpus = replace(corpus, descriptions=described(name, version).descriptions)
+        (run,) = runs([corpus], remembering.text)
+        step = "choose-described" if options.described else "choose"
+        files[f"{step}-{name}"] = {
+            each.digest: request_for(each.request, PageChoice) for each in choosings(run, remembering.text)
+        }
+        for stem, requests in files.items():
+            file = options.out / f"{stem}.jsonl"
+            file.write_text("".join(batch_lines(requests, ChatSettings(model=options.model))), encoding="utf-8")
+            print(f"{len(requests)} requests in {file}")
+    remembering.save()
+
+
+def choices_of(run: Run, text: TextEncoder, step: str) -> tuple[list[Choosing], Chosen]:
+    """Return what was asked about a site in a step, and what the model chose."""
+    asked = list(choosings(run, text))
+    return asked, chosen(asked, read_replies(REPLIES / f"{step}-{run.corpus.name}.jsonl", ChatSettings()))
+
+
+def report_choices(measured: Sequence[tuple[Run, list[Choosing], Chosen]]) -> dict[str, Any]:
+    """Return how often the model chose a right state, and how often none."""
+    every = [choices for _, _, choices in measured]
+    right = [each for choices in every for each in choices.right]
+    unmapped = [each for choices in every for each in choices.refused_unmapped]
+    return {
+        "right": statistics.fmean(right),
+        "questions": len(right),
+        "chose none although the page is mapped": sum(choices.refused_mapped for choices in every),
+        "chose none where there is no answer": [sum(unmapped), len(unmapped)],
+        "without a reply": sum(choices.missing for choices in every),
+        "characters of a request, mean": round(statistics.fmean(c for choices in every for c in choices.chars)),
+        "right by site": {run.corpus.name: statistics.fmean(choices.right) for run, _, choices in measured},
+    }
+
+
+def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]:
+    """Measure search without a model, with descriptions, with the choice, and with both."""
+    remembering = remembering_encoder("text", options.store, "float32")
+    text = remembering.text
+    corpora = [read_corpus(name, options.store, PAGES if options.pages else FOLDER) for name in sites]
+    asked = [described(name, open_map(name, options.store)) for name in sites]
+    with_descriptions = [
+        replace(corpus, descriptions=of.descriptions) for corpus, of in zip(corpora, asked, strict=True)
+    ]
+    result: dict[str, Any] = {
+        **run_info(),
+        **identity(text),
+        "split": options.split,
+        "states": sum(len(corpus.observations) for corpus in corpora),
+        "states without a description": sum(len(of.failures) for of in asked),
+    }
+    plain, with_texts = runs(corpora, text), runs(with_descriptions, text)
+    remembering.save()
+    base = top1(plain)
+    ranks = {"search": base, "with descriptions": top1(with_texts)}
+    if not options.pages:
+        for step, of in (("choose", plain), ("choose-described", with_texts)):
+            if all((REPLIES / f"{step}-{name}.jsonl").exists() for name in sites):
+                choices = [(run, *choices_of(run, text, step)) for run in of]
+                result[step] = report_choices(choices)
+                ranks[step] = {run.corpus.name: with_choices(run, made, said) for run, made, said in choices}
+        result["no-answer AUC, search"] = area_under_curve(*best_scores(plain))
+        fitted = float(np.quantile(best_scores(with_texts)[0], FALSE_FLAGS))
+        result["nothing matches, with descriptions, fitted"] = flags(with_texts, round(fitted, 3))
+        result["nothing matches, with descriptions, as served"] = flags(with_texts, DESCRIBED_TEXT_THRESHOLD)
+        result["confidence, with descriptions"] = confidence_levels(with_texts, DESCRIBED_TEXT_LEVELS)
+    result["questions"] = sum(map(len, base.values()))
+    result["systems"] = {name: summary(found) for name, found in ranks.items()}
+    result["minus search"] = {name: compare(found, base) for name, found in ranks.items() if found is not base}
+    result["by site"] = {name: {site: summary({site: found[site]}) for site in found} for name, found in ranks.items()}
+    result["by style"] = {name: by_style(corpora, found) for name, found in ranks.items()}
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("requests", "measure"))
+    parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
+    parser.add_argument("--split", choices=("dev", "test"), default="dev")
+    parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone")
+    parser.add_argument("--pages", action="store_true", help="ask about nearly every page instead (questions/pages)")
+    parser.add_argument("--described", action="store_true", help="write the requests about the described map")
+    parser.add_argument("--model", default="model", help="name of the model in requests")
+    parser.add_argument("--out", type=Path, default=Path("requests"), help="where requests are written")
+    parser.add_argument("--save", action="store_true", help="write bench/results/with-model-SPLIT.json")
+    options = parser.parse_args()
+
+    folder = PAGES if options.pages else FOLDER
+    asked = [name for name in names(options.split) if (folder / f"{name}.yaml").exists()]
+    sites = [name for name in asked if name in (options.only or asked)]
+    if options.command == "requests":
+        write_requests(options, sites)
+        return
+    result = measure(options, sites)
+    print(json.dumps(result, indent=1))
+    if options.save:
+        write_result(RESULTS / f"with-model-{options.split}{'-pages' if options.pages else ''}.json", result)
+
+
+if __name__ == "__main__":
+    main()
