@@ -2,13 +2,15 @@
 
     python -m bench.retrieval.with_model requests --store FOLDER --out FOLDER [--split dev|test] [--only SITE ...]
         [--described] [--model NAME]
-    python -m bench.retrieval.with_model measure --store FOLDER [--split dev|test] [--only SITE ...] [--pages] [--save]
+    python -m bench.retrieval.with_model measure --store FOLDER [--split dev|test] [--only SITE ...] [--pages]
+        [--per kind] [--save]
 
 `requests` writes what the model is asked, as files for a batch service: `describe-SITE.jsonl`, the requests of
-`waygraph describe`, and `choose-SITE.jsonl`, those of `select=llm` about the first 30 states of each question (with
-`--described` of the described map, which needs its replies). `measure` takes the replies from `replies/`, under the
-same names, and compares search without a model, with descriptions, with the choice, and with both. A request is known
-by the hash of its texts: on other maps, or with other candidates, a reply counts as missing, and is reported.
+`waygraph describe` about each state (`describe-kinds-SITE.jsonl`: about kinds of pages), and `choose-SITE.jsonl`, those
+of `select=llm` about the first 30 states of each question (with `--described` of the described map, which needs its
+replies). `measure` takes the replies from `replies/`, under the same names, and compares search without a model, with
+descriptions, with the choice, and with both. A request is known by the hash of its texts: on other maps, or with other
+candidates, a reply counts as missing, and is reported.
 `--save` writes bench/results/with-model-SPLIT.json.
 """
 
@@ -34,7 +36,7 @@ from bench.retrieval.metrics import area_under_curve, ranks_of
 from bench.retrieval.queries import FOLDER, PAGES, Question
 from bench.retrieval.reasoning import FALSE_FLAGS, Run, best_scores, confidence_levels, flags, runs, top1
 from bench.retrieval.systems import encoded_pages, read_corpus
-from waygraph.agents.describe.plan import DescriptionPlan, Per, plan_descriptions
+from waygraph.agents.describe.plan import Per, Subject, plan_descriptions
 from waygraph.agents.describe.prompt import PageReply
 from waygraph.agents.describe.run import Asked, take_replies
 from waygraph.agents.models.batch_file import batch_lines, read_replies
@@ -70,16 +72,18 @@ class Choosing:
         return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
-def described(name: str, version: MapVersion) -> Asked:
+def described(name: str, version: MapVersion, per: Per = Per.STATE) -> Asked:
     """Return the descriptions of a site that the replies give, and the states without one."""
-    plan = plan_descriptions(version, Per.STATE, again=True)
+    plan = plan_descriptions(version, per, again=True)
     replies = read_replies(REPLIES / f"describe-{name}.jsonl", ChatSettings())
+    if per is Per.KIND and (of_kinds := REPLIES / f"describe-kinds-{name}.jsonl").exists():
+        replies |= read_replies(of_kinds, ChatSettings())
     return take_replies(plan, version, replies, ModelBudget("the benchmark"))
 
 
-def description_requests(plan: DescriptionPlan) -> dict[str, ChatRequest]:
+def description_requests(subjects: Sequence[Subject]) -> dict[str, ChatRequest]:
     """Return the requests of `waygraph describe` by their ids."""
-    return {subject.digest: request_for(subject.request, PageReply) for subject in plan.subjects}
+    return {subject.digest: request_for(subject.request, PageReply) for subject in subjects}
 
 
 def choosings(run: Run, text: TextEncoder) -> Iterator[Choosing]:
@@ -161,7 +165,9 @@ def write_requests(options: argparse.Namespace, sites: Sequence[str]) -> None:
     remembering = remembering_encoder("text", options.store, "float32")
     for name in sites:
         corpus, version = read_corpus(name, options.store), open_map(name, options.store)
-        files = {f"describe-{name}": description_requests(plan_descriptions(version, Per.STATE, again=True))}
+        files = {f"describe-{name}": description_requests(plan_descriptions(version, Per.STATE, again=True).subjects)}
+        if kinds := [each for each in plan_descriptions(version, Per.KIND, again=True).subjects if each.kind]:
+            files[f"describe-kinds-{name}"] = description_requests(kinds)
         if options.described:
             corpus = replace(corpus, descriptions=described(name, version).descriptions)
         (run,) = runs([corpus], remembering.text)
@@ -203,7 +209,7 @@ def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]
     remembering = remembering_encoder("text", options.store, "float32")
     text = remembering.text
     corpora = [read_corpus(name, options.store, PAGES if options.pages else FOLDER) for name in sites]
-    asked = [described(name, open_map(name, options.store)) for name in sites]
+    asked = [described(name, open_map(name, options.store), options.per) for name in sites]
     with_descriptions = [
         replace(corpus, descriptions=of.descriptions) for corpus, of in zip(corpora, asked, strict=True)
     ]
@@ -212,18 +218,20 @@ def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]
         **identity(text),
         "split": options.split,
         "states": sum(len(corpus.observations) for corpus in corpora),
+        "descriptions per": str(options.per),
         "states without a description": sum(len(of.failures) for of in asked),
     }
     plain, with_texts = runs(corpora, text), runs(with_descriptions, text)
     remembering.save()
     base = top1(plain)
     ranks = {"search": base, "with descriptions": top1(with_texts)}
-    if not options.pages:
+    if not options.pages and options.per is Per.STATE:
         for step, of in (("choose", plain), ("choose-described", with_texts)):
             if all((REPLIES / f"{step}-{name}.jsonl").exists() for name in sites):
                 choices = [(run, *choices_of(run, text, step)) for run in of]
                 result[step] = report_choices(choices)
                 ranks[step] = {run.corpus.name: with_choices(run, made, said) for run, made, said in choices}
+    if not options.pages:
         result["no-answer AUC, search"] = area_under_curve(*best_scores(plain))
         fitted = float(np.quantile(best_scores(with_texts)[0], FALSE_FLAGS))
         result["nothing matches, with descriptions, fitted"] = flags(with_texts, round(fitted, 3))
@@ -244,6 +252,7 @@ def main() -> None:
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone")
     parser.add_argument("--pages", action="store_true", help="ask about nearly every page instead (questions/pages)")
+    parser.add_argument("--per", type=Per, choices=list(Per), default=Per.STATE, help="what has a description")
     parser.add_argument("--described", action="store_true", help="write the requests about the described map")
     parser.add_argument("--model", default="model", help="name of the model in requests")
     parser.add_argument("--out", type=Path, default=Path("requests"), help="where requests are written")
@@ -259,7 +268,8 @@ def main() -> None:
     result = measure(options, sites)
     print(json.dumps(result, indent=1))
     if options.save:
-        write_result(RESULTS / f"with-model-{options.split}{'-pages' if options.pages else ''}.json", result)
+        suffix = ("-pages" if options.pages else "") + ("-kinds" if options.per is Per.KIND else "")
+        write_result(RESULTS / f"with-model-{options.split}{suffix}.json", result)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from waygraph.agents.models.structured import complete_as, parse_reply
 from waygraph.core.errors import BadModelReply, ContextTooLong, EncoderMismatch, WaygraphError
 from waygraph.core.settings import Settings
 from waygraph.index.graph import Description
-from waygraph.index.store import MapVersion, Store
+from waygraph.index.store import Manifest, MapVersion, Store
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
@@ -170,39 +170,54 @@ def _descriptions(subject: Subject, version: MapVersion, reply: PageReply, name:
     }
 
 
-def text_encoder_of(version: MapVersion, settings: Settings) -> Encoder | None:
-    """Load the encoder that made the vectors of a map.
+class TextEncoders:
+    """The encoders that made the vectors of maps, each loaded once.
 
     Parameters
     ----------
-    version
-        The map.
     settings
-        Weights of the encoder.
-
-    Returns
-    -------
-    Encoder or None
-        None if the map has no vectors of texts: its descriptions are shown and not searched.
-
-    Raises
-    ------
-    EncoderMismatch
-        If the weights are not those that made the map.
-    WeightsMissing
-        If there are no weights.
+        Weights of the encoders.
     """
-    made_by = version.manifest.encoder
-    if made_by.name not in MODELS:
-        return None
-    encoder = create_encoder(settings.encode.model_copy(update={"encoder": made_by.name}))
-    if encoder.fingerprint != made_by.fingerprint:
-        raise EncoderMismatch(
-            f"The map of '{version.manifest.site}' was made by another '{made_by.name}' ({made_by.fingerprint}) than "
-            f"this one ({encoder.fingerprint}): its weights or code differ.",
-            hint=f"Re-encode the map first: waygraph reencode {version.manifest.site}",
-        )
-    return encoder
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._loaded: dict[str, Encoder] = {}
+
+    def of(self, manifest: Manifest) -> Encoder | None:
+        """Return the encoder that made the vectors of a map.
+
+        Parameters
+        ----------
+        manifest
+            Manifest of the map.
+
+        Returns
+        -------
+        Encoder or None
+            None if the map has no vectors of texts: its descriptions are shown and not searched.
+
+        Raises
+        ------
+        EncoderMismatch
+            If the weights are not those that made the map.
+        WeightsMissing
+            If there are no weights.
+        """
+        made_by = manifest.encoder
+        if made_by.name not in MODELS:
+            return None
+        if made_by.name not in self._loaded:
+            self._loaded[made_by.name] = create_encoder(
+                self._settings.encode.model_copy(update={"encoder": made_by.name})
+            )
+        encoder = self._loaded[made_by.name]
+        if encoder.fingerprint != made_by.fingerprint:
+            raise EncoderMismatch(
+                f"The map of '{manifest.site}' was made by another '{made_by.name}' ({made_by.fingerprint}) "
+                f"than this one ({encoder.fingerprint}): its weights or code differ.",
+                hint=f"Re-encode the map first: waygraph reencode {manifest.site}",
+            )
+        return encoder
 
 
 def publish(
@@ -219,7 +234,7 @@ def publish(
     descriptions
         All descriptions of the new version, by node id.
     encoder
-        See `text_encoder_of`.
+        See `TextEncoders.of`.
 
     Returns
     -------

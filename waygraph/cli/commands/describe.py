@@ -5,33 +5,35 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waygraph.cli.options import BaseUrlOption, JsonOption, SiteArgument, StoreOption, load_settings
-from waygraph.cli.output import clean, print_json, say, warn
-from waygraph.cli.selection import open_mapped_site
+from waygraph.cli.options import BaseUrlOption, JsonOption, SitesArgument, StoreOption, load_settings
+from waygraph.cli.output import warn
+from waygraph.cli.selection import open_selected_sites
 from waygraph.core.errors import InvalidInput, ModelBudgetSpent, RunUnfinished, WaygraphError
 
 if TYPE_CHECKING:
     from waygraph.agents.describe.journal import ReplyJournal
-    from waygraph.agents.describe.plan import DescriptionPlan, Estimate, Per
+    from waygraph.agents.describe.plan import DescriptionPlan, Per
     from waygraph.agents.describe.run import Asked
     from waygraph.agents.models.budget import ModelBudget
-    from waygraph.core.settings import ChatSettings
-    from waygraph.index.store import MapVersion
+    from waygraph.cli.display.descriptions import DescribedSite, PlannedSite
+    from waygraph.core.settings import ChatSettings, Settings
+    from waygraph.index.store import MapVersion, Store
 
 #: Name of a model that is known from its recording alone.
 _RECORDED = "recorded"
 
 
 def describe(
-    site: SiteArgument,
+    sites: SitesArgument = None,
     *,
+    every: Annotated[bool, typer.Option("--all", help="All sites of the store.")] = False,
     model: Annotated[str | None, typer.Option("--model", metavar="NAME", help="Chat model to ask.")] = None,
     base_url: BaseUrlOption = None,
     per: Annotated[
@@ -72,64 +74,126 @@ def describe(
     command goes on, and pays for no reply twice. At a limit, what was paid for is published.
 
     Batch services take the requests as one file and cost less: --requests writes it, in the form of OpenAI's
-    Batch API, which `vllm run-batch` reads too, and --replies takes what came back. Lines of other sites in
-    either file do no harm, so that the files of many sites can be joined.
+    Batch API, which `vllm run-batch` reads too, and --replies takes what came back, with the same --per.
+    Replies about other sites do no harm.
 
     \b
     Examples:
       waygraph describe example.org --model qwen --base-url http://127.0.0.1:8000/v1 --dry-run
       waygraph describe example.org --model qwen --base-url http://127.0.0.1:8000/v1 --per kind --max-cost 0.50
-      waygraph describe example.org --model qwen --requests requests.jsonl
-      waygraph describe example.org --replies replies.jsonl
+      waygraph describe --all --model qwen --requests requests.jsonl
+      waygraph describe --all --replies replies.jsonl
     Exit codes: 0 every page is described, 11 some are not (a limit, replies in a wrong form), 12 the model
     failed, 130 interrupted
     """  # noqa: D301 - \b keeps the lines of an example together
-    from waygraph.agents.describe.journal import ReplyJournal
-    from waygraph.agents.describe.plan import estimate, plan_descriptions
-    from waygraph.agents.describe.run import publish, take_replies, text_encoder_of
-    from waygraph.agents.models.batch_file import read_replies
     from waygraph.agents.models.create import run_budget
+    from waygraph.cli.display.descriptions import print_as_json, print_plans, print_result, print_usage
 
     chat = {"model": model, "base_url": base_url}
     settings = load_settings(
         {"store": store, "agents": {"model": chat, "run_cost": max_cost, "run_tokens": max_tokens}}
     )
     chosen = _per(per)
-    opened, key = open_mapped_site(store, site)
-    version = opened.read(key)
-    plan = plan_descriptions(version, chosen, again=again)
-    expected = estimate(plan, settings.agents.model)
+    opened, keys = open_selected_sites(settings.store, sites or [], every=every)
+    planned = [_planned(opened, key, chosen, settings, again=again) for key in keys]
     if not as_json:
-        _print_plan(key, plan, expected)
-    if dry_run:
+        print_plans(planned)
+    if not dry_run:
+        _check_model(settings.agents.model, cassette, replies)
+    if requests is not None and not dry_run:
+        _write_requests(requests, planned, settings.agents.model)
+    if dry_run or requests is not None:
         if as_json:
-            print_json(_summary(key, None, plan, expected))
+            print_as_json(planned)
         return
-    _check_model(settings.agents.model, cassette, replies)
-    if requests is not None:
-        _write_requests(requests, plan, settings.agents.model)
-        if as_json:
-            print_json(_summary(key, None, plan, expected))
-        return
-    budget = run_budget(settings.agents)
-    said = None if replies is None else read_replies(replies, settings.agents.model)
-    if plan.subjects and said is None:
-        _confirm(key, yes=yes, as_json=as_json)
-    encoder = text_encoder_of(version, settings)  # before anything is paid for
-    if encoder is None:
-        warn(f"The map has vectors of '{version.manifest.encoder.name}': descriptions are shown and not searched.")
-    with ReplyJournal.open(settings.store, key) as journal:
-        if said is None:
-            asked = asyncio.run(_ask(plan, version, settings.agents.model, (budget, journal, cassette)))
-        else:
-            asked = take_replies(plan, version, said, budget)
-        number = publish(opened, version, {**plan.kept, **asked.descriptions}, encoder)
-        journal.remove()
+    work = _Work(opened, settings, run_budget(settings.agents), cassette, replies)
+    work.check(keys)
+    if replies is None and any(each.plan.subjects for each in planned):
+        _confirm(keys, yes=yes, as_json=as_json)
+    described = work.describe(planned, on_site=None if as_json else print_result)
     if as_json:
-        print_json(_summary(key, number, plan, expected, (asked, budget)))
+        print_as_json(planned, described, work.budget.spent)
     else:
-        _print_result(key, number, plan, asked, budget)
-    _raise_if_unfinished(asked)
+        print_usage(described, work.budget.spent)
+    _raise_if_unfinished([each.asked for each in described])
+
+
+def _planned(store: Store, site: str, per: Per, settings: Settings, *, again: bool) -> PlannedSite:
+    from waygraph.agents.describe.plan import estimate, plan_descriptions
+    from waygraph.cli.display.descriptions import PlannedSite
+
+    plan = plan_descriptions(store.read(site), per, again=again)
+    return PlannedSite(site, plan, estimate(plan, settings.agents.model))
+
+
+class _Work:
+    """Describes one site after the other, within one budget.
+
+    Parameters
+    ----------
+    store
+        The store.
+    settings
+        The model, and the weights of encoders.
+    budget
+        What all calls may take.
+    cassette
+        Recording of the model's calls, if there is one.
+    replies
+        File of replies of a batch service, which then take the place of calls.
+    """
+
+    def __init__(
+        self, store: Store, settings: Settings, budget: ModelBudget, cassette: Path | None, replies: Path | None
+    ) -> None:
+        from waygraph.agents.describe.run import TextEncoders
+        from waygraph.agents.models.batch_file import read_replies
+
+        self.budget = budget
+        self._store = store
+        self._settings = settings
+        self._cassette = cassette
+        self._replies = None if replies is None else read_replies(replies, settings.agents.model)
+        self._encoders = TextEncoders(settings)
+
+    def check(self, sites: Sequence[str]) -> None:
+        """Raise the error of a map whose encoder is not here, before anything is paid for."""
+        for site in sites:
+            manifest = self._store.manifest(site)
+            if self._encoders.of(manifest) is None:
+                made_by = manifest.encoder.name
+                warn(f"The map of {site} has vectors of '{made_by}': descriptions are shown and not searched.")
+
+    def describe(
+        self, planned: Sequence[PlannedSite], *, on_site: Callable[[DescribedSite], None] | None
+    ) -> list[DescribedSite]:
+        """Ask about each site, and publish its map with what the model says, until an error ends asking."""
+        described: list[DescribedSite] = []
+        for each in planned:
+            described.append(self._describe_site(each))
+            if on_site is not None:
+                on_site(described[-1])
+            if described[-1].asked.stopped_by is not None:
+                break
+        return described
+
+    def _describe_site(self, planned: PlannedSite) -> DescribedSite:
+        from waygraph.agents.describe.journal import ReplyJournal
+        from waygraph.agents.describe.run import publish, take_replies
+        from waygraph.cli.display.descriptions import DescribedSite
+
+        site, plan = planned.site, planned.plan
+        version = self._store.read(site)
+        encoder = self._encoders.of(version.manifest)
+        with ReplyJournal.open(self._settings.store, site) as journal:
+            if self._replies is None:
+                kept_in = (self.budget, journal, self._cassette)
+                asked = asyncio.run(_ask(plan, version, self._settings.agents.model, kept_in))
+            else:
+                asked = take_replies(plan, version, self._replies, self.budget)
+            number = publish(self._store, version, {**plan.kept, **asked.descriptions}, encoder)
+            journal.remove()
+        return DescribedSite(planned, asked, number)
 
 
 def _check_model(chat: ChatSettings, cassette: Path | None, replies: Path | None) -> None:
@@ -137,13 +201,14 @@ def _check_model(chat: ChatSettings, cassette: Path | None, replies: Path | None
         raise InvalidInput("Descriptions come from a chat model. None is given.", hint="--model NAME --base-url URL")
 
 
-def _write_requests(path: Path, plan: DescriptionPlan, chat: ChatSettings) -> None:
+def _write_requests(path: Path, planned: Sequence[PlannedSite], chat: ChatSettings) -> None:
     """Write what the model would be asked as a file for a batch service."""
     from waygraph.agents.describe.prompt import PageReply
     from waygraph.agents.models.batch_file import batch_lines
     from waygraph.agents.models.structured import request_for
 
-    asked = {subject.digest: request_for(subject.request, PageReply) for subject in plan.subjects}
+    subjects = (subject for each in planned for subject in each.plan.subjects)
+    asked = {subject.digest: request_for(subject.request, PageReply) for subject in subjects}
     try:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(batch_lines(asked, chat))
@@ -160,11 +225,12 @@ def _per(text: str) -> Per:
         raise typer.BadParameter(f"'{text}' is none of {', '.join(Per)}.", param_hint="--per") from None
 
 
-def _confirm(site: str, *, yes: bool, as_json: bool) -> None:
+def _confirm(sites: Sequence[str], *, yes: bool, as_json: bool) -> None:
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise InvalidInput(f"Describing '{site}' was not confirmed.", hint="Add --yes to start.")
+        what = f"'{sites[0]}'" if len(sites) == 1 else f"{len(sites)} sites"
+        raise InvalidInput(f"Describing {what} was not confirmed.", hint="Add --yes to start.")
     typer.confirm("Start?", abort=True, err=True)
 
 
@@ -218,66 +284,16 @@ def _print_progress(done: int, subjects: int) -> None:
     sys.stderr.flush()
 
 
-def _print_plan(site: str, plan: DescriptionPlan, expected: Estimate) -> None:
-    kinds = sum(bool(subject.kind) for subject in plan.subjects)
-    of_kinds = f", {kinds} of them about kinds of pages" if kinds else ""
-    say(f"{site}: {plan.states} states, {len(plan.kept)} described and unchanged.")
-    cost = "no prices are configured" if expected.cost is None else f"about {expected.cost:.2f}"
-    say(
-        f"{expected.calls} calls{of_kinds}: about {expected.input_tokens:,} tokens of input and "
-        f"{expected.output_tokens:,} of output; price: {cost}."
-    )
-
-
-def _summary(
-    site: str,
-    version: int | None,
-    plan: DescriptionPlan,
-    expected: Estimate,
-    done: tuple[Asked, ModelBudget] | None = None,
-) -> dict[str, object]:
-    summary: dict[str, object] = {
-        "site": site,
-        "version": version,
-        "states": plan.states,
-        "kept": len(plan.kept),
-        "estimate": asdict(expected),
-    }
-    if done is not None:
-        asked, budget = done
-        summary |= {
-            "described": len(asked.descriptions),
-            "replayed": asked.replayed,
-            "failures": asked.failures,
-            "usage": budget.spent.model_dump(),
-        }
-    return summary
-
-
-def _print_result(site: str, number: int | None, plan: DescriptionPlan, asked: Asked, budget: ModelBudget) -> None:
-    spent = budget.spent
-    cost = "" if spent.cost is None else f", {spent.cost:.4f}"
-    again = f" {asked.replayed} replies were there already." if asked.replayed else ""
-    say(f"{spent.calls} calls, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{cost}.{again}")
-    for node_id, reason in asked.failures.items():
-        say(f"  [{node_id[:8]}] is not described: {clean(reason, one_line=True)}")
-    if number is None:
-        say(f"{site}: nothing new to publish.")
-    else:
-        described = len({*plan.kept, *asked.descriptions})
-        say(f"{site}: version {number}, {described} of {plan.states} states described.")
-
-
-def _raise_if_unfinished(asked: Asked) -> None:
+def _raise_if_unfinished(asked: Sequence[Asked]) -> None:
     """Raise the error that ended asking, or one for pages without a description."""
-    error: WaygraphError | None = asked.stopped_by
+    error: WaygraphError | None = next((each.stopped_by for each in asked if each.stopped_by is not None), None)
     if isinstance(error, ModelBudgetSpent):
         raise RunUnfinished(error.message, hint="Run the same command with a higher limit: it asks about the rest.")
     if error is not None:
         raise error
-    if asked.failures:
+    if failures := sum(len(each.failures) for each in asked):
         raise RunUnfinished(
-            f"{len(asked.failures)} pages are not described: they are too long, or replies had another form.",
+            f"{failures} pages are not described: they are too long, there is no reply, or one of another form.",
             hint="Run the same command again, or with another model.",
         )
 

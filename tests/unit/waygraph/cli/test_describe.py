@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.described_map import SITE, reply_for, script, small_store
+from tests.small_map import SmallMap
 from waygraph.agents.describe.plan import Per, plan_descriptions
 from waygraph.agents.describe.prompt import PageReply
 from waygraph.agents.models.cassette import CassetteModel
@@ -76,7 +77,7 @@ def test_what_it_would_take_is_printed_and_nothing_starts_without_confirmation(c
 def test_price_of_the_estimate_comes_from_the_settings(cli, monkeypatch):
     monkeypatch.setenv("WAYGRAPH_AGENTS__MODEL__INPUT_PRICE", "1000")
     code, out, _ = cli("describe", SITE.site, "--dry-run", "--json")
-    expected = json.loads(out)["estimate"]
+    expected = json.loads(out)["sites"][0]["estimate"]
     assert (code, expected["calls"]) == (0, 4)
     assert expected["cost"] == pytest.approx(expected["input_tokens"] / 1000)
 
@@ -102,8 +103,9 @@ def test_recorded_model_describes_the_map_once(cli, store, recording):
 def test_answers_in_json_name_what_was_done(cli, recording):
     code, out, _ = cli("describe", SITE.site, "--cassette", recording, "--yes", "--json")
     answer = json.loads(out)
+    (described,) = answer["sites"]
     assert code == 0
-    assert (answer["version"], answer["described"], answer["failures"]) == (2, 4, {})
+    assert (described["version"], described["described"], described["failures"]) == (2, 4, {})
     assert answer["usage"]["calls"] == 4
 
 
@@ -185,12 +187,8 @@ def test_requests_are_written_for_a_batch_service_whose_replies_describe_the_map
     assert {line["body"]["model"] for line in lines} == {"qwen"}
     subjects = {each.digest: each for each in plan_descriptions(store.read(SITE.site), Per.STATE).subjects}
     assert [line["custom_id"] for line in lines] == list(subjects)
-    answered = []
-    for line in lines[:3]:
-        content = reply_for(subjects[line["custom_id"]].request)
-        body = {"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": 5, "completion_tokens": 7}}
-        answered.append({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
-    replies.write_text("\n".join(map(json.dumps, answered)))
+    digests = list(subjects)
+    replies.write_text("\n".join(batch_reply(each, reply_for(subjects[each].request)) for each in digests[:3]))
     code, out, err = cli("describe", SITE.site, "--model", "qwen", "--replies", replies)
     assert (code, store.head(SITE.site)) == (11, 2)
     assert "version 2, 3 of 4 states described" in out
@@ -200,7 +198,7 @@ def test_requests_are_written_for_a_batch_service_whose_replies_describe_the_map
     # The next file asks about the rest alone.
     code, _, _ = cli("describe", SITE.site, "--model", "qwen", "--requests", requests)
     assert code == 0
-    assert [json.loads(line)["custom_id"] for line in requests.read_text().splitlines()] == list(subjects)[3:]
+    assert [json.loads(line)["custom_id"] for line in requests.read_text().splitlines()] == digests[3:]
 
 
 def test_batch_files_that_cannot_be_used_change_nothing(cli, store, tmp_path):
@@ -211,3 +209,31 @@ def test_batch_files_that_cannot_be_used_change_nothing(cli, store, tmp_path):
     code, _, err = cli("describe", SITE.site, "--replies", tmp_path / "other.jsonl")
     assert (code, store.head(SITE.site)) == (2, 1)
     assert "Line 1" in err
+
+
+def batch_reply(custom_id: str, content: str) -> str:
+    body = {"choices": [{"message": {"content": content}}], "usage": {"prompt_tokens": 5, "completion_tokens": 7}}
+    return json.dumps({"custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None})
+
+
+def test_several_sites_are_described_with_one_file_and_one_budget(cli, store, encoder, tmp_path):
+    other = SmallMap("coffee.example")
+    store.publish(other.draft(encoder, store.blobs))
+    assert cli("describe", "--model", "qwen", "--dry-run")[0] == 2  # neither sites nor --all
+    requests, replies = tmp_path / "requests.jsonl", tmp_path / "replies.jsonl"
+    code, out, _ = cli("describe", "--all", "--model", "qwen", "--requests", requests)
+    assert code == 0
+    assert "Together 8 calls" in out
+    plans = [plan_descriptions(store.read(site.site), Per.STATE) for site in (SITE, other)]
+    subjects = {subject.digest: subject for plan in plans for subject in plan.subjects}
+    asked = [json.loads(line)["custom_id"] for line in requests.read_text().splitlines()]
+    assert sorted(asked) == sorted(subjects)
+    replies.write_text("\n".join(batch_reply(digest, reply_for(subjects[digest].request)) for digest in asked))
+    code, out, _ = cli("describe", "--all", "--replies", replies, "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert [(each["site"], each["version"], each["described"]) for each in answer["sites"]] == [
+        (other.site, 2, 4),
+        (SITE.site, 2, 4),
+    ]
+    assert store.read(other.site).descriptions.keys() == store.read(other.site).observations.keys()

@@ -15,7 +15,7 @@ from tests.small_map import STATES
 from waygraph.agents.describe.journal import ReplyJournal
 from waygraph.agents.describe.plan import Per, estimate, plan_descriptions
 from waygraph.agents.describe.prompt import PAGE_CHARS, PageReply, page_request
-from waygraph.agents.describe.run import ask, publish, take_replies, text_encoder_of
+from waygraph.agents.describe.run import TextEncoders, ask, publish, take_replies
 from waygraph.agents.models.budget import BudgetedModel, ModelBudget
 from waygraph.agents.models.cassette import CassetteModel
 from waygraph.agents.models.chat import ChatReply, ChatRequest, no_usage
@@ -359,10 +359,10 @@ def test_map_of_other_weights_is_refused_before_anything_is_paid_for(store):
     encoder = replace(version.manifest.encoder, fingerprint="text-0000000000000000")
     other = replace(version, manifest=version.manifest.model_copy(update={"encoder": encoder}))
     with pytest.raises(EncoderMismatch, match="was made by another 'text'"):
-        text_encoder_of(other, Settings())
+        TextEncoders(Settings()).of(other.manifest)
     screenshots = replace(version.manifest.encoder, name="jina-v4")
     seen = replace(version, manifest=version.manifest.model_copy(update={"encoder": screenshots}))
-    assert text_encoder_of(seen, Settings()) is None
+    assert TextEncoders(Settings()).of(seen.manifest) is None
 
 
 def batch_replies(plan) -> dict[str, ChatReply]:
