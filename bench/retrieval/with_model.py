@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from bench.result_files import RESULTS, run_info, write_result
-from bench.retrieval.__main__ import by_style, compare, summary
+from bench.retrieval.__main__ import Ranks, by_style, compare, summary
 from bench.retrieval.embeddings import identity, remembering_encoder
 from bench.retrieval.maps import names, open_map
 from bench.retrieval.metrics import area_under_curve, ranks_of
@@ -55,6 +55,8 @@ from waygraph.serve.select.no_match import DESCRIBED_TEXT_THRESHOLD
 
 REPLIES = Path(__file__).parent / "replies"
 CANDIDATES = LlmSettings().candidates
+#: Bands of cosines (MiniLM without adapters) between a question and the nearest generated text.
+CLOSENESS = ((0.9, 1.01), (0.8, 0.9), (0.7, 0.8), (0.6, 0.7), (0.5, 0.6), (-1.0, 0.5), (-1.0, 0.8))
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,31 @@ def report_choices(measured: Sequence[tuple[Run, list[Choosing], Chosen]]) -> di
     }
 
 
+def by_closeness(of: Sequence[Run], text: TextEncoder, found: Mapping[str, Ranks]) -> list[dict[str, Any]]:
+    """Return recall@1 by the cosine of a question to the nearest generated text of its pages.
+
+    A gain that came from texts which are the question itself would be an artefact: both are by language models.
+    """
+    closest: list[float] = []
+    for run in of:
+        for question in run.questions:
+            if question.targets:
+                ids = (run.corpus.observations[state].node_id for state in sorted(question.targets))
+                own = list(dict.fromkeys(each for node_id in ids for each in run.corpus.descriptions[node_id].texts))
+                asked, *others = text.encode_texts([question.query.ask, *own])
+                closest.append(max(float(each[0] @ asked[0]) for each in others))
+    first = {name: [each[0] <= 1 for site in ranks.values() for each in site] for name, ranks in found.items()}
+    return [
+        {
+            "cosine": [low, high],
+            "questions": len(within),
+            "recall@1": {name: statistics.fmean(right[i] for i in within) for name, right in first.items()},
+        }
+        for low, high in CLOSENESS
+        if (within := [i for i, cosine in enumerate(closest) if low <= cosine < high])
+    ]
+
+
 def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]:
     """Measure search without a model, with descriptions, with the choice, and with both."""
     remembering = remembering_encoder("text", options.store, "float32")
@@ -237,6 +264,8 @@ def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]
         result["nothing matches, with descriptions, fitted"] = flags(with_texts, round(fitted, 3))
         result["nothing matches, with descriptions, as served"] = flags(with_texts, DESCRIBED_TEXT_THRESHOLD)
         result["confidence, with descriptions"] = confidence_levels(with_texts, DESCRIBED_TEXT_LEVELS)
+    if not any(of.failures for of in asked):
+        result["by closeness of the nearest generated text"] = by_closeness(with_texts, text, ranks)
     result["questions"] = sum(map(len, base.values()))
     result["systems"] = {name: summary(found) for name, found in ranks.items()}
     result["minus search"] = {name: compare(found, base) for name, found in ranks.items() if found is not base}
