@@ -52,7 +52,7 @@ class Screens(_ToolAnswer):
     screens: list[Screen]
     """Best first."""
     more: int = 0
-    """Found screens that the answer has no room for."""
+    """Left out."""
     skipped: dict[str, str] = {}
     """Sites that could not be searched, and why."""
     nothing_matches: bool = False

@@ -138,8 +138,8 @@ def _add_search_tools(server: MCPServer[Any], source_of: SourceOf) -> None:
         annotations=_READS,
         description=(
             "Find the screens that match a query best, best first, on one site or on all. Say what a page is for "
-            "or shows ('where the delivery address is changed'), not keywords or tasks. The right one is among the "
-            f"first ten more often than first: read them all, and ask for more when none fits. {_UNTRUSTED}"
+            "or shows ('where the delivery address is changed'), not keywords or tasks. Read them all: often a later "
+            f"one is meant. {_UNTRUSTED}"
         ),
     )
     async def search_screens(

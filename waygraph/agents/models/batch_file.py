@@ -48,7 +48,7 @@ class _Response(BaseModel):
     body: _Body = _Body()
 
 
-class _Line(BaseModel):
+class _ReplyLine(BaseModel):
     custom_id: str
     response: _Response | None
     error: Any = None
@@ -104,7 +104,7 @@ def read_replies(path: Path, settings: ChatSettings) -> dict[str, ChatReply]:
         if not text.strip():
             continue
         try:
-            line = _Line.model_validate_json(text)
+            line = _ReplyLine.model_validate_json(text)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             raise InvalidInput(
@@ -116,7 +116,7 @@ def read_replies(path: Path, settings: ChatSettings) -> dict[str, ChatReply]:
     return replies
 
 
-def _reply(line: _Line, settings: ChatSettings) -> ChatReply | None:
+def _reply(line: _ReplyLine, settings: ChatSettings) -> ChatReply | None:
     if line.error or line.response is None or line.response.status_code != 200 or not line.response.body.choices:
         return None
     body = line.response.body

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waygraph.index.graph import Box, Observation, Segment
-from waygraph.pipeline.encode.text.composites import ACTION_ROLES, MAX_NAME_CHARS, MAX_PASSAGES, MAX_TEXTS, describe
+from waygraph.pipeline.encode.text.composites import ACTION_ROLES, MAX_PASSAGES, MAX_TEXTS, describe
+from waygraph.pipeline.encode.text.own_text import MAX_NAME_CHARS
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text.url_words import url_words
 
