@@ -11,7 +11,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from waygraph.cli.output import print_error, print_json
+from waygraph.cli.output import error_document, print_error, print_json
 from waygraph.core.errors import EnvironmentMissing, InvalidInput, WaygraphError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -110,14 +110,3 @@ def _report(error: WaygraphError, as_json: bool) -> int:
     if os.environ.get("WAYGRAPH_DEBUG", "") not in {"", "0"}:
         traceback.print_exception(error)
     return error.exit_code
-
-
-def error_document(error: WaygraphError) -> dict[str, object]:
-    """Return the JSON form of an error, as `--json` prints it."""
-    return {
-        "type": error.slug,
-        "title": error.title,
-        "message": error.message,
-        "hint": error.hint,
-        "exit_code": error.exit_code,
-    }

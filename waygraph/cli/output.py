@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from waygraph.core.errors import InvalidInput
+from waygraph.core.errors import InvalidInput, WaygraphError
 
 #: Unicode categories without visible text: control, format (bidirectional overrides, zero width), surrogate, private
 #: use, unassigned, line and paragraph separators.
@@ -95,6 +95,17 @@ def print_json(document: BaseModel | dict[str, Any] | list[Any]) -> None:
     """Print one JSON document in ASCII, in which control characters of page text are escaped."""
     plain = document.model_dump(mode="json", by_alias=True) if isinstance(document, BaseModel) else document
     sys.stdout.write(json.dumps(plain, indent=2) + "\n")
+
+
+def error_document(error: WaygraphError) -> dict[str, object]:
+    """Return the JSON form of an error, as `--json` prints it."""
+    return {
+        "type": error.slug,
+        "title": error.title,
+        "message": error.message,
+        "hint": error.hint,
+        "exit_code": error.exit_code,
+    }
 
 
 def print_error(message: str, hint: str) -> None:

@@ -45,7 +45,8 @@ class _Body(BaseModel):
 
 class _Response(BaseModel):
     status_code: int = 200
-    body: _Body = _Body()
+    #: A completion if the status is 200; services differ in what they write otherwise.
+    body: Any = None
 
 
 class _ReplyLine(BaseModel):
@@ -82,7 +83,7 @@ def read_replies(path: Path, settings: ChatSettings) -> dict[str, ChatReply]:
     path
         The file. Requests that failed, and their lines in files of errors, have no reply.
     settings
-        Prices of the model, and its name where a reply has none.
+        Prices of the model, and its name where a reply names none.
 
     Returns
     -------
@@ -104,25 +105,30 @@ def read_replies(path: Path, settings: ChatSettings) -> dict[str, ChatReply]:
         if not text.strip():
             continue
         try:
-            line = _ReplyLine.model_validate_json(text)
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]
+            # json reads halves of surrogate pairs, which pydantic refuses and `_reply` replaces.
+            line = _ReplyLine.model_validate(json.loads(text))
+            reply = _reply(line, settings)
+        except (ValueError, RecursionError) as error:
+            problems = error.errors(include_url=False) if isinstance(error, ValidationError) else []
             raise InvalidInput(
-                f"Line {number} of {path} is no reply of a batch service: {problem['msg']}.",
+                f"Line {number} of {path} is no reply of a batch service: {problems[0]['msg'] if problems else error}.",
                 hint="Name the file that the service wrote, not the file of requests.",
             ) from error
-        if (reply := _reply(line, settings)) is not None:
+        if reply is not None:
             replies[line.custom_id] = reply
     return replies
 
 
 def _reply(line: _ReplyLine, settings: ChatSettings) -> ChatReply | None:
-    if line.error or line.response is None or line.response.status_code != 200 or not line.response.body.choices:
+    """Return the reply of a line; None if the request failed (ValidationError for a completion of another form)."""
+    if line.error or line.response is None or line.response.status_code != 200:
         return None
-    body = line.response.body
+    body = _Body.model_validate(line.response.body)
+    if not body.choices:
+        return None
     used = body.usage or _Usage()
     usage = UsageModel(
-        model=settings.model or body.model,
+        model=replace_surrogates(body.model) or settings.model,
         calls=1,
         input_tokens=used.prompt_tokens,
         output_tokens=used.completion_tokens,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waygraph.cli.options import BaseUrlOption, JsonOption, SitesArgument, StoreOption, load_settings
-from waygraph.cli.output import warn
+from waygraph.cli.output import print_error, warn
 from waygraph.cli.selection import open_selected_sites
 from waygraph.core.errors import InvalidInput, ModelBudgetSpent, RunUnfinished, WaygraphError
 
@@ -94,36 +94,50 @@ def describe(
         {"store": store, "agents": {"model": chat, "run_cost": max_cost, "run_tokens": max_tokens}}
     )
     chosen = _per(per)
+    _check_options(settings.agents.model, cassette=cassette, requests=requests, replies=replies, dry_run=dry_run)
     opened, keys = open_selected_sites(settings.store, sites or [], every=every)
-    planned = [_planned(opened, key, chosen, settings, again=again) for key in keys]
+    planner = _Planner(opened, chosen, settings.agents.model, again=again)
+    planned = [planner.plan(key)[1] for key in keys]
     if not as_json:
-        print_plans(planned)
-    if not dry_run:
-        _check_model(settings.agents.model, cassette, replies)
+        print_plans(planned, asks=replies is None)
     if requests is not None and not dry_run:
         _write_requests(requests, planned, settings.agents.model)
     if dry_run or requests is not None:
         if as_json:
             print_as_json(planned)
         return
-    work = _Work(opened, settings, run_budget(settings.agents), cassette, replies)
+    work = _Work(planner, settings, run_budget(settings.agents), cassette, replies)
     work.check(keys)
     if replies is None and any(each.plan.subjects for each in planned):
         _confirm(keys, yes=yes, as_json=as_json)
-    described = work.describe(planned, on_site=None if as_json else print_result)
+    described = work.describe(keys, on_site=None if as_json else print_result)
+    error = _unfinished([each.asked for each in described], with_replies=replies is not None)
     if as_json:
-        print_as_json(planned, described, work.budget.spent)
+        print_as_json(planned, described, work.budget.spent, error)
     else:
-        print_usage(described, work.budget.spent)
-    _raise_if_unfinished([each.asked for each in described])
+        print_usage(described, work.budget.spent, asked=replies is None)
+    if error is not None:
+        print_error(error.message, error.hint)
+        raise typer.Exit(error.exit_code)
 
 
-def _planned(store: Store, site: str, per: Per, settings: Settings, *, again: bool) -> PlannedSite:
-    from waygraph.agents.describe.plan import estimate, plan_descriptions
-    from waygraph.cli.display.descriptions import PlannedSite
+class _Planner:
+    """Plans what to ask about sites of a store."""
 
-    plan = plan_descriptions(store.read(site), per, again=again)
-    return PlannedSite(site, plan, estimate(plan, settings.agents.model))
+    def __init__(self, store: Store, per: Per, chat: ChatSettings, *, again: bool) -> None:
+        self.store = store
+        self._per = per
+        self._chat = chat
+        self._again = again
+
+    def plan(self, site: str) -> tuple[MapVersion, PlannedSite]:
+        """Return the current map of a site, and what to ask about it."""
+        from waygraph.agents.describe.plan import estimate, plan_descriptions
+        from waygraph.cli.display.descriptions import PlannedSite
+
+        version = self.store.read(site)
+        plan = plan_descriptions(version, self._per, again=self._again)
+        return version, PlannedSite(site, plan, estimate(plan, self._chat))
 
 
 class _Work:
@@ -131,8 +145,8 @@ class _Work:
 
     Parameters
     ----------
-    store
-        The store.
+    planner
+        The store, and what is asked.
     settings
         The model, and the weights of encoders.
     budget
@@ -144,13 +158,13 @@ class _Work:
     """
 
     def __init__(
-        self, store: Store, settings: Settings, budget: ModelBudget, cassette: Path | None, replies: Path | None
+        self, planner: _Planner, settings: Settings, budget: ModelBudget, cassette: Path | None, replies: Path | None
     ) -> None:
         from waygraph.agents.describe.run import TextEncoders
         from waygraph.agents.models.batch_file import read_replies
 
         self.budget = budget
-        self._store = store
+        self._planner = planner
         self._settings = settings
         self._cassette = cassette
         self._replies = None if replies is None else read_replies(replies, settings.agents.model)
@@ -159,45 +173,55 @@ class _Work:
     def check(self, sites: Sequence[str]) -> None:
         """Raise the error of a map whose encoder is not here, before anything is paid for."""
         for site in sites:
-            manifest = self._store.manifest(site)
+            manifest = self._planner.store.manifest(site)
             if self._encoders.of(manifest) is None:
                 made_by = manifest.encoder.name
                 warn(f"The map of {site} has vectors of '{made_by}': descriptions are shown and not searched.")
 
-    def describe(
-        self, planned: Sequence[PlannedSite], *, on_site: Callable[[DescribedSite], None] | None
-    ) -> list[DescribedSite]:
+    def describe(self, sites: Sequence[str], *, on_site: Callable[[DescribedSite], None] | None) -> list[DescribedSite]:
         """Ask about each site, and publish its map with what the model says, until an error ends asking."""
         described: list[DescribedSite] = []
-        for each in planned:
-            described.append(self._describe_site(each))
+        for site in sites:
+            described.append(self._describe_site(site))
             if on_site is not None:
                 on_site(described[-1])
             if described[-1].asked.stopped_by is not None:
                 break
         return described
 
-    def _describe_site(self, planned: PlannedSite) -> DescribedSite:
+    def _describe_site(self, site: str) -> DescribedSite:
         from waygraph.agents.describe.journal import ReplyJournal
-        from waygraph.agents.describe.run import publish, take_replies
+        from waygraph.agents.describe.run import Asked, publish, take_replies
         from waygraph.cli.display.descriptions import DescribedSite
 
-        site, plan = planned.site, planned.plan
-        version = self._store.read(site)
-        encoder = self._encoders.of(version.manifest)
-        with ReplyJournal.open(self._settings.store, site) as journal:
-            if self._replies is None:
-                kept_in = (self.budget, journal, self._cassette)
-                asked = asyncio.run(_ask(plan, version, self._settings.agents.model, kept_in))
-            else:
-                asked = take_replies(plan, version, self._replies, self.budget)
-            number = publish(self._store, version, {**plan.kept, **asked.descriptions}, encoder)
-            journal.remove()
+        # Planned again: since the first plan, which was shown, another process may have published a version.
+        version, planned = self._planner.plan(site)
+        plan, asked = planned.plan, Asked()
+        try:
+            encoder = self._encoders.of(version.manifest)
+            with ReplyJournal.open(self._settings.store, site) as journal:
+                if self._replies is None:
+                    kept_in = (self.budget, journal, self._cassette)
+                    asked = asyncio.run(_ask(plan, version, self._settings.agents.model, kept_in))
+                else:
+                    asked = take_replies(plan, version, self._replies, self.budget)
+                number = publish(self._planner.store, version, {**plan.kept, **asked.descriptions}, encoder)
+                if self._replies is None:
+                    journal.remove()
+        except WaygraphError as error:
+            # What other sites got is reported first.
+            return DescribedSite(planned, Asked(stopped_by=error), None)
         return DescribedSite(planned, asked, number)
 
 
-def _check_model(chat: ChatSettings, cassette: Path | None, replies: Path | None) -> None:
-    if not chat.model and cassette is None and replies is None:
+def _check_options(
+    chat: ChatSettings, *, cassette: Path | None, requests: Path | None, replies: Path | None, dry_run: bool
+) -> None:
+    if requests is not None and (replies is not None or cassette is not None):
+        raise InvalidInput("--requests asks nothing: it goes with neither --replies nor --cassette.", hint="Use one.")
+    if replies is not None and cassette is not None:
+        raise InvalidInput("Both --replies and --cassette were given.", hint="Use one.")
+    if not chat.model and cassette is None and replies is None and not dry_run:
         raise InvalidInput("Descriptions come from a chat model. None is given.", hint="--model NAME --base-url URL")
 
 
@@ -284,18 +308,19 @@ def _print_progress(done: int, subjects: int) -> None:
     sys.stderr.flush()
 
 
-def _raise_if_unfinished(asked: Sequence[Asked]) -> None:
-    """Raise the error that ended asking, or one for pages without a description."""
+def _unfinished(asked: Sequence[Asked], *, with_replies: bool) -> WaygraphError | None:
+    """Return the error that ended asking, or one about pages without a description; None if all are described."""
     error: WaygraphError | None = next((each.stopped_by for each in asked if each.stopped_by is not None), None)
     if isinstance(error, ModelBudgetSpent):
-        raise RunUnfinished(error.message, hint="Run the same command with a higher limit: it asks about the rest.")
-    if error is not None:
-        raise error
-    if failures := sum(len(each.failures) for each in asked):
-        raise RunUnfinished(
+        return RunUnfinished(error.message, hint="Run the same command with a higher limit: it asks about the rest.")
+    if error is None and (failures := sum(len(each.failures) for each in asked)):
+        return RunUnfinished(
             f"{failures} pages are not described: they are too long, there is no reply, or one of another form.",
-            hint="Run the same command again, or with another model.",
+            hint="Write the requests about them with --requests."
+            if with_replies
+            else "Run the same command again, or with another model.",
         )
+    return error
 
 
 def register(app: typer.Typer) -> None:

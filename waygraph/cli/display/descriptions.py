@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from waygraph.cli.output import clean, print_json, say
+from waygraph.cli.output import clean, error_document, print_json, say
 
 if TYPE_CHECKING:
     from waygraph.agents.describe.plan import DescriptionPlan, Estimate
     from waygraph.agents.describe.run import Asked
+    from waygraph.core.errors import WaygraphError
     from waygraph.core.schemas import UsageModel
 
 
@@ -32,14 +33,15 @@ class DescribedSite:
     version: int | None
 
 
-def print_plans(sites: Sequence[PlannedSite]) -> None:
-    """Print for each site what is described already and what asking about the rest may take, and the sums."""
+def print_plans(sites: Sequence[PlannedSite], *, asks: bool) -> None:
+    """Print for each site what is described already and, if a model is asked, what that may take, with the sums."""
     for each in sites:
         kinds = sum(bool(subject.kind) for subject in each.plan.subjects)
         of_kinds = f", {kinds} of them about kinds of pages" if kinds else ""
         say(f"{each.site}: {each.plan.states} states, {len(each.plan.kept)} described and unchanged.")
-        say(f"{each.expected.calls} calls{of_kinds}: {_taken(each.expected)}.")
-    if len(sites) > 1:
+        if asks:
+            say(f"{each.expected.calls} calls{of_kinds}: {_taken(each.expected)}.")
+    if asks and len(sites) > 1:
         expected = [each.expected for each in sites]
         say(f"Together {sum(each.expected.calls for each in sites)} calls: {_taken(*expected)}.")
 
@@ -59,24 +61,28 @@ def print_result(described: DescribedSite) -> None:
     for node_id, reason in asked.failures.items():
         say(f"  [{node_id[:8]}] is not described: {clean(reason, one_line=True)}")
     if described.version is None:
-        say(f"{site}: nothing new to publish.")
+        say(f"{site}: nothing new to publish." if asked.stopped_by is None else f"{site}: nothing was published.")
     else:
         shown = len({*plan.kept, *asked.descriptions})
         say(f"{site}: version {described.version}, {shown} of {plan.states} states described.")
 
 
-def print_usage(described: Sequence[DescribedSite], spent: UsageModel) -> None:
-    """Print what all calls took."""
+def print_usage(described: Sequence[DescribedSite], spent: UsageModel, *, asked: bool) -> None:
+    """Print what all calls took, or all replies of a file."""
     cost = "" if spent.cost is None else f", {spent.cost:.4f}"
     replayed = sum(each.asked.replayed for each in described)
     again = f" {replayed} replies were there already." if replayed else ""
-    say(f"{spent.calls} calls, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{cost}.{again}")
+    what = "calls" if asked else "replies"
+    say(f"{spent.calls} {what}, {spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{cost}.{again}")
 
 
 def print_as_json(
-    planned: Sequence[PlannedSite], described: Sequence[DescribedSite] = (), spent: UsageModel | None = None
+    planned: Sequence[PlannedSite],
+    described: Sequence[DescribedSite] = (),
+    spent: UsageModel | None = None,
+    error: WaygraphError | None = None,
 ) -> None:
-    """Print plans, what came of them, and what it took, as one JSON document."""
+    """Print plans, what came of them, what it took, and the error that ended it, as one JSON document."""
     done = {each.planned.site: each for each in described}
     sites = []
     for each in planned:
@@ -94,4 +100,9 @@ def print_as_json(
                 "failures": result.asked.failures,
             }
         sites.append(summary)
-    print_json({"sites": sites} if spent is None else {"sites": sites, "usage": spent.model_dump()})
+    document: dict[str, object] = {"sites": sites}
+    if spent is not None:
+        document["usage"] = spent.model_dump()
+    if error is not None:
+        document["error"] = error_document(error)
+    print_json(document)

@@ -11,15 +11,22 @@ import pytest
 
 from tests.described_map import SITE, reply_for, script, small_store
 from tests.small_map import SmallMap
+from waygraph.agents.describe.journal import ReplyJournal
 from waygraph.agents.describe.plan import Per, plan_descriptions
 from waygraph.agents.describe.prompt import PageReply
+from waygraph.agents.describe.run import publish
 from waygraph.agents.models.cassette import CassetteModel
+from waygraph.agents.models.chat import no_usage
 from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.agents.models.structured import complete_as
 from waygraph.cli import main
+from waygraph.cli.commands import describe as command
+from waygraph.core.errors import InUse
 from waygraph.core.settings import Settings
+from waygraph.index.graph import Description
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.encode.text.descriptions import description_key
 
 
 @pytest.fixture(scope="module")
@@ -109,13 +116,16 @@ def test_answers_in_json_name_what_was_done(cli, recording):
     assert answer["usage"]["calls"] == 4
 
 
-def test_limit_of_tokens_publishes_what_was_paid_for_and_says_that_pages_are_left(cli, store, tmp_path, monkeypatch):
-    class Counting(ScriptedModel):
-        async def complete(self, request):
-            said = await super().complete(request)
-            usage = said.usage.model_copy(update={"input_tokens": 500})
-            return type(said)(said.text, usage)
+class Counting(ScriptedModel):
+    """Each reply takes 500 tokens."""
 
+    async def complete(self, request):
+        said = await super().complete(request)
+        usage = said.usage.model_copy(update={"calls": 1, "input_tokens": 500})
+        return type(said)(said.text, usage)
+
+
+def test_limit_of_tokens_publishes_what_was_paid_for_and_says_that_pages_are_left(cli, store, tmp_path, monkeypatch):
     path = tmp_path / "calls.jsonl"
     record(store, path, Counting([reply_for] * 4))
     code, out, err = cli("describe", SITE.site, "--cassette", path, "--yes", "--max-tokens", 1000)
@@ -192,9 +202,11 @@ def test_requests_are_written_for_a_batch_service_whose_replies_describe_the_map
     code, out, err = cli("describe", SITE.site, "--model", "qwen", "--replies", replies)
     assert (code, store.head(SITE.site)) == (11, 2)
     assert "version 2, 3 of 4 states described" in out
-    assert "3 calls, 15 tokens in, 21 out" in out
+    assert "3 replies, 15 tokens in, 21 out" in out
+    assert "price" not in out
     assert "There is no reply about it" in out
     assert "1 pages are not described" in err
+    assert "--requests" in err
     # The next file asks about the rest alone.
     code, _, _ = cli("describe", SITE.site, "--model", "qwen", "--requests", requests)
     assert code == 0
@@ -202,7 +214,11 @@ def test_requests_are_written_for_a_batch_service_whose_replies_describe_the_map
 
 
 def test_batch_files_that_cannot_be_used_change_nothing(cli, store, tmp_path):
-    assert cli("describe", SITE.site, "--requests", tmp_path / "requests.jsonl")[0] == 2  # no model
+    requests = tmp_path / "requests.jsonl"
+    assert cli("describe", SITE.site, "--requests", requests)[0] == 2  # no model
+    assert cli("describe", SITE.site, "--model", "m", "--requests", requests, "--replies", requests)[0] == 2
+    assert cli("describe", SITE.site, "--requests", requests, "--cassette", requests)[0] == 2
+    assert not requests.exists()
     assert cli("describe", SITE.site, "--model", "m", "--requests", tmp_path / "missing" / "requests.jsonl")[0] == 2
     assert cli("describe", SITE.site, "--replies", tmp_path / "missing.jsonl")[0] == 2
     (tmp_path / "other.jsonl").write_text("{}\n")
@@ -216,7 +232,61 @@ def batch_reply(custom_id: str, content: str) -> str:
     return json.dumps({"custom_id": custom_id, "response": {"status_code": 200, "body": body}, "error": None})
 
 
-def test_several_sites_are_described_with_one_file_and_one_budget(cli, store, encoder, tmp_path):
+def test_a_map_that_was_published_since_the_plan_was_shown_is_planned_again(
+    store, encoder, cli, recording, monkeypatch
+):
+    def confirmed_after_another_version(*_args, **_options):
+        version = store.read(SITE.site)
+        kept = Description(
+            "Kept.", ("kept question",) * 7, "other", description_key(version.observations[SITE.id("cards")])
+        )
+        publish(store, version, {SITE.id("cards"): kept}, encoder)
+
+    monkeypatch.setattr(command, "_confirm", confirmed_after_another_version)
+    code, out, _ = cli("describe", SITE.site, "--cassette", recording)
+    assert code == 0
+    assert "version 3, 4 of 4 states described" in out
+    assert store.read(SITE.site).descriptions[SITE.id("cards")].model == "other"
+
+
+def test_replies_of_an_interrupted_call_outlive_replies_of_a_file(store, cli, tmp_path):
+    subject = plan_descriptions(store.read(SITE.site), Per.STATE).subjects[0]
+    paid = PageReply.model_validate_json(reply_for(subject.request))
+    with ReplyJournal.open(store.location, SITE.site) as journal:
+        journal.add(subject.digest, "qwen", paid, no_usage())
+    (tmp_path / "replies.jsonl").write_text(batch_reply("of another site", "{}"))
+    assert cli("describe", SITE.site, "--replies", tmp_path / "replies.jsonl")[0] == 11
+    with ReplyJournal.open(store.location, SITE.site) as journal:
+        assert journal.get(subject.digest, "qwen") == paid
+
+
+def test_an_error_at_one_site_is_reported_beside_what_others_got(cli, store, encoder, recording):
+    other = SmallMap("zebra.example")
+    store.publish(other.draft(encoder, store.blobs))
+    with ReplyJournal.open(store.location, other.site):
+        code, out, _ = cli("describe", "--all", "--cassette", recording, "--yes", "--json")
+    answer = json.loads(out)
+    assert code == InUse("x").exit_code == answer["error"]["exit_code"]
+    assert "This description" in answer["error"]["message"]
+    first, second = answer["sites"]
+    assert (first["site"], first["version"], first["described"]) == (SITE.site, 2, 4)
+    assert (second["site"], second["version"], second["described"]) == (other.site, None, 0)
+
+
+def test_sites_share_one_budget(cli, store, encoder, tmp_path):
+    other = SmallMap("zebra.example")
+    store.publish(other.draft(encoder, store.blobs))
+    path = tmp_path / "calls.jsonl"
+    record(store, path, Counting([reply_for] * 4))
+    code, out, err = cli("describe", "--all", "--cassette", path, "--yes", "--max-tokens", 3_000)
+    assert code == 11
+    assert f"{SITE.site}: version 2, 4 of 4 states described" in out
+    assert f"{other.site}: version 2, 2 of 4 states described" in out
+    assert "6 calls" in out
+    assert "higher limit" in err
+
+
+def test_several_sites_are_described_with_one_file(cli, store, encoder, tmp_path):
     other = SmallMap("coffee.example")
     store.publish(other.draft(encoder, store.blobs))
     assert cli("describe", "--model", "qwen", "--dry-run")[0] == 2  # neither sites nor --all

@@ -26,7 +26,8 @@ def reply(custom_id: str, text: str | None, **others) -> str:
 
 def test_each_line_is_a_call_with_an_id():
     requests = {"a": request("One\u2028line"), "b": request("Two")}
-    lines = [json.loads(line) for line in batch_lines(requests, SETTINGS)]
+    written = "".join(batch_lines(requests, SETTINGS))
+    lines = [json.loads(line) for line in written.split("\n")[:-1]]
     assert [line["custom_id"] for line in lines] == ["a", "b"]
     assert {(line["method"], line["url"]) for line in lines} == {("POST", "/v1/chat/completions")}
     assert [line["body"] for line in lines] == [request_body(each, SETTINGS) for each in requests.values()]
@@ -49,22 +50,41 @@ def test_replies_are_found_by_their_ids_with_what_they_took(tmp_path):
     assert found["c"].is_cut
     assert not found["a"].is_cut
     usage = found["a"].usage
-    assert (usage.model, usage.calls, usage.input_tokens, usage.output_tokens) == ("qwen", 1, 100, 10)
+    assert (usage.model, usage.calls, usage.input_tokens, usage.output_tokens) == ("qwen-7b", 1, 100, 10)
     assert usage.cost == pytest.approx(120 / 1e6)
-    unnamed = read_replies(file, ChatSettings())["a"].usage
-    assert (unnamed.model, unnamed.cost) == ("qwen-7b", None)
+    assert read_replies(file, ChatSettings())["a"].usage.cost is None
+    file.write_text(reply("a", "first").replace("qwen-7b", ""))
+    assert read_replies(file, SETTINGS)["a"].usage.model == "qwen"
+
+
+def test_half_of_a_character_in_a_reply_is_replaced(tmp_path):
+    file = tmp_path / "replies.jsonl"
+    file.write_text(reply("a", "broken \ud83d"))
+    assert read_replies(file, SETTINGS)["a"].text == "broken \N{REPLACEMENT CHARACTER}"
 
 
 def test_requests_that_failed_have_no_reply_and_the_last_of_two_counts(tmp_path):
     failed = {"custom_id": "a", "response": {"status_code": 429, "body": {"error": {}}}, "error": None}
     expired = {"custom_id": "b", "response": None, "error": {"code": "batch_expired"}}
+    refused = {"custom_id": "d", "response": {"status_code": 400, "body": None}, "error": {"message": "too long"}}
+    odd = {"custom_id": "e", "response": {"status_code": 500, "body": "an error page"}, "error": None}
     file = tmp_path / "replies.jsonl"
-    file.write_text("\n".join([json.dumps(failed), json.dumps(expired), reply("c", "old"), reply("c", "new")]))
+    lines = [json.dumps(each) for each in (failed, expired, refused, odd)]
+    file.write_text("\n".join([*lines, reply("c", "old"), reply("c", "new")]))
     assert {name: each.text for name, each in read_replies(file, SETTINGS).items()} == {"c": "new"}
 
 
 @pytest.mark.parametrize(
-    "content", [b"no JSON\n", b'{"custom_id": "a"}\n', b"[]\n", b'{"response": null}\n', b"\xff\xfe\n"]
+    "content",
+    [
+        b"no JSON\n",
+        b'{"custom_id": "a"}\n',
+        b"[]\n",
+        b'{"response": null}\n',
+        b"\xff\xfe\n",
+        b"[" * 100_000,
+        b'{"custom_id": "a", "response": {"status_code": 200, "body": {"choices": 1}}}\n',
+    ],
 )
 def test_other_files_are_refused(tmp_path, content):
     file = tmp_path / "replies.jsonl"
