@@ -238,7 +238,9 @@ def main() -> None:
     parser.add_argument("--described", action="store_true", help="with the generated descriptions of replies/")
     parser.add_argument("--limit", type=int, help="so many tasks of each site, for a trial")
     parser.add_argument(
-        "--save", action="store_true", help="replace the rows of these sites in bench/results/walks.json"
+        "--save",
+        action="store_true",
+        help="replace the rows of these sites in bench/results/walks.json, described ones in walks-described.json",
     )
     options = parser.parse_args()
 

@@ -11,7 +11,7 @@ of `select=llm` about the first 30 states of each question (with `--described` o
 replies). `measure` takes the replies from `replies/`, under the same names, and compares search without a model, with
 descriptions, with the choice, and with both. A request is known by the hash of its texts: on other maps, or with other
 candidates, a reply counts as missing, and is reported.
-`--save` writes bench/results/with-model-SPLIT.json.
+`--save` writes bench/results/with-model-SPLIT.json, with `--pages`, `--per kind` and `--only` files of their own.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def chosen(asked: Sequence[Choosing], replies: Mapping[str, ChatReply]) -> Chose
 
 
 def with_choices(run: Run, asked: Sequence[Choosing], choices: Chosen) -> list[list[float]]:
-    """Return the ranks of the targets when the chosen state is put first: 1 where it is right, else those of search."""
+    """Return the ranks of the targets when the chosen state is put first: 1 where it is right, else 2 at best."""
     ranks, right = [], iter(choices.right)
     for each, row in zip(asked, run.scores, strict=True):
         if each.question.targets:
@@ -297,7 +297,8 @@ def main() -> None:
     result = measure(options, sites)
     print(json.dumps(result, indent=1))
     if options.save:
-        suffix = ("-pages" if options.pages else "") + ("-kinds" if options.per is Per.KIND else "")
+        parts = ["pages"] * options.pages + ["kinds"] * (options.per is Per.KIND) + (options.only or [])
+        suffix = "".join(f"-{part}" for part in parts)
         write_result(RESULTS / f"with-model-{options.split}{suffix}.json", result)
 
 

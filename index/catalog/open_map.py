@@ -110,8 +110,12 @@ class OpenMap:
 
     @property
     def is_described(self) -> bool:
-        """Whether at least nine of ten states have a generated description: scores are then on another scale."""
-        return 0 < 9 * len(self.observations) <= 10 * len(self.descriptions)
+        """Whether nine of ten states have a generated description of their own: scores are then on another scale.
+
+        Descriptions of kinds of pages do not count: with them, scores rise by less.
+        """
+        own = sum(not description.kind for description in self.descriptions.values())
+        return 0 < 9 * len(self.observations) <= 10 * own
 
     @property
     def visited_leads(self) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ class Description:
     sentence
         What one can see and do there.
     questions
-        What a person would ask who wants to get there.
+        What a person would search by who wants to get there: questions, tasks, short phrases.
     model
         Name of the model.
     key

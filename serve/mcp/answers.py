@@ -2,7 +2,7 @@
 
 An agent pays for every token of a tool's answer in each of its later steps. So tool answers omit what is meant for
 programs (evidence, boxes, default values) and stay below `BUDGET` bytes of UTF-8: 2,000 tokens of four bytes each. They
-count what is left out, and the tools return it on request.
+count what is left out, and the tools return it on request, except hits of a search.
 """
 
 from __future__ import annotations

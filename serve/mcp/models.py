@@ -40,7 +40,7 @@ class Screen(_ToolAnswer):
     url: str
     """Several screens may share it."""
     score: float
-    """Comparable within one answer."""
+    """Comparable within one site."""
     matched: str = ""
     """The best matching text."""
     note: str = ""

@@ -255,7 +255,7 @@ class DescriptionModel(_Schema):
     sentence: PageText
     """What one can see and do there."""
     questions: list[PageText]
-    """What a person would ask who wants to get there."""
+    """What a person would search by who wants to get there: questions, tasks, short phrases."""
     model: PageText
     """Name of the model."""
     kind: PageText = ""

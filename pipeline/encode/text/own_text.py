@@ -1,4 +1,4 @@
-"""What a state shows itself: its texts without boilerplate, and those that other states of its URL do not show."""
+"""What a state shows itself: its texts without boilerplate, and those that most other states of its URL lack."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _distinct_pieces(observation: Observation) -> list[Piece]:
 
 
 def fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[Piece]) -> frozenset[Piece]:
-    """Return pieces that other states of the same URL do not show. Empty if the URL has one state."""
+    """Return pieces that most other states of the same URL do not show. Empty if the URL has one state."""
     shared = site.shared.get(observation.url)
     return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
 

@@ -20,7 +20,7 @@ QUESTIONS, TASKS, PHRASES = 3, 2, 2
 TEXTS = QUESTIONS + TASKS + PHRASES
 #: Most characters of one generated text: a longer one would not fit a row of the encoder.
 TEXT_CHARS = 300
-#: Most characters of a page in a request, and of one of its texts. The first two are about 700 tokens.
+#: Most characters of a page in a request, and of one of its texts. 2,500 characters are about 625 tokens.
 PAGE_CHARS, SEGMENT_CHARS = 2_500, 200
 #: Most characters of texts that are boilerplate of the site. They say what application a page belongs to.
 SITE_CHARS = 500
@@ -72,8 +72,8 @@ class PageReply(BaseModel):
     phrases: Annotated[list[str], AfterValidator(_exactly(PHRASES))]
 
     @property
-    def asks(self) -> tuple[str, ...]:
-        """What people would ask for, in all three forms."""
+    def search_texts(self) -> tuple[str, ...]:
+        """What people would search by: questions, tasks, phrases."""
         return (*self.questions, *self.tasks, *self.phrases)
 
 
@@ -82,8 +82,8 @@ def page_request(
 ) -> ChatRequest:
     """Return the request about a page.
 
-    Texts that other states of its URL do not show (an opened dialog, another tab) come first, boilerplate of the site
-    last and cut, each under a line of its own.
+    Texts that most other states of its URL do not show (an opened dialog, another tab) come first, boilerplate of the
+    site last and cut, each under a line of its own.
 
     Parameters
     ----------

@@ -161,7 +161,7 @@ def _descriptions(subject: Subject, version: MapVersion, reply: PageReply, name:
     return {
         node_id: Description(
             reply.description,
-            reply.asks,
+            reply.search_texts,
             name,
             description_key(version.observations[node_id]),
             subject.kind,

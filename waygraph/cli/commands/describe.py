@@ -63,7 +63,7 @@ def describe(
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let a language model describe the pages of a map: one sentence, and seven questions and phrases to find it by.
+    """Let a language model describe the pages of maps: one sentence, and seven texts that people would search by.
 
     The map gets a new version in which these texts are searched like texts of the pages; answers mark them
     as generated. Pages that are described and did not change are not asked about again. The texts of the

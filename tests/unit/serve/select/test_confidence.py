@@ -37,6 +37,7 @@ def test_levels_are_ordered_and_cover_every_lead(fingerprint):
 
 def test_an_encoder_with_levels_has_a_threshold_too():
     assert LEVELS.keys() == THRESHOLDS.keys()
+    assert {fingerprint.rpartition("-")[0] for fingerprint in LEVELS} == {"text", "text-large"}
     assert DESCRIBED_LEVELS.keys() == DESCRIBED_THRESHOLDS.keys()
 
 
@@ -45,4 +46,3 @@ def test_the_first_hit_in_a_described_map_is_right_more_often(fingerprint):
     for lead in (0.0, 0.15, 0.5):
         found = hits(1.0, 1.0 - lead)
         assert confidence(fingerprint, found, described=True) > confidence(fingerprint, found)
-    assert {fingerprint.rpartition("-")[0] for fingerprint in LEVELS} == {"text", "text-large"}

@@ -21,7 +21,7 @@ from waygraph.agents.models.cassette import CassetteModel
 from waygraph.agents.models.chat import ChatReply, ChatRequest, no_usage
 from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.core.errors import CassetteMiss, EncoderMismatch, InUse, ModelBudgetSpent, ModelUnavailable
-from waygraph.core.schemas import SearchRequest
+from waygraph.core.schemas import NavigateRequest, SearchRequest
 from waygraph.core.settings import ChatSettings, Settings
 from waygraph.index.catalog.lexical import state_texts
 from waygraph.index.graph import Box, InteractionGraph, Observation, Segment, node_id
@@ -33,6 +33,7 @@ from waygraph.pipeline.encode.text.descriptions import description_key, kept_des
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.serve.query.maps import Maps
+from waygraph.serve.select.confidence import DESCRIBED_LEVELS, LEVELS
 
 
 @pytest.fixture(scope="module")
@@ -416,3 +417,25 @@ def test_what_distinguishes_a_state_comes_first_and_boilerplate_last():
     assert (fresh, first) == ("Shown in this state of the page, and not in most of its others:", "text: Delete all?")
     assert (page, own) == ("Page:", "text: Orders")
     assert (common, rest) == ("Shown on many pages of the site:", ["text: Menu", "text: Imprint"])
+
+
+def test_answers_of_described_maps_have_levels_of_their_own(store, encoder):
+    version = store.read(SITE.site)
+    plan = plan_descriptions(version, Per.STATE)
+    every = take_replies(plan, version, batch_replies(plan), ModelBudget("the run")).descriptions
+    fingerprint = version.manifest.encoder.fingerprint
+    plain, described = ({share for _, share in levels[fingerprint]} for levels in (LEVELS, DESCRIBED_LEVELS))
+
+    def confidences(descriptions) -> set[float]:
+        publish(store, store.read(SITE.site), descriptions, encoder)
+        with Maps(Settings(store=store.location)) as maps:
+            maps.open()
+            found = maps.search(SITE.site, SearchRequest(query="credit cards", k=4))
+            chosen = maps.navigate(NavigateRequest(site=SITE.site, query="credit cards"))
+            return {found.confidence, chosen.confidence}
+
+    assert confidences({}) <= plain
+    assert confidences(every) <= described
+    assert confidences({node: every[node] for node in list(every)[:3]}) <= plain  # three of four
+    of_a_kind = {node: replace(each, kind="/*") for node, each in every.items()}
+    assert confidences(of_a_kind) <= plain
