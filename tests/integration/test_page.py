@@ -143,6 +143,32 @@ def test_a_request_that_was_refused_while_the_key_was_entered_is_sent_again(cont
     expect(page.get_by_role("link", name="tea.example")).to_be_visible()
 
 
+def test_a_refusal_that_was_read_while_the_key_was_entered_does_not_ask_for_it_again(context, service):
+    page = context.new_page()
+    # The refusal of the list of sites has arrived, and its text is read when the key has been entered.
+    page.add_init_script(
+        """
+        const read = Response.prototype.json;
+        const entered = new Promise((resolve) => (window.goOn = resolve));
+        Response.prototype.json = async function () {
+          if (this.status === 401 && this.url.endsWith("/v1/cards")) {
+            window.isHeld = true;
+            await entered;
+          }
+          return read.call(this);
+        };
+        """
+    )
+    page.goto(service.url)
+    page.wait_for_function("() => window.isHeld")
+    page.get_by_label("API key", exact=True).fill(KEY)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.evaluate("window.goOn()")
+    expect(page.get_by_role("link", name="tea.example")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_sites_are_cards_with_image_size_and_outcome(page, pictures):
     card = page.get_by_role("link", name="tea.example")
     expect(card).to_contain_text("4 states")

@@ -54,9 +54,10 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     throw new RequestFailure("gone", "The service does not answer.", "Is it still running?");
   }
   if (response.ok) return response;
-  // Another key was entered meanwhile.
-  if (response.status === 401 && apiKey() !== key) return send(path, init);
-  throw await failureOf(response);
+  const failure = await failureOf(response);
+  // Another key was entered while the request ran, or while its answer was read.
+  if (failure.why === "key" && apiKey() !== key) return send(path, init);
+  throw failure;
 }
 
 async function failureOf(response: Response): Promise<RequestFailure> {
