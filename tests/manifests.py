@@ -11,9 +11,9 @@ from waygraph.core.settings import Settings
 ROOT = Path(__file__).parents[1]
 #: What is applied to one namespace, together.
 INSTALLATIONS = {
-    "base": ("base", "run", "monitoring"),
-    "kind-local": ("overlays/kind-local", "overlays/kind-local/run", "monitoring"),
-    "gpu": ("overlays/gpu", "overlays/gpu/run", "monitoring"),
+    "base": ("base", "run", "describe", "monitoring"),
+    "kind-local": ("overlays/kind-local", "overlays/kind-local/run", "describe", "monitoring"),
+    "gpu": ("overlays/gpu", "overlays/gpu/run", "describe", "monitoring"),
 }
 FOLDERS = (*tuple(dict.fromkeys(name for names in INSTALLATIONS.values() for name in names)), "seccomp")
 
@@ -27,6 +27,8 @@ FOREIGN_VARIABLES = {
 }  # fmt: skip
 #: Roles of pods that have browsers.
 BROWSING = {"explore", "encode", "refresh"}
+#: Roles of pods that reach the web: these, and the one that asks a language model.
+ONLINE = BROWSING | {"describe"}
 
 
 def of_kind(documents, *kinds):
@@ -103,7 +105,9 @@ def environment(documents, container):
             values[variable["name"]] = variable["value"]
         else:
             key = variable["valueFrom"]["secretKeyRef"]
-            values[variable["name"]] = secret_values(documents)[key["name"]][key["key"]]
+            secrets = secret_values(documents)
+            if key["name"] in secrets or not key.get("optional"):
+                values[variable["name"]] = secrets[key["name"]][key["key"]]
     return values
 
 

@@ -39,6 +39,7 @@ ALLOWED = [
     ("explore", "web", 8443),
     ("explore", "web6", 443),
     ("refresh", "web", 80),
+    ("describe", "web", 443),
 ]
 FORBIDDEN = [
     ("stranger", "serve head", 8321),
@@ -61,6 +62,10 @@ FORBIDDEN = [
     ("refresh", "store", 2049),
     ("refresh", "qdrant", 6333),
     ("refresh", "index head", 8265),
+    ("describe", "metadata", 80),
+    ("describe", "node", 10250),
+    ("describe", "qdrant", 6333),
+    ("describe", "answer", 8321),
     ("gc", "web", 443),
     ("gc", "metadata", 80),
     ("answer", "web", 443),

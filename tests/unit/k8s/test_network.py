@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kustomize import identity
-from tests.manifests import BROWSING, ROOT, of_kind, pods
+from tests.manifests import ONLINE, ROOT, of_kind, pods
 from tests.networking import Pod, may_connect, selects
 from tests.policy_cases import ALLOWED, FORBIDDEN, OUTSIDE, end
 from waygraph.pipeline.browser.egress import non_public_reason
@@ -51,10 +51,10 @@ def test_every_pod_may_query_dns(installed):
         assert not may_connect(policies, Pod(pod.labels), OUTSIDE["dns"], 9153)
 
 
-def test_only_browser_pods_reach_the_web_and_without_udp(installed):
+def test_only_pods_with_browsers_and_models_reach_the_web_and_without_udp(installed):
     policies = of_kind(installed, "NetworkPolicy")
     reaching = [pod for pod in pods(installed) if may_connect(policies, Pod(pod.labels), OUTSIDE["web"], 443)]
-    assert {pod.labels["waygraph/role"] for pod in reaching} == BROWSING & {
+    assert {pod.labels["waygraph/role"] for pod in reaching} == ONLINE & {
         pod.labels["waygraph/role"] for pod in pods(installed)
     }
     assert not any(may_connect(policies, Pod(pod.labels), OUTSIDE["web"], 443, "UDP") for pod in reaching)

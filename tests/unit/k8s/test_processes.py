@@ -28,7 +28,7 @@ def test_every_command_is_valid_for_the_cli(installed):
     lines = [shlex.split(job["spec"]["entrypoint"]) for job in of_kind(installed, "RayJob")]
     jobs = [pod for pod in pods(installed) if pod.owner["kind"] == "CronJob"]
     lines += [["waygraph", *container["args"]] for pod in jobs for container in pod.spec["containers"]]
-    assert {line[1] for line in lines} == {"index", "refresh", "gc"}
+    assert {line[1] for line in lines} == {"index", "refresh", "gc", "describe"}
     for line in lines:
         parse_command(line)
 
@@ -44,6 +44,20 @@ def test_refresh_ends_before_its_job_is_killed(installed):
     seconds = float(args[args.index("--max-total-seconds") + 1])
     ending = 5 + JobSettings().publish_grace_seconds + 60
     assert seconds + ending < job["activeDeadlineSeconds"]
+
+
+def test_describing_starts_when_the_refresh_has_ended_needs_no_confirmation_and_has_a_limit(installed):
+    refresh = named(installed, "CronJob", "waygraph-refresh")["spec"]
+    minutes = [
+        int(hour) * 60 + int(minute)
+        for spec in (refresh, named(installed, "CronJob", "waygraph-describe")["spec"])
+        for minute, hour, *_ in [spec["schedule"].split()]
+    ]
+    assert minutes[1] >= minutes[0] + refresh["jobTemplate"]["spec"]["activeDeadlineSeconds"] / 60
+    (describe,) = role(installed, "describe")
+    args = describe.spec["containers"][0]["args"]
+    assert args[0] == "describe"
+    assert {"--all", "--yes", "--max-tokens"} <= set(args)
 
 
 def test_the_list_of_sites_is_mounted_where_the_bulk_run_reads_it(installed):
@@ -112,4 +126,6 @@ def test_secrets_are_mounted_only_where_needed(installed):
             wanted = {"API_KEYS", "QDRANT_API_KEY"}
         elif pod.labels["waygraph/role"] in {"qdrant", "gc"}:
             wanted = {"QDRANT_API_KEY"}
+        elif pod.labels["waygraph/role"] == "describe":
+            wanted = {"API_KEY"}
         assert given_to(pod) == wanted, pod.name

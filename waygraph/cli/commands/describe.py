@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,19 +15,30 @@ import typer
 from waygraph.cli.options import BaseUrlOption, JsonOption, SitesArgument, StoreOption, load_settings
 from waygraph.cli.output import print_error, warn
 from waygraph.cli.selection import open_selected_sites
-from waygraph.core.errors import InvalidInput, ModelBudgetSpent, RunUnfinished, WaygraphError
+from waygraph.core.errors import (
+    EncoderMismatch,
+    InvalidInput,
+    ModelBudgetSpent,
+    NotFound,
+    RunUnfinished,
+    SomeSitesFailed,
+    StoreError,
+    WaygraphError,
+)
 
 if TYPE_CHECKING:
     from waygraph.agents.describe.journal import ReplyJournal
     from waygraph.agents.describe.plan import DescriptionPlan, Per
     from waygraph.agents.describe.run import Asked
     from waygraph.agents.models.budget import ModelBudget
-    from waygraph.cli.display.descriptions import DescribedSite, PlannedSite
+    from waygraph.cli.display.descriptions import DescribedSite, FailedSite, PlannedSite
     from waygraph.core.settings import ChatSettings, Settings
     from waygraph.index.store import MapVersion, Store
 
 #: Name of a model that is known from its recording alone.
 _RECORDED = "recorded"
+#: Errors of one map, after which the maps of other sites are described all the same.
+_OF_ONE_SITE = (StoreError, EncoderMismatch, NotFound)
 
 
 def describe(
@@ -83,11 +94,11 @@ def describe(
       waygraph describe example.org --model qwen --base-url http://127.0.0.1:8000/v1 --per kind --max-cost 0.50
       waygraph describe --all --model qwen --requests requests.jsonl
       waygraph describe --all --replies replies.jsonl
-    Exit codes: 0 every page is described, 11 some are not (a limit, replies in a wrong form), 12 the model
-    failed, 130 interrupted
+    Exit codes: 0 every page is described, 5 some sites failed (if all did, the code of their error), 11 some
+    pages are not described (a limit, replies in a wrong form), 12 the model failed, 130 interrupted
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.models.create import run_budget
-    from waygraph.cli.display.descriptions import print_as_json, print_plans, print_result, print_usage
+    from waygraph.cli.display.descriptions import print_as_json, print_failures, print_plans, print_result, print_usage
 
     chat = {"model": model, "base_url": base_url}
     settings = load_settings(
@@ -97,35 +108,38 @@ def describe(
     _check_options(settings.agents.model, cassette=cassette, requests=requests, replies=replies, dry_run=dry_run)
     opened, keys = open_selected_sites(settings.store, sites or [], every=every)
     planner = _Planner(opened, chosen, settings.agents.model, again=again)
-    planned = [planner.plan(key)[1] for key in keys]
+    planned = planner.plan_all(keys)
     if not as_json:
         print_plans(planned, asks=replies is None)
     if requests is not None and not dry_run:
         _write_requests(requests, planned, settings.agents.model)
-    if dry_run or requests is not None:
-        if as_json:
-            print_as_json(planned)
-        return
-    work = _Work(planner, settings, run_budget(settings.agents), cassette, replies)
-    work.check(keys)
-    if replies is None and any(each.plan.subjects for each in planned):
-        _confirm(keys, yes=yes, as_json=as_json)
-    described = work.describe(keys, on_site=None if as_json else print_result)
-    error = _unfinished([each.asked for each in described], with_replies=replies is not None)
+    described: list[DescribedSite] = []
+    spent = None
+    if not dry_run and requests is None:
+        work = _Work(planner, settings, run_budget(settings.agents), cassette, replies)
+        ready = work.check(planned)
+        if replies is None and any(each.plan.subjects for each in ready):
+            _confirm(keys, yes=yes, as_json=as_json)
+        described = work.describe(ready, on_site=None if as_json else print_result)
+        spent = work.budget.spent
+    error = _unfinished(described, planner.failed, of=len(keys), with_replies=replies is not None)
     if as_json:
-        print_as_json(planned, described, work.budget.spent, error)
+        print_as_json(planned, described, planner.failed, spent, error)
     else:
-        print_usage(described, work.budget.spent, asked=replies is None)
+        print_failures(planner.failed)
+        if spent is not None:
+            print_usage(described, spent, asked=replies is None)
     if error is not None:
         print_error(error.message, error.hint)
         raise typer.Exit(error.exit_code)
 
 
 class _Planner:
-    """Plans what to ask about sites of a store."""
+    """Plans what to ask about sites of a store, and collects the sites whose maps cannot be described."""
 
     def __init__(self, store: Store, per: Per, chat: ChatSettings, *, again: bool) -> None:
         self.store = store
+        self.failed: list[FailedSite] = []
         self._per = per
         self._chat = chat
         self._again = again
@@ -138,6 +152,24 @@ class _Planner:
         version = self.store.read(site)
         plan = plan_descriptions(version, self._per, again=self._again)
         return version, PlannedSite(site, plan, estimate(plan, self._chat))
+
+    def plan_all(self, sites: Sequence[str]) -> list[PlannedSite]:
+        """Return what to ask about the sites whose maps can be read; others are in `failed` then."""
+        planned = []
+        for site in sites:
+            with self.collecting(site):
+                planned.append(self.plan(site)[1])
+        return planned
+
+    @contextmanager
+    def collecting(self, site: str) -> Iterator[None]:
+        """Add an error of the block that concerns this site alone to `failed`."""
+        from waygraph.cli.display.descriptions import FailedSite
+
+        try:
+            yield
+        except _OF_ONE_SITE as error:
+            self.failed.append(FailedSite(site, error))
 
 
 class _Work:
@@ -170,47 +202,49 @@ class _Work:
         self._replies = None if replies is None else read_replies(replies, settings.agents.model)
         self._encoders = TextEncoders(settings)
 
-    def check(self, sites: Sequence[str]) -> None:
-        """Raise the error of a map whose encoder is not here, before anything is paid for."""
-        for site in sites:
-            manifest = self._planner.store.manifest(site)
-            if self._encoders.of(manifest) is None:
-                made_by = manifest.encoder.name
-                warn(f"The map of {site} has vectors of '{made_by}': descriptions are shown and not searched.")
+    def check(self, planned: Sequence[PlannedSite]) -> list[PlannedSite]:
+        """Return the sites whose encoder is here; raise the error of missing weights before anything is paid for."""
+        ready = []
+        for each in planned:
+            with self._planner.collecting(each.site):
+                manifest = self._planner.store.manifest(each.site)
+                if self._encoders.of(manifest) is None:
+                    made_by = manifest.encoder.name
+                    warn(f"The map of {each.site} has vectors of '{made_by}': descriptions are shown and not searched.")
+                ready.append(each)
+        return ready
 
-    def describe(self, sites: Sequence[str], *, on_site: Callable[[DescribedSite], None] | None) -> list[DescribedSite]:
-        """Ask about each site, and publish its map with what the model says, until an error ends asking."""
+    def describe(
+        self, planned: Sequence[PlannedSite], *, on_site: Callable[[DescribedSite], None] | None
+    ) -> list[DescribedSite]:
+        """Ask about each site, and publish its map with what the model says, until an error of the model ends it."""
         described: list[DescribedSite] = []
-        for site in sites:
-            described.append(self._describe_site(site))
-            if on_site is not None:
-                on_site(described[-1])
-            if described[-1].asked.stopped_by is not None:
+        for each in planned:
+            with self._planner.collecting(each.site):
+                described.append(self._describe_site(each.site))
+                if on_site is not None:
+                    on_site(described[-1])
+            if described and described[-1].asked.stopped_by is not None:
                 break
         return described
 
     def _describe_site(self, site: str) -> DescribedSite:
         from waygraph.agents.describe.journal import ReplyJournal
-        from waygraph.agents.describe.run import Asked, publish, take_replies
+        from waygraph.agents.describe.run import publish, take_replies
         from waygraph.cli.display.descriptions import DescribedSite
 
         # Planned again: since the first plan, which was shown, another process may have published a version.
         version, planned = self._planner.plan(site)
-        plan, asked = planned.plan, Asked()
-        try:
-            encoder = self._encoders.of(version.manifest)
-            with ReplyJournal.open(self._settings.store, site) as journal:
-                if self._replies is None:
-                    kept_in = (self.budget, journal, self._cassette)
-                    asked = asyncio.run(_ask(plan, version, self._settings.agents.model, kept_in))
-                else:
-                    asked = take_replies(plan, version, self._replies, self.budget)
-                number = publish(self._planner.store, version, {**plan.kept, **asked.descriptions}, encoder)
-                if self._replies is None:
-                    journal.remove()
-        except WaygraphError as error:
-            # What other sites got is reported first.
-            return DescribedSite(planned, Asked(stopped_by=error), None)
+        plan, encoder = planned.plan, self._encoders.of(version.manifest)
+        with ReplyJournal.open(self._settings.store, site) as journal:
+            if self._replies is None:
+                kept_in = (self.budget, journal, self._cassette)
+                asked = asyncio.run(_ask(plan, version, self._settings.agents.model, kept_in))
+            else:
+                asked = take_replies(plan, version, self._replies, self.budget)
+            number = publish(self._planner.store, version, {**plan.kept, **asked.descriptions}, encoder)
+            if self._replies is None:
+                journal.remove()
         return DescribedSite(planned, asked, number)
 
 
@@ -308,19 +342,33 @@ def _print_progress(done: int, subjects: int) -> None:
     sys.stderr.flush()
 
 
-def _unfinished(asked: Sequence[Asked], *, with_replies: bool) -> WaygraphError | None:
-    """Return the error that ended asking, or one about pages without a description; None if all are described."""
-    error: WaygraphError | None = next((each.stopped_by for each in asked if each.stopped_by is not None), None)
+def _unfinished(
+    described: Sequence[DescribedSite], failed: Sequence[FailedSite], *, of: int, with_replies: bool
+) -> WaygraphError | None:
+    """Return the error of the model, of sites, or about pages without a description; None if there is none.
+
+    `of` is the number of sites that were asked for.
+    """
+    error = next((each.asked.stopped_by for each in described if each.asked.stopped_by is not None), None)
     if isinstance(error, ModelBudgetSpent):
         return RunUnfinished(error.message, hint="Run the same command with a higher limit: it asks about the rest.")
-    if error is None and (failures := sum(len(each.failures) for each in asked)):
+    if error is not None:
+        return error
+    if len(failed) == of:
+        return failed[0].error
+    if failed:
+        return SomeSitesFailed(
+            f"Sites that are not described: {', '.join(each.site for each in failed)}.",
+            hint="The reason of each is above; the same command tries them again.",
+        )
+    if failures := sum(len(each.asked.failures) for each in described):
         return RunUnfinished(
             f"{failures} pages are not described: they are too long, there is no reply, or one of another form.",
             hint="Write the requests about them with --requests."
             if with_replies
             else "Run the same command again, or with another model.",
         )
-    return error
+    return None
 
 
 def register(app: typer.Typer) -> None:

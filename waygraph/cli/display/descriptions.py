@@ -33,6 +33,14 @@ class DescribedSite:
     version: int | None
 
 
+@dataclass(frozen=True)
+class FailedSite:
+    """A site whose map cannot be read, encoded or published, and why."""
+
+    site: str
+    error: WaygraphError
+
+
 def print_plans(sites: Sequence[PlannedSite], *, asks: bool) -> None:
     """Print for each site what is described already and, if a model is asked, what that may take, with the sums."""
     for each in sites:
@@ -67,6 +75,14 @@ def print_result(described: DescribedSite) -> None:
         say(f"{site}: version {described.version}, {shown} of {plan.states} states described.")
 
 
+def print_failures(failed: Sequence[FailedSite]) -> None:
+    """Print why sites are not described, with hints."""
+    for each in failed:
+        say(f"{each.site}: {each.error.message}")
+        if each.error.hint:
+            say(f"{each.site}: hint: {each.error.hint}")
+
+
 def print_usage(described: Sequence[DescribedSite], spent: UsageModel, *, asked: bool) -> None:
     """Print what all calls took, or all replies of a file."""
     cost = "" if spent.cost is None else f", {spent.cost:.4f}"
@@ -78,12 +94,14 @@ def print_usage(described: Sequence[DescribedSite], spent: UsageModel, *, asked:
 
 def print_as_json(
     planned: Sequence[PlannedSite],
-    described: Sequence[DescribedSite] = (),
-    spent: UsageModel | None = None,
-    error: WaygraphError | None = None,
+    described: Sequence[DescribedSite],
+    failed: Sequence[FailedSite],
+    spent: UsageModel | None,
+    error: WaygraphError | None,
 ) -> None:
-    """Print plans, what came of them, what it took, and the error that ended it, as one JSON document."""
+    """Print plans, what came of them, sites that failed, what it took, and the error of it, as one JSON document."""
     done = {each.planned.site: each for each in described}
+    errors = {each.site: error_document(each.error) for each in failed}
     sites = []
     for each in planned:
         summary: dict[str, object] = {
@@ -99,7 +117,10 @@ def print_as_json(
                 "replayed": result.asked.replayed,
                 "failures": result.asked.failures,
             }
+        if each.site in errors:
+            summary["error"] = errors.pop(each.site)
         sites.append(summary)
+    sites += [{"site": site, "error": reason} for site, reason in errors.items()]  # not even planned
     document: dict[str, object] = {"sites": sites}
     if spent is not None:
         document["usage"] = spent.model_dump()

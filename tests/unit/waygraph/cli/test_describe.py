@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.agents.models.structured import complete_as
 from waygraph.cli import main
 from waygraph.cli.commands import describe as command
-from waygraph.core.errors import InUse
+from waygraph.core.errors import InUse, SomeSitesFailed, StoreError
 from waygraph.core.settings import Settings
 from waygraph.index.graph import Description
 from waygraph.index.store import Store
@@ -260,17 +261,31 @@ def test_replies_of_an_interrupted_call_outlive_replies_of_a_file(store, cli, tm
         assert journal.get(subject.digest, "qwen") == paid
 
 
-def test_an_error_at_one_site_is_reported_beside_what_others_got(cli, store, encoder, recording):
-    other = SmallMap("zebra.example")
-    store.publish(other.draft(encoder, store.blobs))
-    with ReplyJournal.open(store.location, other.site):
-        code, out, _ = cli("describe", "--all", "--cassette", recording, "--yes", "--json")
+def test_a_site_that_fails_is_reported_and_the_others_are_described(cli, store, encoder, recording):
+    """An unreadable map and one that another process describes, before and behind the one that can be described."""
+    broken, locked = SmallMap("apple.example"), SmallMap("zebra.example")
+    for site in (broken, locked):
+        store.publish(site.draft(encoder, store.blobs))
+    (Path(store.location) / "sites" / broken.site / "versions" / "1" / "nodes.parquet").unlink()
+    with ReplyJournal.open(store.location, locked.site):
+        code, out, err = cli("describe", "--all", "--cassette", recording, "--yes", "--json")
     answer = json.loads(out)
-    assert code == InUse("x").exit_code == answer["error"]["exit_code"]
-    assert "This description" in answer["error"]["message"]
-    first, second = answer["sites"]
-    assert (first["site"], first["version"], first["described"]) == (SITE.site, 2, 4)
-    assert (second["site"], second["version"], second["described"]) == (other.site, None, 0)
+    assert code == SomeSitesFailed("x").exit_code == answer["error"]["exit_code"]
+    by_site = {each["site"]: each for each in answer["sites"]}
+    assert by_site[SITE.site]["version"] == 2
+    assert by_site[SITE.site]["described"] == 4
+    assert by_site[locked.site]["error"]["type"] == InUse.slug
+    assert by_site[locked.site]["states"] == 4
+    assert by_site[broken.site]["error"]["type"] == StoreError.slug
+    assert f"{broken.site}, {locked.site}" in err
+
+
+def test_a_site_alone_fails_with_its_own_error(cli, store, recording):
+    with ReplyJournal.open(store.location, SITE.site):
+        code, out, err = cli("describe", "--all", "--cassette", recording, "--yes")
+    assert code == InUse.exit_code
+    assert f"{SITE.site}: This description" in out
+    assert "This description" in err
 
 
 def test_sites_share_one_budget(cli, store, encoder, tmp_path):
