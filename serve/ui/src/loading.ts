@@ -11,9 +11,12 @@ export type Loaded<T> =
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
+/** How often `retryAll` was called. */
+let retries = 0;
 
 /** Request everything that failed again: the key is another one, or the service is back. */
 export function retryAll(): void {
+  retries += 1;
   for (const listener of listeners) listener();
 }
 
@@ -40,24 +43,34 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
+/** What a key was answered, and the number of retries when it was requested. */
+interface Held<T> {
+  key: string;
+  result: Loaded<T>;
+  begun: number;
+}
+
 /** Load a value for a key; another key aborts the request and loads again. An empty key loads nothing. */
 export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const [held, setHeld] = useState<{ key: string; result: Loaded<T> }>({ key: "", result: { status: "loading" } });
+  const [held, setHeld] = useState<Held<T>>({ key: "", result: { status: "loading" }, begun: 0 });
   const [attempt, setAttempt] = useState(0);
   const failed = held.key === key && held.result.status === "failed";
   useEffect(() => {
     if (!failed) return;
     const again = () => setAttempt((each) => each + 1);
+    // What failed was requested again after this request was sent, and before this effect runs.
+    if (held.begun < retries) return again();
     listeners.add(again);
     return () => void listeners.delete(again);
-  }, [failed, key]);
+  }, [failed, key, held.begun]);
   useEffect(() => {
     if (!key) return;
     const controller = new AbortController();
+    const begun = retries;
     load(controller.signal).then(
-      (value) => setHeld({ key, result: { status: "loaded", value } }),
+      (value) => setHeld({ key, result: { status: "loaded", value }, begun }),
       (error: unknown) => {
-        if (!isAbort(error)) setHeld({ key, result: { status: "failed", failure: report(error) } });
+        if (!isAbort(error)) setHeld({ key, result: { status: "failed", failure: report(error) }, begun });
       },
     );
     return () => controller.abort();
@@ -74,8 +87,10 @@ export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, millisec
   useEffect(() => {
     const controller = new AbortController();
     let timer = 0;
+    let asked = 0;
     const ask = () => {
       timer = 0;
+      const mine = ++asked;
       if (document.hidden) return; // asked again when it is visible
       load(controller.signal)
         .then(
@@ -86,7 +101,7 @@ export function usePolled<T>(load: (signal: AbortSignal) => Promise<T>, millisec
           (error: unknown) => !isAbort(error) && report(error).why !== "key",
         )
         .then((again) => {
-          if (again && !controller.signal.aborted) timer = setTimeout(ask, milliseconds);
+          if (again && mine === asked && !controller.signal.aborted) timer = setTimeout(ask, milliseconds);
         });
     };
     const retry = () => {
