@@ -20,6 +20,10 @@ MANIFEST_TOOLS ?= $(CURDIR)/build/manifest-tools
 # Tests without browser, Ray, network, and checks of the repository itself.
 PURE_CORE := $(addprefix tests/unit/,index pipeline serve waygraph)
 
+# Tests, the demo and benchmarks start many processes. Where the environment forbids bytecode, each of them would compile
+# all that it imports: seven seconds more for a process that loads a model.
+export PYTHONDONTWRITEBYTECODE :=
+
 PYTHONS := python3 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/bin

@@ -75,6 +75,7 @@ def _shared_browsers_close() -> Iterator[None]:
 SHOP_FILES = {
     "test_cli_do.py",
     "test_cli_show.py",
+    "test_described_shop.py",
     "test_examples.py",
     "test_explore_demo_shop.py",
     "test_greedy_agent.py",
