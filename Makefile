@@ -40,7 +40,7 @@ help:
 	@echo "make demo    index, serve, search and walk a bundled site, from nothing (ARGS=--keep leaves it running)"
 	@echo "make test    all checks and all tests but the extended ones"
 	@echo "make test-fast  tests of the pure core only: no browser, no Ray, no network"
-	@echo "make test-extended  tests that kill processes and machines, and repeat runs under other conditions"
+	@echo "make test-extended  tests that kill processes and machines, repeat runs under other conditions, explore catalogues"
 	@echo "make check   lint, format, types, layers, docstrings, documentation site"
 	@echo "make coverage  all tests with a coverage report"
 	@echo "make lint    format the code and fix what ruff can fix"
@@ -77,7 +77,8 @@ test: check browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m "not extended" --durations=25
 	@echo "All checks passed."
 
-# Tests that kill processes and machines, and that repeat runs under other conditions (store, profile, order, encoder).
+# Tests that kill processes and machines, that repeat runs under other conditions (store, profile, order, encoder), that
+# install a wheel, and that explore catalogues: crawler traps, frameworks, pages that differ on every load.
 test-extended: $(INSTALLED) browser
 	$(BIN)/pytest -n $(PROCESSES) --dist loadfile -m extended --durations=25
 

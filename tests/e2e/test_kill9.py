@@ -22,6 +22,8 @@ from tests.sites.server import FixtureServer
 from waygraph.demo_site import DemoSite
 from waygraph.index.store import Store
 
+pytestmark = pytest.mark.extended
+
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "2"))
 #: Two kills need no long run to come in the middle of.
 DEPTH = "1" if KILLS <= 2 else "2"
@@ -131,7 +133,6 @@ def shop():
         yield site
 
 
-@pytest.mark.extended
 @pytest.mark.timeout(PATIENCE * (KILLS + 2))
 def test_kill_9_leaves_an_intact_store_and_no_process(tmp_path):
     with MutableSite() as running:
@@ -177,7 +178,7 @@ def kill_often(url, store):
     assert outcome["exploration"]["states"] == len(Store.open(str(store)).read(site, 1).graph)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.extended)])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_while_exploring_ends_the_run_within_seconds_with_a_message(shop, tmp_path, number):
     store = tmp_path / "maps"
     run = Indexing(shop.url, store, "--depth", "3", "--json")
@@ -213,7 +214,6 @@ def test_signal_while_ray_starts_ends_the_run(tmp_path):
     assert run.left_over() == []
 
 
-@pytest.mark.extended
 def test_site_without_response_gives_one_message_and_exit_code_4(tmp_path):
     with FixtureServer({}) as site:
         url = site.url

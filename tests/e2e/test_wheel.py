@@ -21,6 +21,8 @@ from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).parents[2]
 #: What a build reads. Neither the environment nor what earlier builds left behind.
 SOURCES = ("waygraph", "index", "pipeline", "serve", "pyproject.toml", "README.md", "LICENSE")

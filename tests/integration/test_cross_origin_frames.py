@@ -19,6 +19,8 @@ from waygraph.pipeline.jobs.publishing.draft import encode_draft
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 
+pytestmark = pytest.mark.extended
+
 #: One more name of this machine: another site to the browser, whose frames have a process of their own.
 BROWSER = LOOPBACK_ONLY.model_copy(
     update={
@@ -40,7 +42,7 @@ def framed_site(host):
         yield site, other, third, area, f"{host}:{port}"
 
 
-@pytest.fixture(scope="module", params=[pytest.param("127.0.0.1", marks=pytest.mark.extended), "localhost"])
+@pytest.fixture(scope="module", params=["127.0.0.1", "localhost"])
 def explored(request):
     """Captures with the other host in the same renderer process (another port) and in a separate one."""
     with framed_site(request.param) as (site, other, third, area, key):
@@ -81,7 +83,6 @@ def last_texts(capture):
     }
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("explored", ["localhost"], indirect=True)
 def test_exploring_with_more_workers_gives_the_same_map(explored):
     site, capture, _, _, settings = explored

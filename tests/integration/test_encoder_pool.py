@@ -29,6 +29,8 @@ from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, spool_v
 from waygraph.pipeline.jobs.encoding.vector_spool import VectorSpool, spool_folder
 from waygraph.pipeline.jobs.failures import EncoderLost, max_losses_in_row
 
+pytestmark = pytest.mark.extended
+
 SITE = "pictures.example"
 EXPLORE = "tests.integration.link_explorer:explore_links"
 #: Less than what explores waits for a page; nothing waits for it to pass.
@@ -101,7 +103,6 @@ def run(work, encoding):
     return asyncio.run(all_of_it())
 
 
-@pytest.mark.extended
 def test_killed_encoder_loses_no_state(encoding):
     pictures = encoding(colours(40), least=2, most=2)
 
@@ -120,9 +121,7 @@ def test_killed_encoder_loses_no_state(encoding):
     assert (report.actors_lost, report.splits, report.unencodable, report.states) == (1, 0, 0, 40)
 
 
-@pytest.mark.parametrize(
-    ("colour", "why"), [(KILLS, "died"), pytest.param(RAISES, "ZeroDivisionError", marks=pytest.mark.extended)]
-)
+@pytest.mark.parametrize(("colour", "why"), [(KILLS, "died"), (RAISES, "ZeroDivisionError")])
 def test_state_that_kills_encoders_is_dropped_and_all_others_are_encoded(encoding, colour, why):
     pictures = encoding([*colours(9), colour, *colours(14)[9:]])
 
@@ -151,7 +150,6 @@ def test_non_finite_vectors_fail_one_state_and_no_encoder(encoding):
     assert pictures.pool.report().actors_lost == 0
 
 
-@pytest.mark.extended
 def test_pool_stops_when_encoders_die_of_every_batch(encoding):
     pictures = encoding([KILLS] * 40)
 
@@ -167,7 +165,6 @@ def test_pool_stops_when_encoders_die_of_every_batch(encoding):
     assert pictures.pool.report().actors_lost <= max_losses_in_row(4) + 1
 
 
-@pytest.mark.extended
 def test_encoder_is_started_while_batches_wait_and_stopped_when_idle(encoding, monkeypatch):
     monkeypatch.setattr(pools, "IDLE_SECONDS", 0.5)
     # On a busy machine an encoder may idle for minutes between two batches. It is stopped only when all are done.
@@ -319,7 +316,6 @@ def test_states_are_encoded_while_their_site_is_explored(serve, tmp_path):
     assert not spool_folder(str(tmp_path / "maps"), outcome.site).exists()
 
 
-@pytest.mark.extended
 def test_one_state_that_cannot_be_encoded_is_published_without_vectors_and_reported(serve, tmp_path):
     good, bad = serve(site_of(colours(3))), serve(site_of([*colours(7), KILLS]))
     report, store = index([good.url, bad.url], tmp_path)

@@ -8,6 +8,8 @@ from tests.sites.frameworks import FRAMEWORKS, areas
 from tests.sites.frameworks.packages import PackagesMissing, fetch
 from tests.sites.server import FixtureServer
 
+pytestmark = pytest.mark.extended
+
 #: What the explorer does not find yet, by framework, and why. Strict: an entry that starts to work must be removed.
 GAPS: dict[str, dict[str, str]] = {}
 

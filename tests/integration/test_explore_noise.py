@@ -7,6 +7,8 @@ from tests.sites.noise import noise_pages, noise_truth
 from tests.sites.server import FixtureServer
 from tests.sites.truth import measure
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(scope="module")
 def explored():

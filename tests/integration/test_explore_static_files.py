@@ -14,6 +14,8 @@ from waygraph.pipeline.browser.guard.static_files import StaticFiles
 from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
 
+pytestmark = pytest.mark.extended
+
 SCRIPT, STYLE, SVG = "text/javascript", "text/css", "image/svg+xml"
 PICTURE = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'><rect width='9' height='9'/></svg>"
 HEAD = """<link rel=stylesheet href=/style.css><script src=/app.js></script><script src=/fresh.js></script>

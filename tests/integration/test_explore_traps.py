@@ -10,6 +10,8 @@ from tests.sites.server import FixtureServer
 from tests.sites.traps import ENDLESS, ENDLESS_SCRIPTS, HEAVY, LEGITIMATE, Area, trap_pages, trap_truth
 from tests.sites.truth import measure
 
+pytestmark = pytest.mark.extended
+
 #: Quick to load, though they never rest: they can be explored with the traps.
 RESTLESS = tuple(area for area in HEAVY if area.name in {"restless", "restless elements", "alerts"})
 ROUTER = tuple(area for area in LEGITIMATE if area.name == "router")

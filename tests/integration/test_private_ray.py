@@ -7,11 +7,13 @@ import pytest
 
 from waygraph.cluster.private import private_ray
 
+pytestmark = pytest.mark.extended
+
 MIB = 2**20
 PATIENCE_S = 30
 
 
-@pytest.mark.parametrize("name", ["raylet", pytest.param("gcs_server", marks=pytest.mark.extended)])
+@pytest.mark.parametrize("name", ["raylet", "gcs_server"])
 def test_a_private_ray_ends_with_each_of_its_daemons(name):
     others = set(psutil.Process().children(recursive=True))
     with private_ray(object_store_bytes=100 * MIB, num_cpus=1, environment={}) as private:

@@ -28,6 +28,8 @@ from waygraph.pipeline.jobs.encoding.vector_spool import spool_folder
 from waygraph.pipeline.jobs.events import SiteEncoding
 from waygraph.pipeline.jobs.publishing.draft import described_draft
 
+pytestmark = pytest.mark.extended
+
 SITES = ("a.example", "b.example:8080")
 STATES = 60
 PATCH, SLOW = "tests.patch_encoder:create", "tests.patch_encoder:create_slow"
@@ -154,7 +156,6 @@ def test_site_with_current_vectors_is_unchanged(undisturbed, reencode):
     assert [store.head(site) for site in SITES] == [2, 2]
 
 
-@pytest.mark.extended
 def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reencode, tmp_path):
     store = store_of(tmp_path)
     first = start(store, "--all", "--encoder", SLOW)
@@ -174,7 +175,6 @@ def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reen
         assert vectors_file(store, site) == vectors_file(undisturbed[0], site)
 
 
-@pytest.mark.extended
 def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path):
     store = store_of(tmp_path)
     process = start(store, "--all", "--encoder", SLOW)
@@ -186,7 +186,6 @@ def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path):
     assert sum(spooled(store).values())
 
 
-@pytest.mark.extended
 def test_version_published_during_a_run_is_not_replaced_by_an_older_graph(tmp_path):
     store = store_of(tmp_path)
     published = []
@@ -274,7 +273,6 @@ def test_descriptions_stay_with_a_map_and_are_encoded_with_it(reencode, tmp_path
     assert reencode(store, SITES[0], "--encoder", "text")["sites"][0]["status"] == "unchanged"
 
 
-@pytest.mark.extended
 def test_jina_v4_encodes_stored_maps(reencode, tmp_path):
     store = Store.open(str(tmp_path / "maps"), create=True)
     publish(store, SITES[0], colours(8))

@@ -20,6 +20,8 @@ from waygraph.sdk.local import StoreMap
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.query_encoder import EncodedQuery
 
+pytestmark = pytest.mark.extended
+
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory) -> Settings:

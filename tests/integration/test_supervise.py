@@ -30,6 +30,8 @@ from waygraph.pipeline.browser.process.process_tree import (
     memory_bytes,
 )
 
+pytestmark = pytest.mark.extended
+
 ROOT = Path(__file__).parents[2]
 #: So that hanging is noticed soon.
 IMPATIENT = BrowserLimits(probe_interval_s=0.1, response_timeout_s=1.0)

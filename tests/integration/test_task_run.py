@@ -126,6 +126,7 @@ def test_a_task_whose_worker_or_browser_is_killed_is_done_again(file, options):
     assert set(RunFolder(run.output).read().attempts) == {"101", "102", "103", "104"}
 
 
+@pytest.mark.extended
 def test_what_agents_are_not_to_blame_for_has_no_result_and_ends_no_other_task(file, options):
     good, closed, secret = (task.model_copy() for task in tasks_of(file, "101", "102", "103"))
     closed = closed.model_copy(update={"start_urls": ("http://127.0.0.1:9/",)})
@@ -254,6 +255,7 @@ def test_a_run_ends_when_its_budget_is_spent_and_goes_on_with_a_larger_one(file,
     assert len(server.requests) == 3
 
 
+@pytest.mark.extended
 def test_the_command_repeats_tasks_runs_hooks_and_writes_reports(shop, tmp_path, capsys):
     placeholder = f"__DEMO_SHOP__={shop.site.url.rstrip('/')}"
     command = ["run", "--tasks", str(TASKS), "--placeholder", placeholder, "--no-map", "--output", str(tmp_path)]

@@ -17,6 +17,8 @@ from waygraph.pipeline.jobs.publishing.draft import draft_from_capture
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 
+pytestmark = pytest.mark.extended
+
 NAMES = ("ads", "bars", "csrf", "fast_carousel", "blocks", "stars")
 CALM = """<!doctype html><title>Calm</title><h1>A calm page</h1>
 <button onclick="this.nextElementSibling.toggleAttribute('hidden')">Menu</button>

@@ -24,6 +24,8 @@ from waygraph.pipeline.explore.exploration import explore_site
 from waygraph.pipeline.jobs import run_index
 from waygraph.pipeline.jobs.events import SiteFinished, SitePhase, SiteTurnEnded
 
+pytestmark = pytest.mark.extended
+
 EXPLORE = "tests.integration.turn_explorer:explore_pages"
 FLAT, RICH, OTHER = "pages60-kinds3.example", "pages80-kinds70.example", "pages50-kinds4.example"
 TURN = 5
@@ -86,7 +88,6 @@ def test_the_budget_goes_to_the_site_that_keeps_bringing_new_kinds(settings):
     assert sum(isinstance(event, SiteFinished) for event in events) == 3
 
 
-@pytest.mark.extended
 def test_the_next_invocation_continues_the_sites_and_counts_new_states_only(settings):
     sites = [FLAT, RICH, OTHER]
     first = index(sites, limited(settings, max_total_states=40))
@@ -108,7 +109,6 @@ def test_the_next_invocation_continues_the_sites_and_counts_new_states_only(sett
     assert not any((Path(settings.store) / "runs" / "journals").glob("*.sqlite"))
 
 
-@pytest.mark.extended
 def test_turns_end_with_whole_maps_if_the_budget_suffices(settings):
     events = []
     report = index([FLAT, RICH], limited(settings, max_total_states=1_000), events)
@@ -119,7 +119,6 @@ def test_turns_end_with_whole_maps_if_the_budget_suffices(settings):
     assert all(later >= 2 * earlier for earlier, later in pairwise(states))
 
 
-@pytest.mark.extended
 def test_a_turn_does_not_replace_a_larger_map_of_an_earlier_run(settings):
     whole = index([OTHER], settings)
     first = index([FLAT, OTHER], limited(settings, max_total_states=15))
@@ -150,7 +149,6 @@ run_index(sys.argv[3:], settings=settings, on_event=tell, explore=sys.argv[2])
 """
 
 
-@pytest.mark.extended
 @pytest.mark.parametrize("turns", [1, 2, 4])
 def test_a_run_whose_coordinator_is_killed_after_a_turn_continues_its_sites(settings, turns):
     sites = ["pages4000-kinds3.example", "pages5000-kinds5000.example"]
@@ -183,7 +181,6 @@ def export(site, graph, leads):
     return json.dumps(to_json(site, 1, graph, leads=leads), sort_keys=True)
 
 
-@pytest.mark.extended
 @pytest.mark.timeout(300)
 async def test_a_site_explored_in_turns_has_the_map_of_one_exploration(settings):
     real = settings.model_copy(

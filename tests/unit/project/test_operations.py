@@ -17,6 +17,7 @@ PAGE = (ROOT / "docs" / "operations.md").read_text()
 FOREIGN_OPTIONS = {
     "kubectl": {
         "from",
+        "from-literal",
         "namespace",
         "current",
         "for",
