@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,17 +108,16 @@ def describe(
     _check_options(settings.agents.model, cassette=cassette, requests=requests, replies=replies, dry_run=dry_run)
     opened, keys = open_selected_sites(settings.store, sites or [], every=every)
     planner = _Planner(opened, chosen, settings.agents.model, again=again)
-    planned = planner.plan_all(keys)
+    with _requests_to(None if dry_run else requests, settings.agents.model) as write:
+        planned = planner.plan_all(keys, write)
     if not as_json:
         print_plans(planned, asks=replies is None)
-    if requests is not None and not dry_run:
-        _write_requests(requests, planned, settings.agents.model)
     described: list[DescribedSite] = []
     spent = None
     if not dry_run and requests is None:
         work = _Work(planner, settings, run_budget(settings.agents), cassette, replies)
         ready = work.check(planned)
-        if replies is None and any(each.plan.subjects for each in ready):
+        if replies is None and any(each.expected.calls for each in ready):
             _confirm(keys, yes=yes, as_json=as_json)
         described = work.describe(ready, on_site=None if as_json else print_result)
         spent = work.budget.spent
@@ -144,21 +143,24 @@ class _Planner:
         self._chat = chat
         self._again = again
 
-    def plan(self, site: str) -> tuple[MapVersion, PlannedSite]:
+    def plan(self, site: str) -> tuple[MapVersion, DescriptionPlan]:
         """Return the current map of a site, and what to ask about it."""
-        from waygraph.agents.describe.plan import estimate, plan_descriptions
-        from waygraph.cli.display.descriptions import PlannedSite
+        from waygraph.agents.describe.plan import plan_descriptions
 
         version = self.store.read(site)
-        plan = plan_descriptions(version, self._per, again=self._again)
-        return version, PlannedSite(site, plan, estimate(plan, self._chat))
+        return version, plan_descriptions(version, self._per, again=self._again)
 
-    def plan_all(self, sites: Sequence[str]) -> list[PlannedSite]:
-        """Return what to ask about the sites whose maps can be read; others are in `failed` then."""
+    def plan_all(self, sites: Sequence[str], on_plan: Callable[[DescriptionPlan], None]) -> list[PlannedSite]:
+        """Return counts of what to ask about the sites whose maps can be read; others are in `failed` then."""
+        from waygraph.agents.describe.plan import estimate
+        from waygraph.cli.display.descriptions import PlannedSite
+
         planned = []
         for site in sites:
             with self.collecting(site):
-                planned.append(self.plan(site)[1])
+                _, plan = self.plan(site)
+                on_plan(plan)
+                planned.append(PlannedSite.of(site, plan, estimate(plan, self._chat)))
         return planned
 
     @contextmanager
@@ -224,7 +226,7 @@ class _Work:
                 described.append(self._describe_site(each.site))
                 if on_site is not None:
                     on_site(described[-1])
-            if described and described[-1].asked.stopped_by is not None:
+            if described and described[-1].stopped_by is not None:
                 break
         return described
 
@@ -234,8 +236,8 @@ class _Work:
         from waygraph.cli.display.descriptions import DescribedSite
 
         # Planned again: since the first plan, which was shown, another process may have published a version.
-        version, planned = self._planner.plan(site)
-        plan, encoder = planned.plan, self._encoders.of(version.manifest)
+        version, plan = self._planner.plan(site)
+        encoder = self._encoders.of(version.manifest)
         with ReplyJournal.open(self._settings.store, site) as journal:
             if self._replies is None:
                 kept_in = (self.budget, journal, self._cassette)
@@ -245,7 +247,7 @@ class _Work:
             number = publish(self._planner.store, version, {**plan.kept, **asked.descriptions}, encoder)
             if self._replies is None:
                 journal.remove()
-        return DescribedSite(planned, asked, number)
+        return DescribedSite.of(site, plan, asked, number)
 
 
 def _check_options(
@@ -259,17 +261,39 @@ def _check_options(
         raise InvalidInput("Descriptions come from a chat model. None is given.", hint="--model NAME --base-url URL")
 
 
-def _write_requests(path: Path, planned: Sequence[PlannedSite], chat: ChatSettings) -> None:
-    """Write what the model would be asked as a file for a batch service."""
+@contextmanager
+def _requests_to(path: Path | None, chat: ChatSettings) -> Iterator[Callable[[DescriptionPlan], None]]:
+    """Yield what appends the requests of a plan to a file for a batch service; without a path it does nothing."""
+    if path is None:
+        yield lambda _plan: None
+        return
     from waygraph.agents.describe.prompt import PageReply
     from waygraph.agents.models.batch_file import batch_lines
     from waygraph.agents.models.structured import request_for
 
-    subjects = (subject for each in planned for subject in each.plan.subjects)
-    asked = {subject.digest: request_for(subject.request, PageReply) for subject in subjects}
+    written: set[str] = set()
+
+    def write(plan: DescriptionPlan) -> None:
+        new = {
+            subject.digest: request_for(subject.request, PageReply)
+            for subject in plan.subjects
+            if subject.digest not in written
+        }
+        written.update(new)
+        with _writing(path):
+            file.writelines(batch_lines(new, chat))
+            file.flush()
+
+    with ExitStack() as stack:
+        with _writing(path):
+            file = stack.enter_context(path.open("w", encoding="utf-8"))
+        yield write
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        with path.open("w", encoding="utf-8") as file:
-            file.writelines(batch_lines(asked, chat))
+        yield
     except OSError as error:
         raise InvalidInput(f"The requests cannot be written to {path}: {error.strerror}.") from error
 
@@ -349,7 +373,7 @@ def _unfinished(
 
     `of` is the number of sites that were asked for.
     """
-    error = next((each.asked.stopped_by for each in described if each.asked.stopped_by is not None), None)
+    error = next((each.stopped_by for each in described if each.stopped_by is not None), None)
     if isinstance(error, ModelBudgetSpent):
         return RunUnfinished(error.message, hint="Run the same command with a higher limit: it asks about the rest.")
     if error is not None:
@@ -361,7 +385,7 @@ def _unfinished(
             f"Sites that are not described: {', '.join(each.site for each in failed)}.",
             hint="The reason of each is above; the same command tries them again.",
         )
-    if failures := sum(len(each.asked.failures) for each in described):
+    if failures := sum(len(each.failures) for each in described):
         return RunUnfinished(
             f"{failures} pages are not described: they are too long, there is no reply, or one of another form.",
             hint="Write the requests about them with --requests."
