@@ -51,7 +51,7 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(built):  # noqa: F811
-    documents = [*built["base"], *built["run"], *built["monitoring"]]
+    documents = [*built["base"], *built["run"], *built["describe"], *built["monitoring"]]
     with Switch() as switch:
         yield Installation(switch, documents)
 
