@@ -15,16 +15,7 @@ import typer
 from waygraph.cli.options import BaseUrlOption, JsonOption, SitesArgument, StoreOption, load_settings
 from waygraph.cli.output import print_error, warn
 from waygraph.cli.selection import open_selected_sites
-from waygraph.core.errors import (
-    EncoderMismatch,
-    InvalidInput,
-    ModelBudgetSpent,
-    NotFound,
-    RunUnfinished,
-    SomeSitesFailed,
-    StoreError,
-    WaygraphError,
-)
+from waygraph.core.errors import InvalidInput, ModelBudgetSpent, RunUnfinished, SomeSitesFailed, WaygraphError
 
 if TYPE_CHECKING:
     from waygraph.agents.describe.journal import ReplyJournal
@@ -37,8 +28,8 @@ if TYPE_CHECKING:
 
 #: Name of a model that is known from its recording alone.
 _RECORDED = "recorded"
-#: Errors of one map, after which the maps of other sites are described all the same.
-_OF_ONE_SITE = (StoreError, EncoderMismatch, NotFound)
+#: What ends asking in order: Ctrl-C, and the end of a container.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def describe(
@@ -165,12 +156,12 @@ class _Planner:
 
     @contextmanager
     def collecting(self, site: str) -> Iterator[None]:
-        """Add an error of the block that concerns this site alone to `failed`."""
+        """Add an error of the block to `failed`: other sites are described all the same."""
         from waygraph.cli.display.descriptions import FailedSite
 
         try:
             yield
-        except _OF_ONE_SITE as error:
+        except WaygraphError as error:
             self.failed.append(FailedSite(site, error))
 
 
@@ -205,7 +196,7 @@ class _Work:
         self._encoders = TextEncoders(settings)
 
     def check(self, planned: Sequence[PlannedSite]) -> list[PlannedSite]:
-        """Return the sites whose encoder is here; raise the error of missing weights before anything is paid for."""
+        """Return the sites whose encoder is here: nothing is paid for about others."""
         ready = []
         for each in planned:
             with self._planner.collecting(each.site):
@@ -322,7 +313,7 @@ async def _ask(
     chat: ChatSettings,
     kept_in: tuple[ModelBudget, ReplyJournal, Path | None],
 ) -> Asked:
-    """Ask until everything is answered; after Ctrl-C wait for the calls that run, and raise KeyboardInterrupt."""
+    """Ask until everything is answered; after Ctrl-C or SIGTERM wait for the calls that run, then KeyboardInterrupt."""
     from waygraph.agents.describe.run import ask
     from waygraph.agents.models.budget import BudgetedModel
     from waygraph.agents.models.cassette import CassetteModel
@@ -334,7 +325,8 @@ async def _ask(
 
     def interrupt() -> None:
         stop.set()
-        loop.remove_signal_handler(signal.SIGINT)  # a second Ctrl-C does not wait
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)  # a second one does not wait
         warn("Waiting for the calls that run. The same command goes on from here.")
 
     async with AsyncExitStack() as stack:
@@ -342,7 +334,8 @@ async def _ask(
         if cassette is not None:
             asked_model = CassetteModel(cassette, asked_model, secrets=[chat.api_key.get_secret_value()])
         assert asked_model is not None  # noqa: S101 - checked before
-        loop.add_signal_handler(signal.SIGINT, interrupt)
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, interrupt)
         try:
             asked = await ask(
                 plan,
@@ -355,7 +348,8 @@ async def _ask(
                 on_progress=_print_progress if sys.stderr.isatty() else lambda _done, _all: None,
             )
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
     if stop.is_set():
         raise KeyboardInterrupt
     return asked
@@ -383,7 +377,7 @@ def _unfinished(
     if failed:
         return SomeSitesFailed(
             f"Sites that are not described: {', '.join(each.site for each in failed)}.",
-            hint="The reason of each is above; the same command tries them again.",
+            hint="The output says why for each. The same command tries them again.",
         )
     if failures := sum(len(each.failures) for each in described):
         return RunUnfinished(

@@ -161,7 +161,8 @@ def test_calls_that_cannot_work_are_refused(cli, store, words, said):
     assert said in err
 
 
-def test_ctrl_c_waits_for_the_call_that_runs_and_the_same_command_goes_on(cli, store, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_for_the_call_that_runs_and_the_same_command_goes_on(cli, store, monkeypatch, number):
     model = script()
     interrupted = []
 
@@ -169,7 +170,7 @@ def test_ctrl_c_waits_for_the_call_that_runs_and_the_same_command_goes_on(cli, s
         async def complete(self, request):
             if not interrupted:
                 interrupted.append(request)
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), number)
                 await asyncio.sleep(0.05)  # the signal arrives while this call runs
             return await model.complete(request)
 
