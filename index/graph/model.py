@@ -23,7 +23,7 @@ SCROLL_MARK = " ~~~ "
 PASSIVE_KINDS: frozenset[ActionKind] = frozenset({"goto", "hover", "focus"})
 #: Kinds of stopped requests that paths may send: pings report that a page was used, which walking any edge of the page
 #: does too, and suggestions are looked up for everybody who types into a search field.
-HARMLESS_KINDS = frozenset({"ping", "suggestion"})
+HARMLESS_KINDS = frozenset({"ping", "suggestion", "scroll"})
 
 
 class Action(Struct, frozen=True, order=True, gc=False):
@@ -114,7 +114,8 @@ class BlockedRequest:
         URL of the request.
     kind
         Resource type, as browsers name it: `document`, `fetch`, `xhr`, `ping` (beacons), `form`, ... `suggestion` is a
-        script's request while text was typed into a search form that then led to a document.
+        script's request while text was typed into a search form that then led to a document; `scroll` is a request
+        while the page was scrolled through.
     """
 
     method: str

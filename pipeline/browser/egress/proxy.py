@@ -31,7 +31,7 @@ from waygraph.pipeline.browser.egress.connection import BrowserConnection, Serve
 from waygraph.pipeline.browser.egress.messages import MessageFilter, ProxiedRequest
 from waygraph.pipeline.browser.egress.problems import TIMED_OUT, ConnectionProblem
 from waygraph.pipeline.browser.egress.upstream import UpstreamProxy
-from waygraph.pipeline.browser.guard.outgoing import websocket_message
+from waygraph.pipeline.browser.guard.outgoing import is_prefetch, websocket_message
 from waygraph.pipeline.browser.guard.request_policy import RequestPolicy
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,8 @@ class EgressProxy:
     or fails, like a host that does not answer; `problem` returns the reason.
 
     The proxy is also the second line of the network guard: it blocks state-changing plain HTTP requests and WebSocket
-    messages (not those inside TLS) that no other part has blocked, whichever target of the browser sent them.
+    messages (not those inside TLS) that no other part has blocked, whichever target of the browser sent them. It also
+    blocks prefetches, which no DevTools session intercepts.
 
     Parameters
     ----------
@@ -199,9 +200,14 @@ class EgressProxy:
         method = request.method.decode("latin-1")
         if self.callbacks.on_request is not None:
             self.callbacks.on_request(method, url)
-        if self.request_policy is None or not self.request_policy.is_enforced:
+        if self.request_policy is None:
             return False
         outgoing = request.to_outgoing(url)
+        if is_prefetch(outgoing.headers.get("sec-purpose", "")):
+            self._block(BlockedRequest(method, url, "prefetch"))
+            return True
+        if not self.request_policy.is_enforced:
+            return False
         # Browsers send this header with navigations. Which documents may be shown is decided by the page's guard.
         is_navigation = "upgrade-insecure-requests" in outgoing.headers
         if not self.request_policy.may_change(outgoing, is_navigation=is_navigation):

@@ -19,7 +19,13 @@ from playwright.async_api import Error as PlaywrightError
 from waygraph.index.graph import BlockedRequest
 from waygraph.pipeline.browser.guard.child_targets import ChildSession, DevToolsSession, TargetTree
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
-from waygraph.pipeline.browser.guard.outgoing import MAX_BODY_CHARS, SAFE_METHODS, OutgoingRequest, websocket_message
+from waygraph.pipeline.browser.guard.outgoing import (
+    MAX_BODY_CHARS,
+    SAFE_METHODS,
+    OutgoingRequest,
+    is_prefetch,
+    websocket_message,
+)
 from waygraph.pipeline.browser.guard.request_policy import GuardMode, RequestPolicy, StateChangingUrls
 from waygraph.pipeline.browser.guard.static_files import STATIC_TYPES, StaticFiles
 from waygraph.pipeline.browser.guard.static_responses import StaticResponses
@@ -37,8 +43,12 @@ _PATTERNS = [
 #: Resource types of requests that scripts send.
 _SCRIPT_REQUESTS = {"XHR", "Fetch"}
 
-#: Intercepts the answer to a request for a document, too: the visit of the document begins there.
+#: Intercepts the answer to a request for a document, too: the visit of the document begins there, and the header that
+#: names speculation rules is removed.
 _DOCUMENT_RESPONSES = {"urlPattern": "*", "resourceType": "Document", "requestStage": "Response"}
+
+#: Response header that names files with speculation rules (lower case).
+_SPECULATION_RULES = "speculation-rules"
 
 _ALL_REQUESTS = [{"urlPattern": "*", "requestStage": "Request"}]
 
@@ -55,6 +65,12 @@ _MAX_SHAPES = 200
 
 #: Kind of the record of a frame or worker that could not be guarded and was never started.
 UNGUARDED_KIND = "unguarded"
+
+#: Reasons of the document policy for which a document is not loaded into a frame after the visit, nor ahead of time.
+_FORBIDDEN = frozenset({"robots", "rule"})
+
+#: Headers by which scripts label requests for pages that a person may open next (Turbo, older browsers); lower case.
+_PREFETCH_LABELS = ("x-sec-purpose", "x-purpose", "purpose", "x-moz")
 
 #: Returns why a document must not be loaded, or None if it may.
 DocumentPolicy = Callable[[str], str | None]
@@ -163,7 +179,7 @@ class NetworkGuard:
                 else [*_PATTERNS, *_patterns_of(self._request_policy.state_changing_urls)]
             ),
             *(_STATIC_REQUESTS if static_files is not None else ()),
-            *([_DOCUMENT_RESPONSES] if self._request_policy.lets_visits_pass else []),
+            _DOCUMENT_RESPONSES,
         ]
         self.hold_navigations = False
         self.stops_unknown_reads = False
@@ -247,6 +263,7 @@ class NetworkGuard:
 
     def record(self, request: BlockedRequest) -> None:
         """Record a request that was blocked elsewhere: by the egress proxy, or by a page that did not send it."""
+        self._counters["guard/scroll"] += request.kind == "scroll"
         records = self._blocked if self._request_policy.is_enforced else self._observed
         if len(records) < _MAX_RECORDS:
             records.append(request)
@@ -284,6 +301,13 @@ class NetworkGuard:
         except (ValueError, KeyError, TypeError):
             log.debug("guard/unreadable_report %.100s", text)
             return False
+        if kind == "speculation":
+            self._counters["guard/speculation"] += 1
+            return False
+        if kind == "scroll":
+            if visit is not None:
+                visit.begin_scrolling()
+            return True
         # A worker gets no answer, hence it has not sent the messages that it reports.
         if kind == "websocket" and not report.get("worker"):
             is_binary = isinstance(content, str)
@@ -291,7 +315,9 @@ class NetworkGuard:
             outgoing = websocket_message(url, body, is_binary=is_binary)
             if not self._request_policy.message_may_change(outgoing) or self._is_of_visit(outgoing, visit):
                 return True
-        self.record(BlockedRequest("SEND" if kind == "websocket" else "POST", url, kind))
+            if visit is not None and visit.scrolling_sends(outgoing):
+                kind = "scroll"
+        self.record(BlockedRequest("POST" if report["kind"] == "ping" else "SEND", url, kind))
         return False
 
     def _refusal_of(self, url: str) -> str | None:
@@ -306,11 +332,11 @@ class NetworkGuard:
             return False
         return visit.lets_pass(request)
 
-    def _may_change(self, event: Mapping[str, Any], visit: PageVisit, *, is_navigation: bool) -> bool:
-        request = event["request"]
-        headers = {name.lower(): value for name, value in request["headers"].items()}
-        outgoing = OutgoingRequest(request["method"], request["url"], headers, _body_of(request))
-        is_document, is_script_request = event["resourceType"] == "Document", event["resourceType"] in _SCRIPT_REQUESTS
+    def _may_change(
+        self, outgoing: OutgoingRequest, resource_type: str, visit: PageVisit, *, is_navigation: bool
+    ) -> bool:
+        is_script_request = resource_type in _SCRIPT_REQUESTS
+        is_document = resource_type == "Document"
         if self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation):
             return not is_script_request or not self._is_of_visit(outgoing, visit)
         return is_script_request and not visit.reads(outgoing.url, is_new_allowed=not self.stops_unknown_reads)
@@ -329,9 +355,18 @@ class NetworkGuard:
             if guarded.static is not None:
                 guarded.static.leave()
         try:
-            await session.send("Fetch.continueRequest", {"requestId": event["requestId"]})
+            await session.send("Fetch.continueResponse", {"requestId": event["requestId"], **self._kept_headers(event)})
         except PlaywrightError as error:
             log.debug("guard/answer_too_late %s: %s", event["request"]["url"], error)
+
+    def _kept_headers(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters by which `Fetch.continueResponse` removes speculation rules; none if there are none."""
+        headers = event.get("responseHeaders", ())
+        kept = [header for header in headers if header["name"].lower() != _SPECULATION_RULES]
+        if len(kept) == len(headers):
+            return {}
+        self._counters["guard/speculation"] += 1
+        return {"responseCode": event["responseStatusCode"], "responseHeaders": kept}
 
     async def _handle_request(
         self, session: DevToolsSession, event: Mapping[str, Any], guarded: _GuardedTargets
@@ -376,21 +411,28 @@ class NetworkGuard:
         """Decide whether an intercepted request is stopped, and record it."""
         request = event["request"]
         method, url = request["method"], request["url"]
-        is_document = event["resourceType"] == "Document"
+        resource_type = event["resourceType"]
+        is_document = resource_type == "Document"
         if not url.startswith(("http:", "https:")):
             if is_document and not url.startswith(("about:", "data:", "blob:")):
                 # Files and internal pages of the browser belong to no site.
                 self._refused.append((url, "scheme"))
                 return True
             return False
-        may_change = self._may_change(event, guarded.visit, is_navigation=is_navigation)
+        visit = guarded.visit
+        headers = {name.lower(): value for name, value in request["headers"].items()}
+        outgoing = OutgoingRequest(method, url, headers, _body_of(request))
+        may_change = self._may_change(outgoing, resource_type, visit, is_navigation=is_navigation)
         refusal = self._refusal_of(url) if is_navigation else None
         if may_change:
             # An event names the frame that a worker belongs to; only the referrer shows that a worker sent the request.
-            by_worker = not is_document and guarded.below.has_worker(request["headers"].get("Referer", ""))
-            self.record(BlockedRequest(method, url, "worker" if by_worker else event["resourceType"].lower()))
+            by_worker = not is_document and guarded.below.has_worker(headers.get("referer", ""))
+            kind = "worker" if by_worker else "scroll" if visit.scrolling_sends(outgoing) else resource_type.lower()
+            self.record(BlockedRequest(method, url, kind))
             if self._request_policy.is_enforced:
                 return True
+        if not is_navigation and self._is_unasked(outgoing, resource_type, visit):
+            return True
         if refusal is not None:
             self._refused.append((url, refusal))
             return True
@@ -401,6 +443,26 @@ class NetworkGuard:
             )
             return True
         return False
+
+    def _is_unasked(self, outgoing: OutgoingRequest, resource_type: str, visit: PageVisit) -> bool:
+        """Decide whether to stop a request that no visit needs: a prefetch, or one for what robots.txt forbids.
+
+        Requests of a document for its own parts are not compared with robots.txt, which is about pages: an application
+        whose robots.txt forbids its API would show nothing.
+        """
+        headers = outgoing.headers
+        if is_prefetch(headers.get("sec-purpose", "")):
+            self._counters["guard/speculation"] += 1
+            return True
+        is_optional = (
+            resource_type == "Other"  # `<link rel=preload as=fetch>`: a script that needs it requests it again
+            or (resource_type == "Document" and not visit.is_loading)  # a frame that an action or scrolling brought
+            or any(is_prefetch(headers.get(label, "")) for label in _PREFETCH_LABELS)
+        )
+        if not is_optional or self._refusal_of(outgoing.url) not in _FORBIDDEN:
+            return False
+        self._counters["guard/forbidden"] += 1
+        return True
 
 
 def _patterns_of(urls: StateChangingUrls) -> list[dict[str, str]]:

@@ -58,6 +58,15 @@ def websocket_message(url: str, body: str | None, *, is_binary: bool = False) ->
     return OutgoingRequest("SEND", url, {"content-type": BINARY} if is_binary else {}, body)
 
 
+def is_prefetch(purpose: str) -> bool:
+    """Whether a `Sec-Purpose` header (or one like it) says that the response is for a page that may be opened later.
+
+    >>> is_prefetch("prefetch;prerender"), is_prefetch("")
+    (True, False)
+    """
+    return purpose.partition(";")[0].strip().lower() in {"prefetch", "prerender", "preview"}
+
+
 def parse_json(text: str | None) -> Any:  # noqa: ANN401 - whatever the page wrote
     """Parse a JSON object or array; None for anything else, and for values nested too deeply."""
     if not text or len(text) > MAX_BODY_CHARS or text.lstrip()[:1] not in {"{", "["}:

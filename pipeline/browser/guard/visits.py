@@ -67,6 +67,8 @@ class PageVisit:
         Whether a request is free of words that name a change.
     is_loading
         Whether the document has not settled yet. Nothing was acted on then.
+    is_scrolling
+        Whether the page is being scrolled through, which no plain visit does.
     shapes
         Shapes that this document sent while it was loading.
     granted
@@ -80,6 +82,7 @@ class PageVisit:
     site: SiteVisits
     may_repeat: Callable[[OutgoingRequest], bool]
     is_loading: bool = False
+    is_scrolling: bool = False
     shapes: set[str] = field(default_factory=set)
     granted: frozenset[str] = frozenset()
     stopped: set[str] = field(default_factory=set)
@@ -88,12 +91,18 @@ class PageVisit:
     def begin(self) -> None:
         """Begin the visit of another document: the browser is about to show it."""
         self.is_loading = True
+        self.is_scrolling = False
         self.shapes.clear()
         self.paths.clear()
 
     def end(self) -> None:
         """End the visit: the document has settled. What it sends from now on may be the effect of an action."""
+        self.is_loading = self.is_scrolling = False
+
+    def begin_scrolling(self) -> None:
+        """End the visit, because the page is about to be scrolled through: what it sends until `end` is an effect."""
         self.is_loading = False
+        self.is_scrolling = True
 
     def lets_pass(self, request: OutgoingRequest) -> bool:
         """Return whether a visit sends this request, or has sent one of its shape.
@@ -108,7 +117,7 @@ class PageVisit:
         bool
             False for PUT, PATCH and DELETE, for bodies that cannot be read, and for requests that name a change.
         """
-        if request.method not in _METHODS or request.body is None or not self.may_repeat(request):
+        if not self._may_send(request):
             return False
         shape = send_shape(request)
         if self.is_loading:
@@ -120,6 +129,13 @@ class PageVisit:
             return False
         self.site.record(request)
         return True
+
+    def scrolling_sends(self, request: OutgoingRequest) -> bool:
+        """Return whether a stopped request is an effect of scrolling that, in a visit, would pass."""
+        return self.is_scrolling and self._may_send(request)
+
+    def _may_send(self, request: OutgoingRequest) -> bool:
+        return request.method in _METHODS and request.body is not None and self.may_repeat(request)
 
     def reads(self, url: str, *, is_new_allowed: bool) -> bool:
         """Return whether a script may read from a URL; an allowed one is remembered without its query."""

@@ -1,6 +1,6 @@
-// Provides the in-page part of the network guard: it stops WebSocket messages, which the DevTools protocol cannot stop,
-// and removes APIs that bypass the browser's requests. It runs before a document's own scripts, in every frame, and as
-// early as possible in workers.
+// Provides the in-page part of the network guard: it stops WebSocket messages and speculation rules, which the DevTools
+// protocol cannot stop, and removes APIs that bypass the browser's requests. It runs before a document's own scripts, in
+// every frame, and as early as possible in workers.
 
 /**
  * @param {"strict" | "guard" | "observe"} mode
@@ -10,7 +10,6 @@
   "use strict";
   const KEY = Symbol.for("waygraph.guard");
   if (globalThis[KEY]) return;
-  Object.defineProperty(globalThis, KEY, { value: true });
   const MAX_TEXT = 262144; // longer messages match no rule, and none that passed before
   const isPage = typeof document === "object";
   const stringify = JSON.stringify;
@@ -18,7 +17,7 @@
 
   /**
    * Report a message. In pages the result says whether the message may pass; workers get none.
-   * @param {"websocket" | "ping"} kind
+   * @param {"websocket" | "ping" | "speculation" | "scroll"} kind
    * @param {string} url
    * @param {string | null} text
    * @param {string | null} [bytes] A binary message, one character for each byte.
@@ -31,6 +30,9 @@
       return undefined; // the page is being closed and the binding is gone
     }
   };
+  /** Report that the page is about to be scrolled by us; resolves when the guard knows. */
+  const noteScroll = () => report("scroll", location.href, null);
+  Object.defineProperty(globalThis, KEY, { value: Object.freeze({ noteScroll }) });
 
   if (typeof WebSocket === "function") {
     const nativeSend = WebSocket.prototype.send;
@@ -75,6 +77,46 @@
       return undefined;
     };
   }
+
+  // Speculation rules make the browser load pages that nobody asked for, and no DevTools session intercepts these requests.
+  // The browser reads a set of rules in a microtask after its script was inserted or, by the parser, completed; the record
+  // of the insertion is delivered before that. Only the top document of a page can have rules.
+  if (isPage && self === top) {
+    const { querySelectorAll, getAttribute, setAttribute, remove, attachShadow } = Element.prototype;
+    const { insertBefore } = Node.prototype;
+    const { observe } = MutationObserver.prototype;
+    /** @param {Element} element */
+    const disarm = (element) => {
+      if (element.localName !== "script" || getAttribute.call(element, "type")?.toLowerCase() !== "speculationrules") return;
+      const { parentNode, nextSibling } = element;
+      if (!parentNode) return;
+      setAttribute.call(element, "type", "inert/speculationrules"); // the parser asks for the type when it reads the end tag
+      remove.call(element); // rules that have been read are dropped with their script, and not read again
+      insertBefore.call(parentNode, element, nextSibling);
+      report("speculation", location.href, null);
+    };
+    /** @param {Document | ShadowRoot} root */
+    const watch = (root) => observe.call(observer, root, { childList: true, subtree: true });
+    const observer = new MutationObserver((records) => {
+      for (const { addedNodes } of records) {
+        for (const node of addedNodes) {
+          if (!(node instanceof Element)) continue;
+          disarm(node);
+          if (node.firstChild) for (const script of querySelectorAll.call(node, "script")) disarm(script);
+          if (node.shadowRoot) {
+            watch(node.shadowRoot); // the parser has made it
+            for (const script of node.shadowRoot.querySelectorAll("script")) disarm(script);
+          }
+        }
+      }
+    });
+    watch(document);
+    Element.prototype.attachShadow = function (options) {
+      const root = attachShadow.call(this, options);
+      watch(root);
+      return root;
+    };
+  }
   if (mode === "observe") return;
 
   // The page's DevTools session sees none of these: a shared worker belongs to several pages and hence to no session, and
@@ -89,20 +131,22 @@
   // A visit of the next document begins before this one is gone, and what a document sends then may pass. Requests that
   // this one sends while it is left are no part of that visit, and no rule lets them pass either.
   if (isPage && mode === "guard") {
-    let isLeft = false;
-    for (const event of ["pagehide", "unload"]) addEventListener(event, () => (isLeft = true), true);
-    addEventListener("pageshow", () => (isLeft = false), true);
+    // The first document of a frame takes over the window, and with it this script, of the empty one that it replaces.
+    /** @type {Document | null} */
+    let left = null;
+    for (const event of ["pagehide", "unload"]) addEventListener(event, () => (left = document), true);
+    addEventListener("pageshow", () => (left = null), true);
     const nativeFetch = globalThis.fetch;
     /** @param {RequestInfo | URL} input @param {RequestInit} [init] */
     globalThis.fetch = function fetch(input, init) {
-      if (!isLeft) return nativeFetch.call(this, input, init);
+      if (left !== document) return nativeFetch.call(this, input, init);
       const url = input instanceof Request ? input.url : new URL(input, document.baseURI).href;
       report("ping", url, null);
       return new Promise(() => {});
     };
     const nativeXhrSend = XMLHttpRequest.prototype.send;
     XMLHttpRequest.prototype.send = function send(body) {
-      if (isLeft) report("ping", location.href, null);
+      if (left === document) report("ping", location.href, null);
       else nativeXhrSend.call(this, body);
     };
   }

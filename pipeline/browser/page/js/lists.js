@@ -94,6 +94,7 @@ const readRows = async (box, options) => {
   const known = new Set(withNatives(() => candidatesInList(box, options).map(({ candidate }) => rowKey(candidate))));
   /** @type {Row[]} */
   const rows = [];
+  await noteScroll();
   for (let screen = 1; screen <= MAX_LIST_SCREENS; screen++) {
     const before = box.scrollTop;
     await scrollList(box, before + box.clientHeight, options);

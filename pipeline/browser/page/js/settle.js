@@ -126,10 +126,17 @@ const mainScroller = () => {
   }
   return element || page;
 };
+/** Tell the network guard, where there is one, that what the page sends from now on is an effect of scrolling. */
+const noteScroll = () =>
+  Promise.race([
+    globalThis[Symbol.for("waygraph.guard")]?.noteScroll(),
+    new Promise((r) => nativeSetTimeout(r, FRAME_MS)),
+  ]);
 const scrollThrough = async () => {
   activity.observedAtSweep = activity.observed;
   activity.sweeps += 1;
   activity.lastConsequence = now();
+  await noteScroll();
   const box = mainScroller();
   const end = Math.min(box ? box.scrollHeight : 0, window.innerHeight * MAX_SCREENS);
   let isDrawn = true;
