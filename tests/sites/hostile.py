@@ -14,7 +14,8 @@ from typing import Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
 
-from tests.sites.server import FixtureServer, Page
+from tests.sites.server import Answer, FixtureServer, Page
+from waygraph.demo_site.local_server import Request
 
 #: Scripts that send something: `T` is the target of the vector (an absolute URL), `S` the same of a WebSocket server,
 #: `O` another origin.
@@ -83,6 +84,12 @@ SENDERS = {
     " s.textContent = JSON.stringify({prerender: [{source: 'list', eagerness: 'immediate',"
     " urls: ['/posts-on-load?to=' + encodeURIComponent(T)]}]}); document.head.append(s)",
     "service-worker": "navigator.serviceWorker.register('/service-worker.js').then(r => {}, () => {})",
+    "navigation-api": "navigation.addEventListener('navigate', e => e.canIntercept && e.intercept({handler: () =>"
+    " fetch(T, {method: 'POST', body: 'x'}) }), {once: true}); navigation.navigate('#moved')",
+    "view-transition": "document.startViewTransition(() => fetch(T, {method: 'POST', body: 'x'}))",
+    "csp-report": "const i = document.createElement('iframe'); i.src = '/reports?to=' + encodeURIComponent(T);"
+    " document.body.append(i)",
+    "web-transport": "if (window.WebTransport) new WebTransport(T.replace('http:', 'https:'))",
     "override": "fetch(T, {method: 'POST', headers: {'X-HTTP-Method-Override': 'DELETE'}, body: 'x'})",
     "graphql-mutation": "fetch(T, {method: 'POST', headers: {'Content-Type': 'application/json'},"
     """ body: JSON.stringify({query: 'mutation { remove(id: 1) }'})})""",
@@ -108,7 +115,7 @@ LEAVING = ("form", "form-request", "form-native", "unload-beacon", "unload-keepa
 
 #: Senders that a browser for exploring keeps from trying: no tabs, no workers of several pages or of none, nothing later.
 WITHOUT_EFFECT = {"fetch-later","form-native-tab", "popup-form", "popup-page", "popup-native", "shared-worker",
-                  "shared-worker-socket", "prerender", "service-worker"}  # fmt: skip
+                  "shared-worker-socket", "prerender", "web-transport", "service-worker"}  # fmt: skip
 
 #: Elements that a person could use, with their markup.
 ELEMENTS = {
@@ -123,7 +130,15 @@ _READ = "new URLSearchParams(location.search).get('to')"
 _POST = "fetch(T, {method: 'POST', body: 'x', mode: 'no-cors'})"
 _HERE = "const T = location.hash.slice(1);"
 
-SHARED_PAGES: dict[str, Page | str] = {
+
+def _reporting(request: Request) -> Page:
+    """Return a page that violates its policy, and has that reported to the address in the query."""
+    policy = f"script-src 'none'; report-uri {request.query.get('to', '')}"
+    return Page("<h1>Reports</h1><script>1</script>", headers={"Content-Security-Policy": policy})
+
+
+SHARED_PAGES: dict[str, Answer] = {
+    "/reports": _reporting,
     "/blank": "<title>Blank</title><body>",
     "/left": "<h1>Left</h1>",
     "/posts-on-load": f"<h1>Posts</h1><script>{{ const T = {_READ}; {_POST} }}</script>",

@@ -129,7 +129,7 @@ const mainScroller = () => {
 /** Tell the network guard, where there is one, that what the page sends from now on is an effect of scrolling. */
 const noteScroll = () =>
   Promise.race([
-    globalThis[Symbol.for("waygraph.guard")]?.noteScroll(),
+    /** @type {any} */ (window)[Symbol.for("waygraph.guard")]?.noteScroll(),
     new Promise((r) => nativeSetTimeout(r, FRAME_MS)),
   ]);
 const scrollThrough = async () => {
