@@ -22,7 +22,7 @@ RUN apt-get update \
 WORKDIR /home/waygraph
 VOLUME /maps
 ENV WAYGRAPH_STORE=/maps
-# Beyond loopback the service starts only with keys: docker run -e WAYGRAPH_SERVE__API_KEYS='["a long secret"]' ...
+# Beyond loopback the service starts only with keys: docker run -e WAYGRAPH_SERVE__API_KEYS='["16 characters or more"]' ...
 ENTRYPOINT ["tini", "--", "waygraph"]
 
 

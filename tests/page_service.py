@@ -15,7 +15,7 @@ from waygraph.core.settings import Settings
 from waygraph.serve.http.api import create_api
 from waygraph.serve.query.maps import Maps
 
-KEY = "a long secret"
+KEY = "a-key-of-these-tests"
 PREFIX = "/maps"
 
 

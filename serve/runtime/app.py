@@ -104,7 +104,7 @@ def application(_: dict[str, str]) -> Application:
     if not (settings.serve.api_keys or settings.serve.keys_file):
         raise ServiceError(
             "Refusing to serve from a cluster without an API key.",
-            hint="Set WAYGRAPH_SERVE__API_KEYS='[\"<a long secret>\"]', or WAYGRAPH_SERVE__KEYS_FILE.",
+            hint="Set WAYGRAPH_SERVE__API_KEYS='[\"<16 characters or more>\"]', or WAYGRAPH_SERVE__KEYS_FILE.",
         )
     return build(settings)
 

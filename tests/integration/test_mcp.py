@@ -29,7 +29,7 @@ from waygraph.serve.query.maps import Maps
 
 SITE = "tea.example"
 MAP = SmallMap(SITE)
-KEY = "a long secret"
+KEY = "a-key-of-these-tests"
 HOST = "http://127.0.0.1:8321"
 TOOLS = {"list_sites", "search_screens", "get_screen", "path_to", "navigate", "search", "fetch"}
 CARDS = "where can I add a credit card?"

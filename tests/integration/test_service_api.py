@@ -18,7 +18,7 @@ from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.serve.http.api import create_api
 from waygraph.serve.query.maps import Maps
 
-KEY = "a long secret"
+KEY = "a-key-of-these-tests"
 MAP = SmallMap("tea.example")
 
 

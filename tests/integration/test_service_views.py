@@ -230,7 +230,7 @@ async def test_what_is_not_there_is_a_problem(http: httpx.AsyncClient, path: str
 
 
 async def test_the_page_and_its_files_need_no_key_and_have_a_policy(store: Path) -> None:
-    settings = Settings(store=str(store), serve={"api_keys": ["a long secret"]})
+    settings = Settings(store=str(store), serve={"api_keys": ["a-key-of-these-tests"]})
     with Maps(settings) as maps:
         maps.open()
         transport = httpx.ASGITransport(create_api(settings, maps))

@@ -10,17 +10,35 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from waygraph.core.errors import InvalidInput, NotFound
 
 #: Prefix of every key, by which a leaked one is recognised as a waygraph key.
 PREFIX = "wg_"
+#: Fewest characters of a key, white space aside; shorter ones can be guessed over the network.
+MIN_KEY_LENGTH = 16
 
 
 def key_digest(key: str) -> str:
     """Return the SHA-256 of a key in hex. Keys have 256 random bits, so no slower hash is needed against guessing."""
     return hashlib.sha256(key.encode()).hexdigest()
+
+
+def key_problem(key: str) -> str | None:
+    """Return why a text cannot be an API key, or None.
+
+    >>> key_problem(""), key_problem("secret"), key_problem("wg_" + 32 * "a")
+    ('is empty', 'has 6 characters, fewer than 16', None)
+    """
+    length = len("".join(key.split()))
+    if not length:
+        return "is white space" if key else "is empty"
+    if length < MIN_KEY_LENGTH:
+        return f"has {length} characters, fewer than {MIN_KEY_LENGTH}"
+    if key != key.strip() or not (key.isascii() and key.isprintable()):
+        return "has characters that an Authorization header cannot carry"
+    return None
 
 
 class KeyEntry(BaseModel):
@@ -35,6 +53,12 @@ class KeyEntry(BaseModel):
     """Keys of the sites that the key gives access to; absent: all sites."""
     rate_per_second: float = Field(0.0, ge=0)
     """Requests per second that the key may make; 0: the service's default."""
+
+    @model_validator(mode="after")
+    def _check_key(self) -> Self:
+        if self.sha256 == key_digest(""):
+            raise ValueError(f"the key of '{self.name}' is empty")
+        return self
 
 
 class KeyFile(BaseModel):

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from waygraph.core.key_file import key_problem
 from waygraph.core.schemas import SelectorName
 from waygraph.core.urls import SECRET_PARAMETERS, TRACKING_PARAMETERS, UrlPolicy
 
@@ -430,7 +431,8 @@ class ServeSettings(_Section):
     port: int = Field(8321, ge=0, le=65535)
     """Port to bind; 0: any free port."""
     api_keys: tuple[str, ...] = ()
-    """Keys that callers send as `Authorization: Bearer`. Binding beyond loopback needs these, or a `keys_file`."""
+    """Keys that callers send as `Authorization: Bearer`, of at least 16 characters. Binding beyond loopback needs
+    these, or a `keys_file`."""
     keys_file: Path | None = None
     """File with further keys, each with its sites and rate, written by `waygraph keys`; read again when it changes."""
     rate_per_second: float = Field(0.0, ge=0)
@@ -481,6 +483,14 @@ class ServeSettings(_Section):
     """Number of hits that the reranker reads."""
     feedback_minutes: float = Field(60.0, gt=0)
     """Time for which paths avoid a step that an agent reported as broken, in minutes."""
+
+    @field_validator("api_keys")
+    @classmethod
+    def _check_api_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        for number, key in enumerate(keys, 1):
+            if problem := key_problem(key):
+                raise ValueError(f"key {number} of {len(keys)} {problem}; 'waygraph keys add' makes good ones")
+        return keys
 
 
 class Settings(BaseSettings):

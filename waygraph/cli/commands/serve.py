@@ -37,13 +37,14 @@ def serve(
     """Answer search, locate, path and navigate over HTTP, until interrupted (Ctrl-C or SIGTERM).
 
     New versions are served without a restart. Binding an address beyond loopback requires API keys:
-    WAYGRAPH_SERVE__API_KEYS (a JSON list), or a key file (waygraph keys).
+    a key file (waygraph keys), or WAYGRAPH_SERVE__API_KEYS (a JSON list of keys of at least 16 characters).
 
     \b
     Examples:
       waygraph serve
       waygraph serve --store maps --port 8400
-      WAYGRAPH_SERVE__API_KEYS='["a long secret"]' waygraph serve --host 0.0.0.0
+      waygraph keys add my-agent --file keys.json
+      WAYGRAPH_SERVE__KEYS_FILE=keys.json waygraph serve --host 0.0.0.0
     Then, in another terminal:
       curl http://127.0.0.1:8321/v1/sites
       waygraph search --url http://127.0.0.1:8321 example.org "contact address"

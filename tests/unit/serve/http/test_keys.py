@@ -6,10 +6,14 @@ import stat
 
 import pytest
 
+from waygraph.cli.commands.keys import list_keys
+from waygraph.cli.options import load_settings
 from waygraph.core.errors import InvalidInput, NotFound, RateLimited, Unauthorized
 from waygraph.core.key_file import KeyFile, key_digest
 from waygraph.core.settings import ServeSettings
 from waygraph.serve.http.keys import ANONYMOUS, ApiKeys, Caller
+
+KEY = "a-key-of-these-tests"
 
 
 class Clock:
@@ -43,14 +47,49 @@ def test_without_keys_callers_are_anonymous():
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic secret", "secret", "Bearer secreT"]
+    "header", [None, "", "Bearer", "Bearer ", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY.upper()}"]
 )
 def test_with_keys_other_callers_are_rejected(header):
-    keys = ApiKeys(ServeSettings(api_keys=("secret", "other")))
+    keys = ApiKeys(ServeSettings(api_keys=(KEY, "another-of-these-tests")))
     assert keys
     with pytest.raises(Unauthorized):
         keys.authenticate(header)
-    assert keys.authenticate("bearer  secret ").sites is None
+    assert keys.authenticate(f"bearer  {KEY} ").sites is None
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        ("", "is empty"),
+        (" \t\n ", "is white space"),
+        ("\u3000" * 20, "is white space"),
+        ("secret", "has 6 characters, fewer than 16"),
+        ("a" + 40 * " " + "b", "has 2 characters, fewer than 16"),
+        (f" {KEY}", "cannot carry"),
+        (f"{KEY}\n", "cannot carry"),
+        ("ключ-из-двадцати-букв", "cannot carry"),
+    ],
+)
+def test_settings_with_a_key_that_protects_nothing_are_refused_and_say_which(key, problem, monkeypatch):
+    monkeypatch.setenv("WAYGRAPH_SERVE__API_KEYS", json.dumps([KEY, key]))
+    with pytest.raises(InvalidInput, match=rf"serve\.api_keys: key 2 of 2 .*{problem}"):
+        load_settings()
+
+
+def test_a_key_file_with_an_empty_key_prevents_the_start_and_the_commands(path):
+    entry = {"name": "agent", "sha256": key_digest("")}
+    path.write_text(json.dumps({"keys": [entry]}))
+    with pytest.raises(InvalidInput, match="the key of 'agent' is empty"):
+        ApiKeys(ServeSettings(keys_file=path))
+    with pytest.raises(InvalidInput, match="the key of 'agent' is empty"):
+        list_keys(path)
+
+
+@pytest.mark.parametrize("key", [" ", "secret"])
+def test_a_short_key_whose_digest_was_written_into_a_key_file_is_no_key(path, key):
+    path.write_text(json.dumps({"keys": [{"name": "agent", "sha256": key_digest(key)}]}))
+    with pytest.raises(Unauthorized):
+        ApiKeys(ServeSettings(keys_file=path)).authenticate(f"Bearer {key}")
 
 
 def test_a_key_of_the_file_has_its_sites(path, clock):

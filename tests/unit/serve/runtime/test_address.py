@@ -25,7 +25,7 @@ def test_without_a_key_it_refuses_to_bind_beyond_loopback(host: str) -> None:
 
 
 def test_with_a_key_it_binds_beyond_loopback() -> None:
-    with reserve(ServeSettings(host="0.0.0.0", port=0, api_keys=("secret",))) as held:  # noqa: S104
+    with reserve(ServeSettings(host="0.0.0.0", port=0, api_keys=("a-key-of-these-tests",))) as held:  # noqa: S104
         assert local_url(held).startswith("http://127.0.0.1:")
 
 
@@ -67,7 +67,7 @@ def test_a_restart_finds_its_port_free_although_old_connections_linger() -> None
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
 def test_an_address_of_another_machine_is_one_clear_error(host: str) -> None:
     with pytest.raises(ServiceError) as refused:
-        reserve(ServeSettings(host=host, port=0, api_keys=("secret",)))
+        reserve(ServeSettings(host=host, port=0, api_keys=("a-key-of-these-tests",)))
     assert refused.value.hint
 
 
