@@ -5,10 +5,10 @@ from waygraph.pipeline.browser.egress.addresses import (
     HostRules,
     NameUnresolved,
     Resolver,
-    non_public_reason,
 )
 from waygraph.pipeline.browser.egress.problems import ConnectionProblem, ConnectionProblemKind
 from waygraph.pipeline.browser.egress.proxy import EgressCallbacks, EgressLimits, EgressProxy
+from waygraph.pipeline.browser.egress.special_addresses import non_public_reason
 from waygraph.pipeline.browser.egress.upstream import UpstreamProxy
 
 __all__ = [

@@ -10,14 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from waygraph.pipeline.browser.egress.special_addresses import non_public_reason
+
 #: Returns the addresses of (host, port) in the order in which to try them; raises OSError if there are none.
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _DEFAULT_PORTS = frozenset({80, 443})
-
-#: Azure's "wire server": a public address that answers only inside Azure, with secrets.
-_METADATA = frozenset({"168.63.129.16"})
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AddressRefused(Exception):
@@ -26,37 +24,6 @@ class AddressRefused(Exception):
 
 class NameUnresolved(Exception):
     """A host has no address."""
-
-
-def non_public_reason(address: str) -> str | None:
-    """Return why an IP address is not public (`loopback`, `private`, `link-local`, ...), or None for a public one.
-
-    IPv4 addresses inside IPv6 ones (mapped, NAT64, 6to4, Teredo) are checked as well.
-
-    >>> non_public_reason("169.254.169.254"), non_public_reason("::ffff:127.0.0.1"), non_public_reason("9.9.9.9")
-    ('link-local', 'loopback', None)
-    """
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return "malformed"
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if inner is None and ip in _NAT64:
-            inner = ipaddress.IPv4Address(ip.packed[-4:])
-        if inner is not None:
-            return non_public_reason(str(inner))
-    if ip.is_unspecified:
-        return "unspecified"
-    if ip.is_loopback:
-        return "loopback"
-    if ip.is_link_local:
-        return "link-local"
-    if ip.is_multicast:
-        return "multicast"
-    if str(ip) in _METADATA:
-        return "metadata"
-    return None if ip.is_global else "private"
 
 
 async def resolve_with_system(host: str, port: int) -> Sequence[str]:

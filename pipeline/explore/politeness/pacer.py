@@ -25,6 +25,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from waygraph.core.retry_after import parse_retry_after
+from waygraph.pipeline.browser.egress import non_public_reason
 from waygraph.pipeline.explore.politeness.slots import SlotLease
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ def default_delay(host: str) -> float:
     """
     name = urlsplit(f"//{host}").hostname or ""
     try:
-        is_private = ipaddress.ip_address(name).is_private
+        is_private = non_public_reason(str(ipaddress.ip_address(name))) is not None
     except ValueError:
         is_private = name == "localhost" or name.endswith(".localhost")
     return 0.0 if is_private else PUBLIC_DELAY_S
