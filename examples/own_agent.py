@@ -3,7 +3,7 @@
     WAYGRAPH_AGENTS__MODEL__MODEL=qwen WAYGRAPH_AGENTS__MODEL__BASE_URL=http://127.0.0.1:8000/v1 \
         python examples/own_agent.py http://127.0.0.1:8321/ "What does shipping to Norway cost?"
 
-It needs `pip install 'waygraph[index,agents]'`.
+It needs `pip install 'waygraph[index]'`.
 """
 
 import asyncio

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from waygraph.core.errors import NoPath, NotFound
@@ -17,10 +18,14 @@ from waygraph.core.schemas import (
 from waygraph.core.settings import ServeSettings
 from waygraph.index.catalog.catalog import OpenMap
 from waygraph.serve.query import answers
+from waygraph.serve.query.deadline import deadline
 from waygraph.serve.query.paths import FindPath
 from waygraph.serve.select import Choice, RetrievedState, SelectionQuery, Selector, create_selector
 from waygraph.serve.select.confidence import confidence
 from waygraph.serve.select.no_match import nothing_matches
+
+#: Share of the time left of a request that a selector may take. The rest is for the path, and for sending the answer.
+CHOICE_SHARE = 0.9
 
 
 class Navigator:
@@ -81,7 +86,8 @@ class Navigator:
         choice: Choice | None = None
         if hits:
             candidates = [self._candidate(opened, hit, start, find_path) for hit in hits]
-            choice = selector.choose(SelectionQuery(request.query, request.intent), candidates)
+            query = SelectionQuery(request.query, request.intent, _choose_until())
+            choice = selector.choose(query, candidates)
             notes += choice.notes
         else:
             notes.append("The search found no states in the map.")
@@ -126,6 +132,12 @@ class Navigator:
         if (lead := opened.leads.get(hit.node_id)) is not None:
             texts = (*lead.names, lead.heading, lead.description)
         return RetrievedState(hit, texts, screenshot, cost_ms)
+
+
+def _choose_until() -> float:
+    """Return the time by which a selector must have chosen, so that the path to its choice is still planned in time."""
+    now = time.monotonic()
+    return now + CHOICE_SHARE * (deadline() - now)
 
 
 def _locate_current(opened: OpenMap, current: CurrentPage | None) -> LocateAnswer | None:

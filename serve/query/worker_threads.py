@@ -17,6 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from waygraph.core.errors import Overloaded
 from waygraph.core.lru_cache import LruCache
+from waygraph.serve.query.deadline import with_deadline
 from waygraph.serve.query.nonblocking import WouldBlock, nonblocking
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -129,7 +130,7 @@ class WorkerThreads:
         return await self._pool.run(timed)
 
     async def run_long(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a call that may wait for another server.
+        """Run a call that may wait for another server, and should end before `waygraph.serve.query.deadline.deadline`.
 
         Parameters
         ----------
@@ -150,7 +151,7 @@ class WorkerThreads:
         Overloaded
             If too many calls wait for a thread.
         """
-        return await self._long_call_pool.run(partial(function, *args, **kwargs))
+        return await self._long_call_pool.run(with_deadline(partial(function, *args, **kwargs)))
 
     def close(self) -> None:
         """End the threads; those that run a call finish it first."""

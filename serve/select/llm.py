@@ -3,28 +3,31 @@
 Texts of pages are untrusted. They are never part of the system message: they are JSON in the user message, between
 marks that are random for each request, and the answer's format is a schema with one number. So a page that contains
 instructions can at worst make the model choose wrongly.
+
+The model's server is untrusted as well. It has one deadline for all that it does, and of its words only the documented
+`reason` reaches callers: of limited length, without control characters.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
-import os
 import secrets
+import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from openai import OpenAI, OpenAIError
-
+from waygraph.core.chat_endpoint import ChatCompletion, ChatEndpoint
+from waygraph.core.errors import BadModelReply, ContextTooLong, ModelFailure, ModelRejected, ModelUnavailable
 from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import LlmSettings
+from waygraph.core.text import escape_controls, replace_surrogates
 from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, CandidateView, candidate_parts
 from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletion
 
 log = logging.getLogger("ray.serve.waygraph")
 
@@ -46,6 +49,30 @@ _ANSWER_FORMAT: dict[str, Any] = {
 MAX_REASON = 1_000
 
 
+#: What callers are told about a failure. The errors may quote the model's server, so only the log has their messages.
+_PROBLEMS: dict[type[ModelFailure], str] = {
+    ModelUnavailable: "its server is not available",
+    ContextTooLong: "the request is too long for it",
+    ModelRejected: "its server refused the request",
+    BadModelReply: "its server's reply is not of the API's form",
+}
+_TOO_LATE = "it took too long"
+
+
+@dataclass(slots=True)
+class _Spent:
+    """Calls and tokens of one choice."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def count(self, completion: ChatCompletion) -> None:
+        if completion.usage is not None:
+            self.input_tokens += completion.usage.prompt_tokens
+            self.output_tokens += completion.usage.completion_tokens
+
+
 class LlmSelector:
     """Lets a language model choose. If it gives no valid answer in time, the best-scored candidate is chosen.
 
@@ -57,47 +84,21 @@ class LlmSelector:
 
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
-        self._client = OpenAI(
-            base_url=settings.base_url or None,
-            # The client requires a key, private servers often do not.
-            api_key=settings.api_key.get_secret_value() or os.environ.get("OPENAI_API_KEY") or "none",
-            timeout=settings.timeout_seconds,
-            max_retries=0,  # `choose` retries, within one deadline for all attempts
-        )
+        # A call can only be ended at any moment, also while a name is resolved or a header drips, on an event loop.
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="language model", daemon=True).start()
+        self._endpoint = ChatEndpoint(settings)
 
     def choose(self, query: SelectionQuery, candidates: Sequence[RetrievedState]) -> Choice:
         """Choose one of the first candidates (as many as configured), or none of them."""
+        started = time.monotonic()
+        ends_at = min(query.deadline, started + self._settings.timeout_seconds)
         shown = candidates[: self._settings.candidates]
-        messages = _messages(query, shown, self._settings)
-        started, calls, input_tokens, output_tokens = time.monotonic(), 0, 0, 0
-        problem, choice = "", None
-        while choice is None and calls <= self._settings.retries:
-            seconds_left = self._settings.timeout_seconds - (time.monotonic() - started)
-            if seconds_left <= 0:
-                problem = problem or "it took too long"
-                break
-            calls += 1
-            try:
-                completion = self._complete(messages, seconds_left)
-            except OpenAIError as error:
-                problem = f"{type(error).__name__}: {error}"
-                continue
-            if completion.usage is not None:
-                input_tokens += completion.usage.prompt_tokens
-                output_tokens += completion.usage.completion_tokens
-            text = (completion.choices[0].message.content or "") if completion.choices else ""
-            choice, problem = _parse_choice(text, len(shown))
-            if choice is None:
-                messages += [
-                    {"role": "assistant", "content": text},
-                    {
-                        "role": "user",
-                        "content": f"That is no valid answer: {problem}. Answer again, in the given format.",
-                    },
-                ]
-        usage = self._usage(calls, input_tokens, output_tokens, time.monotonic() - started)
+        messages, spent = _messages(query, shown, self._settings), _Spent()
+        asking = self._ask(messages, len(shown), ends_at, spent)
+        choice, problem = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        usage = self._usage(spent, time.monotonic() - started)
         if choice is None:
-            log.warning("the language model did not choose: %s", problem)
             first = candidates[0].hit
             return Choice(
                 0,
@@ -109,24 +110,48 @@ class LlmSelector:
         index, reason = choice
         return Choice(index, "llm", reason, usage=usage)
 
-    def _complete(self, messages: list[Any], timeout_seconds: float) -> ChatCompletion:
+    async def _ask(
+        self, messages: list[Any], candidates: int, ends_at: float, spent: _Spent
+    ) -> tuple[tuple[int | None, str] | None, str]:
+        """Return the index and the reason of the model's answer, or None and what is wrong."""
+        problem = _TOO_LATE
+        while spent.calls <= self._settings.retries and (seconds_left := ends_at - time.monotonic()) > 0:
+            spent.calls += 1
+            try:
+                completion = await self._complete(messages, seconds_left)
+            except ModelFailure as error:
+                log.warning("the language model did not answer: %s", error)
+                problem = _TOO_LATE if time.monotonic() >= ends_at else _PROBLEMS[type(error)]
+                if isinstance(error, ModelRejected):
+                    break  # the same request is refused again
+                continue
+            spent.count(completion)
+            text = completion.choices[0].message.content or ""
+            choice, problem = _parse_choice(text, candidates)
+            if choice is not None:
+                return choice, ""
+            log.warning("the answer of the language model is not valid: %s", problem)
+            again = f"That is no valid answer: {problem}. Answer again, in the given format."
+            messages += [{"role": "assistant", "content": text}, {"role": "user", "content": again}]
+        return None, problem
+
+    async def _complete(self, messages: list[Any], timeout_seconds: float) -> ChatCompletion:
         request: dict[str, Any] = {
             "model": self._settings.model,
             "messages": messages,
             "response_format": _ANSWER_FORMAT,
             "temperature": 0,
         }
-        completion: ChatCompletion = self._client.chat.completions.create(**request, timeout=timeout_seconds)
-        return completion
+        return await self._endpoint.complete(request, timeout_seconds)
 
-    def _usage(self, calls: int, input_tokens: int, output_tokens: int, seconds: float) -> UsageModel:
+    def _usage(self, spent: _Spent, seconds: float) -> UsageModel:
         return UsageModel(
             model=self._settings.model,
-            calls=calls,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
+            calls=spent.calls,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
             seconds=round(seconds, 3),
-            cost=self._settings.cost_of(input_tokens, output_tokens),
+            cost=self._settings.cost_of(spent.input_tokens, spent.output_tokens),
         )
 
 
@@ -146,11 +171,14 @@ def _parse_choice(text: str, candidates: int) -> tuple[tuple[int | None, str] | 
     """Return the index and the reason that an answer gives, or None and what is wrong with the answer."""
     try:
         answer = json.loads(text)
-        number, reason = answer["choice"], str(answer["reasoning"])[:MAX_REASON]
-    except (ValueError, TypeError, KeyError) as error:
-        return None, f"it is not the requested JSON object ({type(error).__name__})"
+        number, reason = answer["choice"], answer["reasoning"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None, "it is not the requested JSON object"
+    if not isinstance(reason, str):
+        return None, "its reasoning is not a text"
+    reason = escape_controls(" ".join(replace_surrogates(reason[:MAX_REASON]).split()))[:MAX_REASON]
     if number is None:
         return (None, reason), ""
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= candidates:
-        return None, f"there is no candidate {number!r}"
+        return None, f"its choice is no number from 1 to {candidates}"
     return (number - 1, reason), ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,10 +20,13 @@ class SelectionQuery:
         The page to find.
     intent
         What the agent wants to do there; may be empty.
+    deadline
+        Time by which a choice must be made, as `time.monotonic` counts.
     """
 
     query: str
     intent: str = ""
+    deadline: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from waygraph.core.errors import EnvironmentMissing, InvalidInput
+from waygraph.core.errors import InvalidInput
 from waygraph.core.schemas import SelectorName
 from waygraph.core.settings import LlmSettings
+from waygraph.serve.select.llm import LlmSelector
 from waygraph.serve.select.protocol import Selector
 from waygraph.serve.select.rule import RuleSelector
 from waygraph.serve.select.top1 import Top1Selector
@@ -29,8 +30,6 @@ def create_selector(name: SelectorName, settings: LlmSettings) -> Selector:
     ------
     InvalidInput
         If `llm` is requested and no language model is configured.
-    EnvironmentMissing
-        If the client library for language models is not installed.
     """
     if name == "top1":
         return Top1Selector()
@@ -41,10 +40,4 @@ def create_selector(name: SelectorName, settings: LlmSettings) -> Selector:
             "This service has no language model to choose with.",
             hint="Select 'top1' or 'rule', or configure WAYGRAPH_SERVE__LLM__MODEL and __BASE_URL.",
         )
-    try:
-        from waygraph.serve.select.llm import LlmSelector  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise EnvironmentMissing(
-            "The client for language models is not installed.", hint="pip install 'waygraph[llm]'"
-        ) from error
     return LlmSelector(settings)

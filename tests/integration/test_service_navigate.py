@@ -8,9 +8,18 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.chat_server import serving_chat
 from tests.small_map import SmallMap
 from waygraph.core.errors import InvalidInput, NotFound
-from waygraph.core.schemas import CurrentPage, Filter, NavigateRequest, WalkedStep, problem_slug
+from waygraph.core.schemas import (
+    CurrentPage,
+    Filter,
+    NavigateAnswer,
+    NavigateRequest,
+    SearchRequest,
+    WalkedStep,
+    problem_slug,
+)
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.index.store.feedback import FeedbackLog
@@ -112,6 +121,23 @@ async def test_navigate_over_http_gives_the_same_answer(http, maps):
     assert (unknown.status_code, problem_slug(unknown.json()["type"])) == (404, "not-found")
     many = await http.post("/v1/navigate", json={"site": SITE, "query": CARDS, "k": 10**6})
     assert (many.status_code, problem_slug(many.json()["type"])) == (422, "invalid-input")
+
+
+async def test_a_model_that_hangs_leaves_time_to_answer_with_the_best_score(store, encoder):
+    async with serving_chat(None) as model:
+        llm = {"model": "m", "base_url": model.url, "timeout_seconds": 30}
+        settings = Settings(store=str(store), serve={"request_seconds": 1.0, "llm": llm})
+        with Maps(settings) as served:
+            served.open()
+            served.search(SITE, SearchRequest(query=CARDS))  # loads the encoder
+            transport = httpx.ASGITransport(create_api(settings, served))
+            async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
+                answer = await http.post("/v1/navigate", json={"site": SITE, "query": CARDS, "select": "llm"})
+    assert answer.status_code == 200
+    found = NavigateAnswer.model_validate_json(answer.content)
+    assert (found.selector, found.node_id, found.usage.calls) == ("top1", MAP.id("cards"), 1)
+    assert found.path is not None
+    assert "it took too long" in found.notes[0]
 
 
 def walked(outcome: str, source: str = "account", target: str = "cards") -> WalkedStep:

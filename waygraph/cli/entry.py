@@ -26,7 +26,6 @@ _EXTRA_BY_MODULE = {
     "mcp_types": "mcp",
     "boto3": "s3",
     "botocore": "s3",
-    "openai": "llm",
     "numpy": "index",
     "PIL": "index",
     "protego": "index",

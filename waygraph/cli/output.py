@@ -1,15 +1,13 @@
-"""Output of commands: text, tables, JSON and files. Page text never controls the terminal.
+"""Output of commands: text, tables, JSON and files. Text of a page, model, store or server never controls the terminal.
 
-Page text is printed without markup, and without every character that a terminal could act on: control characters (C0,
-C1, and with them escape sequences) and invisible characters that reorder or hide text (bidirectional overrides,
-zero-width characters).
+It is printed without markup, and what a terminal could act on is escaped (`escape_controls`). JSON is ASCII, in which
+JSON itself escapes those characters, and loses nothing.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,10 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from waygraph.core.errors import InvalidInput, WaygraphError
-
-#: Unicode categories without visible text: control, format (bidirectional overrides, zero width), surrogate, private
-#: use, unassigned, line and paragraph separators.
-_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+from waygraph.core.text import escape_controls
 
 
 def clean(text: object, *, one_line: bool = False) -> str:
@@ -31,28 +26,19 @@ def clean(text: object, *, one_line: bool = False) -> str:
     text
         Text, or an object to convert to text.
     one_line
-        Also replace every run of white space by one space; otherwise newlines stay.
+        Also replace every run of white space by one space; otherwise line feeds and tabs stay.
 
     Returns
     -------
     str
-        The cleaned text.
+        The text, with escapes in place of other control characters.
 
     Examples
     --------
-    >>> clean("a\x1b[31mb\u202ec")
-    'a[31mbc'
+    >>> clean("a\x1b[31mb \u202ec\r\n", one_line=True)
+    'a\\x1b[31mb \\u202ec'
     """
-    kept = "".join(
-        character if unicodedata.category(character) not in _INVISIBLE or character == "\n" else _substitute(character)
-        for character in str(text)
-    )
-    return " ".join(kept.split()) if one_line else kept
-
-
-def _substitute(character: str) -> str:
-    # White space becomes a space, so that the words around it stay apart.
-    return " " if character.isspace() else ""
+    return escape_controls(" ".join(str(text).split()) if one_line else str(text))
 
 
 def say(text: object = "") -> None:

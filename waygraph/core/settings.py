@@ -345,11 +345,14 @@ class RefreshSettings(_Section):
     keeps its recorded answer."""
 
 
-class _ModelEndpoint(_Section):
+class ModelEndpoint(_Section):
+    """A model behind an OpenAI-compatible API: address, key and prices."""
+
     model: str = ""
     """Name of the model; empty: there is none."""
     base_url: str = ""
-    """URL of the API, for example `http://127.0.0.1:8000/v1`; empty: the client's default."""
+    """URL of the API, for example `http://127.0.0.1:8000/v1`; empty: the environment variable `OPENAI_BASE_URL`, if
+    set, else OpenAI's."""
     api_key: SecretStr = SecretStr("")
     """API key; empty: the environment variable `OPENAI_API_KEY`, if set. A secret."""
     input_price: float = Field(0.0, ge=0)
@@ -364,11 +367,12 @@ class _ModelEndpoint(_Section):
         return (input_tokens * self.input_price + output_tokens * self.output_price) / 1e6
 
 
-class LlmSettings(_ModelEndpoint):
+class LlmSettings(ModelEndpoint):
     """The language model that chooses among candidates if `select` is `llm`, at any OpenAI-compatible endpoint."""
 
     timeout_seconds: float = Field(30.0, gt=0)
-    """Timeout of one choice, over all retries, in seconds."""
+    """Timeout of one choice, over all retries, in seconds; in the service also nine tenths of what is left of
+    `request_seconds`."""
     retries: int = Field(2, ge=0, le=10)
     """Retries after a failed call or an invalid answer."""
     candidates: int = Field(30, ge=1, le=100)
@@ -379,7 +383,7 @@ class LlmSettings(_ModelEndpoint):
     """Limit of text per candidate in the prompt, in characters."""
 
 
-class ChatSettings(_ModelEndpoint):
+class ChatSettings(ModelEndpoint):
     """A chat model of agents or of their judge, at any OpenAI-compatible endpoint."""
 
     timeout_seconds: float = Field(120.0, gt=0)

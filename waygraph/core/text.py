@@ -1,6 +1,13 @@
-"""Text of web pages: valid Unicode, since JavaScript strings may hold lone surrogates, and of bounded length."""
+"""Text of web pages, models and servers: valid Unicode, of bounded length, and harmless on a terminal."""
 
 from __future__ import annotations
+
+import unicodedata
+
+#: Unicode categories of characters that a terminal may act on, or that reorder or hide text: controls (C0, C1, and with
+#: them escape sequences), format characters (bidirectional, zero width), lone surrogates, line and paragraph
+#: separators, and unassigned characters, of which nobody knows.
+_CONTROLS = frozenset({"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"})
 
 
 def replace_surrogates(text: str) -> str:
@@ -19,3 +26,21 @@ def shortened(text: str, length: int) -> str:
     'Annual\u2026'
     """
     return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
+
+
+def escape_controls(text: str) -> str:
+    r"""Return `text` with an escape such as `\x1b` in place of each character that a terminal may act on.
+
+    Line feeds and tabs stay.
+
+    >>> print(escape_controls("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _CONTROLS and character not in "\n\t"
+        else character
+        for character in text
+    )

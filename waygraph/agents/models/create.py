@@ -7,7 +7,8 @@ from contextlib import asynccontextmanager
 
 from waygraph.agents.models.budget import ModelBudget
 from waygraph.agents.models.chat import ChatModel
-from waygraph.core.errors import EnvironmentMissing, InvalidInput
+from waygraph.agents.models.endpoint import EndpointModel
+from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import AgentSettings, ChatSettings
 
 
@@ -29,17 +30,9 @@ async def open_model(settings: ChatSettings) -> AsyncIterator[ChatModel]:
     ------
     InvalidInput
         If no model is configured.
-    EnvironmentMissing
-        If the client library is not installed.
     """
     if not settings.model:
         raise InvalidInput("No chat model is configured.", hint="Set WAYGRAPH_AGENTS__MODEL__MODEL and __BASE_URL.")
-    try:
-        from waygraph.agents.models.endpoint import EndpointModel  # noqa: PLC0415 - an extra
-    except ImportError as error:
-        raise EnvironmentMissing(
-            "The client for chat models is not installed.", hint="pip install 'waygraph[agents]'"
-        ) from error
     model = EndpointModel(settings)
     try:
         yield model

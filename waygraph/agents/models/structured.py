@@ -9,11 +9,12 @@ from pydantic import BaseModel, ValidationError
 
 from waygraph.agents.models.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, JsonFormat, add_usage
 from waygraph.core.errors import BadModelReply
+from waygraph.core.text import escape_controls, shortened
 
 Record = TypeVar("Record", bound=BaseModel)
 
-#: Number of problems with a reply that the model is told.
-_SHOWN_PROBLEMS = 5
+#: Number of problems with a reply that the model is told, and limit of their text, which may quote the reply.
+_SHOWN_PROBLEMS, _PROBLEM_CHARS = 5, 500
 
 
 async def complete_as(model: ChatModel, request: ChatRequest, record: type[Record]) -> tuple[Record, ChatReply]:
@@ -91,4 +92,4 @@ def _problem(error: ValidationError) -> str:
     for each in error.errors()[:_SHOWN_PROBLEMS]:
         where = ".".join(str(part) for part in each["loc"])
         parts.append(f"{where}: {each['msg']}" if where else each["msg"])
-    return "; ".join(parts)
+    return shortened(escape_controls("; ".join(parts)), _PROBLEM_CHARS)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from PIL import Image
 
+from waygraph.core.chat_endpoint import MAX_REPLY_BYTES
 from waygraph.core.errors import InvalidInput
 from waygraph.core.schemas import Hit, MatchModel
 from waygraph.core.settings import LlmSettings
 from waygraph.serve.select import RetrievedState, SelectionQuery, create_selector
 from waygraph.serve.select.candidate_prompt import CandidateView, candidate_parts
-from waygraph.serve.select.llm import LlmSelector
+from waygraph.serve.select.llm import MAX_REASON, LlmSelector
 from waygraph.serve.select.rule import RuleSelector
 from waygraph.serve.select.top1 import Top1Selector
 
@@ -81,11 +84,32 @@ class Model(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, answers: list[str | int | None]) -> None:
+    def __init__(self, answers: list[str | int | bytes | None]) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers = answers
         self.asked: list[dict] = []
         self.released = threading.Event()
+
+
+@dataclass(frozen=True)
+class Drip:
+    """An answer that goes on for ever, byte by byte, after its start."""
+
+    start: bytes
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n"
+
+
+def http(body: str | bytes, status: str = "200 OK", headers: bytes = b"") -> bytes:
+    """Return a whole HTTP answer."""
+    content = body.encode() if isinstance(body, str) else body
+    return HEAD.replace(b"200 OK", status.encode()) + headers + b"\r\n" + content
+
+
+def completion(content: str) -> bytes:
+    """Return a completion whose message is this JSON value, as it is written."""
+    return http(f'{{"choices": [{{"message": {{"role": "assistant", "content": {content}}}}}]}}')
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -96,6 +120,17 @@ class Handler(BaseHTTPRequestHandler):
         answer = self.server.answers.pop(0) if len(self.server.answers) > 1 else self.server.answers[0]
         if answer is None:
             self.server.released.wait(20)
+            return
+        if isinstance(answer, bytes):
+            self.wfile.write(answer)
+            return
+        if isinstance(answer, Drip):
+            self.wfile.write(answer.start)
+            while not self.server.released.wait(0.01):
+                try:
+                    self.wfile.write(b"a")
+                except OSError:
+                    return  # the caller has closed the connection
             return
         status = answer if isinstance(answer, int) else 200
         message = {"role": "assistant", "content": answer}
@@ -120,13 +155,13 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def model(*answers: str | int | None, **settings) -> Iterator[tuple[Model, LlmSelector]]:
+def model(*answers: str | int | bytes | Drip | None, **settings) -> Iterator[tuple[Model, LlmSelector]]:
     with Model(list(answers)) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             url = f"http://127.0.0.1:{server.server_port}/v1"
-            yield server, LlmSelector(LlmSettings(model="m", base_url=url, timeout_seconds=10, **settings))
+            yield server, LlmSelector(LlmSettings(**{"model": "m", "base_url": url, "timeout_seconds": 10} | settings))
         finally:
             server.released.set()
             server.shutdown()
@@ -177,12 +212,97 @@ def test_failed_model_falls_back_to_the_best_score_with_a_note(answers):
 
 
 def test_a_model_that_does_not_answer_times_out():
-    with model(None) as (server, llm):
-        llm._settings = llm._settings.model_copy(update={"timeout_seconds": 0.3})
+    with model(None, timeout_seconds=0.3) as (server, llm):
         choice = llm.choose(ASKED, [candidate(1, ())])
     assert choice.selector == "top1"
     assert choice.usage.seconds < 5
     assert len(server.asked) <= 2
+
+
+@pytest.mark.parametrize(
+    "drip",
+    [Drip(b"HTTP/1.1 200 OK\r\nx-"), Drip(HEAD + b"\r\n"), Drip(HEAD + b"content-length: 9999999\r\n\r\n{")],
+    ids=["head", "endless body", "body"],
+)
+def test_a_reply_that_drips_ends_at_the_deadline_of_the_whole_call(drip):
+    with model(drip, timeout_seconds=0.3) as (server, llm):
+        choice = llm.choose(ASKED, [candidate(1, ())])
+        assert not server.released.is_set()
+    assert choice.selector == "top1"
+    assert choice.notes == ("The language model did not choose (it took too long), so the best score did.",)
+    assert len(server.asked) == 1
+
+
+def test_the_deadline_of_the_request_comes_before_the_timeout_of_the_model():
+    with model(None) as (_, llm):
+        choice = llm.choose(replace(ASKED, deadline=time.monotonic() + 0.2), [candidate(1, ())])
+        assert llm.choose(replace(ASKED, deadline=time.monotonic() - 1), [candidate(1, ())]).usage.calls == 0
+    assert (choice.selector, choice.usage.calls) == ("top1", 1)
+
+
+LOUD = "\x1b]0;owned\x07 <script>alert(1)</script> sk-secret"
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (http(json.dumps({"error": {"message": LOUD, "code": LOUD}}), "400 Bad Request"), "its server refused the"),
+        (http(json.dumps({"error": {"message": LOUD, "code": LOUD}}), "500 No"), "its server is not available"),
+        (http(LOUD, "502 Bad Gateway"), "its server is not available"),
+        (http("", "301 Moved", b"location: http://127.0.0.1:9/\r\n"), "its server refused the request"),
+        (http(LOUD), "is not of the API's form"),
+        (http('{"choices": ' + "[" * 200_000), "is not of the API's form"),
+        (http('{"choices": [' + '{"message":' * 100_000), "is not of the API's form"),
+        (http("[" * 100_000 + "]" * 100_000), "is not of the API's form"),
+        (http('{"choices": [{"message": {"content": 5}}]}'), "is not of the API's form"),
+        (http('{"choices": [{"message": {"content": "{}"}}], "usage": {"prompt_tokens": -5}}'), "is not of the API's"),
+        (http("\xff\xfe".encode("latin-1")), "is not of the API's form"),
+        (http(b"{" + b" " * (MAX_REPLY_BYTES + 1)), "is not of the API's form"),
+        (http(gzip.compress(b"{}"), headers=b"content-encoding: gzip\r\n"), "is not of the API's form"),
+        (completion(json.dumps("[" * 200_000)), "it is not the requested JSON object"),
+        (
+            completion(json.dumps('{"choice": 1, "reasoning": ' + '{"a":' * 5_000 + "1" + "}" * 5_001)),
+            "the requested JSON",
+        ),
+        (completion(json.dumps(f'{{"choice": 1, "reasoning": ["{LOUD}"]}}')), "it is not the requested JSON object"),
+        (completion(json.dumps('{"choice": 1, "reasoning": ["loud"]}')), "its reasoning is not a text"),
+        (completion(json.dumps(json.dumps({"choice": LOUD, "reasoning": ""}))), "its choice is no number from 1 to 2"),
+        (completion(json.dumps('{"choice": ' + "9" * 5_000 + ', "reasoning": ""}')), "the requested JSON object"),
+        (completion(r'"\ud83d nonsense"'), "it is not the requested JSON object"),
+        (b"not HTTP at all\r\n\r\n", "its server is not available"),
+    ],
+    ids=lambda value: "" if isinstance(value, bytes) else None,
+)
+def test_garbage_of_the_models_server_falls_back_and_none_of_it_reaches_the_answer(answer, problem):
+    with model(answer, retries=1) as (_, llm):
+        choice = llm.choose(ASKED, [candidate(1, ()), candidate(2, ())])
+    assert (choice.index, choice.selector, choice.reason) == (0, "top1", "It scores best (0.500) of 2.")
+    (note,) = choice.notes
+    assert problem in note
+    assert note.isprintable()
+    assert not {"owned", "script", "secret"} & set(re.findall(r"\w+", note))
+    assert len(note) < 200
+
+
+def test_the_models_reason_is_short_and_without_characters_that_control_a_terminal():
+    with model(chooses(1, "Because\n\x1b[2J \u202egnp.exe\u2028 \x9b5n " + 5_000 * "x")) as (_, llm):
+        reason = llm.choose(ASKED, [candidate(1, ())]).reason
+    assert reason.startswith(r"Because \x1b[2J \u202egnp.exe \x9b5n xxx")
+    assert reason.isprintable()
+    assert len(reason) == MAX_REASON
+
+
+def test_half_a_character_in_the_reason_or_in_a_page_does_no_harm():
+    with model(chooses(1, "cut \ud83d")) as (server, llm):
+        choice = llm.choose(ASKED, [candidate(1, ("half \ud83d",))])
+    assert choice.reason == "cut \ufffd"
+    assert "half" in server.asked[0]["messages"][1]["content"][1]["text"]
+
+
+def test_a_request_that_the_server_refuses_is_not_made_again():
+    with model(http("{}", "400 Bad Request"), retries=3) as (server, llm):
+        llm.choose(ASKED, [candidate(1, ())])
+    assert len(server.asked) == 1
 
 
 def test_an_unreachable_server_falls_back_to_the_best_score():

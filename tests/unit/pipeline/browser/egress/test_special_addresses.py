@@ -11,7 +11,7 @@ from waygraph.pipeline.explore.politeness.pacer import default_delay
 #: An address of every row of both registries as of 2025-10-09, and the reason that it is refused for.
 ROWS = [
     ("0.1.2.3", "private"),
-    ("0.0.0.0", "unspecified"),
+    ("0.0.0.0", "unspecified"),  # noqa: S104
     ("10.0.0.1", "private"),
     ("100.64.0.1", "private"),
     ("100.127.255.254", "private"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -16,6 +17,7 @@ from waygraph.agents.models.chat import ChatMessage, ChatRequest, ImagePart
 from waygraph.agents.models.create import open_model
 from waygraph.agents.models.endpoint import EndpointModel
 from waygraph.agents.models.structured import complete_as
+from waygraph.core.chat_endpoint import MAX_REPLY_BYTES
 from waygraph.core.errors import (
     BadModelReply,
     ContextTooLong,
@@ -131,6 +133,12 @@ async def test_passing_failures_are_retried_and_counted():
         (raw('{"choices": null}', "application/json"), BadModelReply, 1),
         (raw('{"choices": [{"index": 0}]}', "application/json"), BadModelReply, 1),
         (raw("[]", "application/json"), BadModelReply, 1),
+        (raw("[" * 200_000, "application/json"), BadModelReply, 1),
+        (raw('{"choices": [{"message": ' + '{"a":' * 100_000, "application/json"), BadModelReply, 1),
+        (raw('{"choices": [{"message": {"content": {}}}]}', "application/json"), BadModelReply, 1),
+        (raw('{"error": ' + "[" * 200_000, "application/json", 500), ModelUnavailable, 2),
+        (raw(" " * (MAX_REPLY_BYTES + 1), "application/json"), BadModelReply, 1),
+        (failure(302, location="http://127.0.0.1:9/"), ModelRejected, 1),
         (raw("<title>Forbidden</title>", "text/html", 403), ModelRejected, 1),
     ],
 )
@@ -138,6 +146,14 @@ async def test_each_failure_has_a_class_of_its_own(answer, kind, requests):
     error, made = await failed(answer)
     assert (type(error), made) == (kind, requests)
     assert "sk-1" not in str(error)
+
+
+async def test_a_servers_message_is_short_and_controls_no_terminal():
+    loud = {"error": {"message": "\x1b[2J\n\u202egnp.exe " + 10_000 * "x", "code": "\x1b[31m"}}
+    error, _ = await failed(raw(json.dumps(loud), "application/json", 400))
+    assert r"answered 400: \x1b[2J \u202egnp.exe xxx" in error.message
+    assert error.message.isprintable()
+    assert len(error.message) < 500
 
 
 async def test_a_server_is_waited_for_as_long_as_it_asks(monkeypatch):
@@ -217,6 +233,17 @@ async def test_a_reply_of_another_form_is_repaired_once():
     assert record.is_warm
     assert (last.usage.calls, last.usage.input_tokens) == (2, 200)
     assert "is_warm" in server.requests[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"' + 10_000 * "\\u001b" + '": 1}', "[" * 100_000, r'{"name": "\ud83d", "is_warm": true}']
+)
+async def test_a_reply_that_is_no_record_is_quoted_shortly_if_at_all(text):
+    async with served(reply(text)) as (_server, model):
+        with pytest.raises(BadModelReply) as caught:
+            await complete_as(model, HELLO, Colour)
+    assert len(caught.value.message) < 700
+    assert caught.value.message.isprintable()
 
 
 async def test_two_replies_of_another_form_are_a_failure():
