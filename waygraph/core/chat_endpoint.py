@@ -75,8 +75,8 @@ class ChatCompletion(BaseModel):
     """What a server replies; fields that are not listed are ignored."""
 
     model: _Text | None = None
-    choices: list[ChatChoice] = Field(min_length=1)
-    usage: _Usage | None = None
+    choices: list[ChatChoice] = []
+    usage: Annotated[_Usage, BeforeValidator(lambda usage: {} if usage is None else usage)] = _Usage()
 
 
 class ChatEndpoint:
@@ -143,12 +143,15 @@ class ChatEndpoint:
         if not response.is_success:
             raise self._failure(response, reply)
         try:
-            return ChatCompletion.model_validate(json.loads(reply))
+            completion = ChatCompletion.model_validate(json.loads(reply))
         except ValidationError as cause:
             field = ".".join(map(str, cause.errors()[0]["loc"])) or "it"
             raise self._bad_reply(f"{field} has another form") from cause
         except (ValueError, RecursionError) as cause:
             raise self._bad_reply("the body is not JSON") from cause
+        if not completion.choices:
+            raise self._bad_reply("it has no choices")
+        return completion
 
     async def _read(self, response: httpx.Response) -> bytes:
         if (encoding := response.headers.get("content-encoding", "identity")) != "identity":

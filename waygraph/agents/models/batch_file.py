@@ -15,32 +15,12 @@ from pydantic import BaseModel, ValidationError
 
 from waygraph.agents.models.chat import ChatReply, ChatRequest
 from waygraph.agents.models.request_body import request_body
+from waygraph.core.chat_endpoint import ChatCompletion
 from waygraph.core.errors import InvalidInput
 from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import ChatSettings
-from waygraph.core.text import replace_surrogates
 
 _ENDPOINT = "/v1/chat/completions"
-
-
-class _Message(BaseModel):
-    content: str | None = None
-
-
-class _Completion(BaseModel):
-    message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Body(BaseModel):
-    model: str = ""
-    choices: list[_Completion] = []
-    usage: _Usage | None = None
 
 
 class _Response(BaseModel):
@@ -105,7 +85,7 @@ def read_replies(path: Path, settings: ChatSettings) -> dict[str, ChatReply]:
         if not text.strip():
             continue
         try:
-            # json reads halves of surrogate pairs, which pydantic refuses and `_reply` replaces.
+            # json reads halves of surrogate pairs, which pydantic refuses and `ChatCompletion` replaces.
             line = _ReplyLine.model_validate(json.loads(text))
             reply = _reply(line, settings)
         except (ValueError, RecursionError) as error:
@@ -123,18 +103,17 @@ def _reply(line: _ReplyLine, settings: ChatSettings) -> ChatReply | None:
     """Return the reply of a line; None if the request failed (ValidationError for a completion of another form)."""
     if line.error or line.response is None or line.response.status_code != 200:
         return None
-    body = _Body.model_validate(line.response.body)
-    if not body.choices:
+    completion = ChatCompletion.model_validate(line.response.body)
+    if not completion.choices:
         return None
-    used = body.usage or _Usage()
+    used = completion.usage
     usage = UsageModel(
-        model=replace_surrogates(body.model) or settings.model,
+        model=completion.model or settings.model,
         calls=1,
         input_tokens=used.prompt_tokens,
         output_tokens=used.completion_tokens,
         seconds=0.0,
         cost=settings.cost_of(used.prompt_tokens, used.completion_tokens),
     )
-    choice = body.choices[0]
-    text = replace_surrogates(choice.message.content or "")
-    return ChatReply(text, usage, is_cut=choice.finish_reason == "length")
+    choice = completion.choices[0]
+    return ChatReply(choice.message.content or "", usage, is_cut=choice.finish_reason == "length")

@@ -64,8 +64,6 @@ class EndpointModel:
 
     def _reply(self, completion: ChatCompletion, calls: int, seconds: float) -> ChatReply:
         choice, used = completion.choices[0], completion.usage
-        input_tokens = used.prompt_tokens if used is not None else 0
-        output_tokens = used.completion_tokens if used is not None else 0
         content = choice.logprobs.content if choice.logprobs is not None else None
         logprobs = None
         if content is not None:
@@ -78,9 +76,9 @@ class EndpointModel:
         usage = UsageModel(
             model=self._settings.model,
             calls=calls,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
+            input_tokens=used.prompt_tokens,
+            output_tokens=used.completion_tokens,
             seconds=round(seconds, 3),
-            cost=self._settings.cost_of(input_tokens, output_tokens),
+            cost=self._settings.cost_of(used.prompt_tokens, used.completion_tokens),
         )
         return ChatReply(choice.message.content or "", usage, logprobs, is_cut=choice.finish_reason == "length")

@@ -68,7 +68,7 @@ def test_the_summary_has_sites_states_without_vectors_and_encoder_load(capsys):
     print_report(report(PUBLISHED, UNCHANGED, FAILED))
     out = capsys.readouterr().out
     assert "a.example  published" in out
-    assert "without vectors: http://a.example/x[31m: no image" in out
+    assert r"without vectors: http://a.example/x\x1b[31m: no image" in out
     assert "c.example: hint: Restore it." in out
     assert "40 states in 5 batches by patch, 9.2 s of computing, 8% idle with batches waiting." in out
     assert "\x1b" not in out
