@@ -20,13 +20,14 @@ from typing import IO, Any
 
 from waygraph.cluster import supervisor
 from waygraph.cluster.ray_folders import locked_folder
+from waygraph.cluster.supervisor import RAY_FOLDER
 from waygraph.core.errors import EnvironmentMissing
 
 log = logging.getLogger(__name__)
 
-#: Longest parent of Ray's folder, in bytes: paths of the Unix sockets below it are limited to 107 bytes, of which Ray
-#: uses about 75.
-_LONGEST_PARENT = 16
+#: Longest parent of the folder, in bytes: paths of the Unix sockets below it are limited to 107 bytes, of which Ray
+#: uses about 75, the folder's name 16, and that of Ray's own folder in it 2.
+_LONGEST_PARENT = 14
 #: Attempts to start Ray: on a busy machine its processes miss each other's timeouts.
 _START_ATTEMPTS = 2
 _TELLING = re.compile(r"error|fail|exception|timed out|refused|denied|no space", re.IGNORECASE)
@@ -120,7 +121,7 @@ def _start(arguments: dict[str, Any], stack: ExitStack) -> PrivateRay:
         lifeline = process.stdout
         assert lifeline is not None  # noqa: S101 - it is a pipe
         if address := lifeline.readline().decode().strip():
-            return PrivateRay(address, folder / "session_latest" / "logs", lifeline)
+            return PrivateRay(address, folder / RAY_FOLDER / "session_latest" / "logs", lifeline)
         problem = start_problem((folder / "supervisor.err").read_text(errors="replace"))
         stack.pop_all().close()
         if attempt < _START_ATTEMPTS:
@@ -144,7 +145,7 @@ def start_problem(output: str) -> str:
 @contextmanager
 def _supervisor(arguments: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     parent = tempfile.gettempdir()
-    with locked_folder(parent if len(parent) <= _LONGEST_PARENT else "/tmp") as (folder, lock):  # noqa: S108
+    with locked_folder(parent if len(os.fsencode(parent)) <= _LONGEST_PARENT else "/tmp") as (folder, lock):  # noqa: S108
         with (folder / "supervisor.err").open("wb") as errors:
             process = subprocess.Popen(  # noqa: S603 - this Python, our own script
                 [sys.executable, "-P", supervisor.__file__, str(folder), json.dumps(arguments)],

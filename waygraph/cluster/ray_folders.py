@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -61,7 +63,18 @@ def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
 
 def _remove_abandoned(parent: Path) -> None:
     for file in parent.glob(f"{_PREFIX}*/{_IN_USE}"):
-        # Others may have removed it meanwhile, and folders of other users are not ours to remove.
+        # Others may have removed it meanwhile.
         with suppress(FileNotFoundError, PermissionError):
-            if not is_locked(file):
+            if _is_ours(file) and not is_locked(file):
                 shutil.rmtree(file.parent, ignore_errors=True)
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether the file and its folder were made by this user, and no other could change them."""
+    folder, lock = file.parent.lstat(), file.lstat()
+    return (
+        stat.S_ISDIR(folder.st_mode)
+        and stat.S_IMODE(folder.st_mode) == stat.S_IRWXU
+        and stat.S_ISREG(lock.st_mode)
+        and folder.st_uid == lock.st_uid == os.getuid()
+    )

@@ -24,6 +24,9 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+#: Ray's own folder in the one that is made for it. Ray lets every user write to its folder and those below, where its
+#: sockets and logs are; the folder around it is closed to others.
+RAY_FOLDER = "r"
 _PR_SET_CHILD_SUBREAPER = 36
 #: Names of the processes without which Ray does not work: the control store and the node's daemon.
 _DAEMONS = frozenset({"gcs_server", "raylet"})
@@ -41,7 +44,7 @@ def main() -> None:
     threading.Thread(target=_end_with_stdin, args=(folder,), daemon=True).start()
     import ray  # noqa: PLC0415 - takes most of a second, in which the driver may already end
 
-    ray.init(address="local", _temp_dir=str(folder), **json.loads(sys.argv[2]))
+    ray.init(address="local", _temp_dir=str(folder / RAY_FOLDER), **json.loads(sys.argv[2]))
     sys.stdout.write(ray.get_runtime_context().gcs_address + "\n")
     sys.stdout.flush()
     _wait_until_a_daemon_ends()

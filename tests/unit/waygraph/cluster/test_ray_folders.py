@@ -1,5 +1,7 @@
 """Folders of private Rays are removed by the next one when all their processes were killed, and only then."""
 
+import os
+import stat
 import subprocess
 import sys
 
@@ -42,3 +44,24 @@ def test_folders_without_a_lock_file_stay(tmp_path):
     with locked_folder(str(tmp_path)):
         pass
     assert folders(tmp_path) == {"wg-ray-of-another-version"}
+
+
+def test_the_folder_is_closed_to_other_users(tmp_path):
+    with locked_folder(str(tmp_path)) as (folder, _):
+        assert (stat.S_IMODE(folder.stat().st_mode), folder.stat().st_uid) == (0o700, os.getuid())
+
+
+def test_what_others_could_have_made_or_changed_is_not_touched(tmp_path):
+    open_to_others, fifo, link = (tmp_path / f"wg-ray-{name}" for name in ("open", "fifo", "link"))
+    for folder in (open_to_others, fifo):
+        folder.mkdir(0o700)
+    (open_to_others / "in-use").touch()
+    open_to_others.chmod(0o777)
+    os.mkfifo(fifo / "in-use")  # reading it would wait for a writer
+    (tmp_path / "target").mkdir(0o700)
+    (tmp_path / "target" / "in-use").touch()
+    link.symlink_to(tmp_path / "target")
+    with locked_folder(str(tmp_path)):
+        pass
+    assert folders(tmp_path) == {open_to_others.name, fifo.name, link.name, "target"}
+    assert (tmp_path / "target" / "in-use").exists()
