@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 import ray
 
+from waygraph.core.log_records import escape_log_records
+
 log = logging.getLogger(__name__)
 
 #: Handle of an actor. Ray adds the methods of the actor's class at run time.
@@ -67,12 +69,14 @@ def start_actor(
     )
 
 
-def exit_with_raylet() -> None:
-    """Kill this process as soon as its parent, Ray's daemon on this machine, has ended.
+def begin_actor() -> None:
+    """Prepare the process of an actor: its logs are escaped, and it ends with Ray.
 
-    Ray lets an actor continue while one of its methods runs. Its work is retried on another machine meanwhile, so both
-    would explore and publish the same site.
+    Ray lets an actor continue while one of its methods runs, also when Ray's daemon on this machine, the parent of its
+    process, has ended. Its work is retried on another machine meanwhile, so both would explore and publish the same
+    site. The process is killed instead.
     """
+    escape_log_records()
     raylet = os.pidfd_open(os.getppid())
 
     def wait() -> None:

@@ -14,6 +14,7 @@ from ray.serve import Application
 from ray.serve.handle import DeploymentHandle
 
 from waygraph.core.errors import ServiceError, WaygraphError
+from waygraph.core.log_records import escape_log_records
 from waygraph.core.settings import Settings
 from waygraph.serve.query.async_encoder import AsyncQueryEncoder
 from waygraph.serve.query.query_encoder import MAX_BATCH, QueryEncoder
@@ -49,6 +50,7 @@ class MapsDeployment:
         # Only replicas need this module, not the process that deploys them.
         from waygraph.serve.query.maps import Maps  # noqa: PLC0415
 
+        escape_log_records()
         self._settings = settings
         self._encoders = encoders
         self._maps = Maps(settings)
@@ -94,6 +96,7 @@ class EncoderDeployment:
     """
 
     def __init__(self, settings: Settings) -> None:
+        escape_log_records()
         self._encoder = QueryEncoder(settings.encode)
 
     async def load(self) -> WaygraphError | None:

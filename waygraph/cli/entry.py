@@ -11,8 +11,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from waygraph.cli.output import error_document, print_error, print_json
+from waygraph.cli.output import clean, error_document, print_error, print_json
 from waygraph.core.errors import EnvironmentMissing, InvalidInput, WaygraphError
+from waygraph.core.log_records import escape_log_records
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -48,6 +49,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
     from waygraph.cli.app import command
 
+    escape_log_records()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = command()(args=words, prog_name="waygraph", standalone_mode=False)
@@ -107,5 +109,5 @@ def _report(error: WaygraphError, as_json: bool) -> int:
         print_json({"error": error_document(error)})
     print_error(error.message, error.hint)
     if os.environ.get("WAYGRAPH_DEBUG", "") not in {"", "0"}:
-        traceback.print_exception(error)
+        sys.stderr.write(clean("".join(traceback.format_exception(error))))
     return error.exit_code

@@ -21,7 +21,7 @@ from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.jobs.actors import exit_with_raylet
+from waygraph.pipeline.jobs.actors import begin_actor
 
 log = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ class EncoderActor:
         self._parts: tuple[Encoder, ScreenshotPrefetch] | None = None
         self._loading, self._turn = threading.Lock(), threading.Lock()
         self._busy = BusyTime()
-        exit_with_raylet()
+        begin_actor()
 
     def _loaded(self) -> tuple[Encoder, ScreenshotPrefetch]:
         # Not in `__init__`, whose errors only Ray sees.

@@ -25,7 +25,7 @@ from waygraph.pipeline.browser.process.process_tree import adopt_orphans, machin
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import MIN_SLOTS, SLOTS_PER_CPU, Slots
 from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress, SiteCapture
-from waygraph.pipeline.jobs.actors import ActorHandle, PollWatchdog, exit_with_raylet
+from waygraph.pipeline.jobs.actors import ActorHandle, PollWatchdog, begin_actor
 from waygraph.pipeline.jobs.exploring.exploration_statistics import exploration_statistics
 from waygraph.pipeline.jobs.exploring.state_stream import StateStream
 from waygraph.pipeline.jobs.exploring.turn import Turn, TurnProgress
@@ -179,7 +179,7 @@ class ExplorerActor:
         self._count = 0
         self._answered_at = 0.0
         adopt_orphans()
-        exit_with_raylet()
+        begin_actor()
 
     def ready(self) -> int:
         """Check that this machine can reach the store and has the explorer.

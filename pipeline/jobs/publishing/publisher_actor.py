@@ -23,7 +23,7 @@ from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
-from waygraph.pipeline.jobs.actors import ActorHandle, exit_with_raylet, start_actor
+from waygraph.pipeline.jobs.actors import ActorHandle, begin_actor, start_actor
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, EncoderResources
@@ -77,7 +77,7 @@ class PublisherActor:
         self._progress: dict[str, tuple[int, int]] = {}
         self._progress_changed = asyncio.Event()
         self._early: deque[tuple[str, Observation]] = deque()
-        exit_with_raylet()
+        begin_actor()
 
     def _start_encoder(self) -> ActorHandle:
         return start_actor(

@@ -16,7 +16,7 @@ from waygraph.agents.tasks.task import Task
 from waygraph.core.errors import BrowserFailure
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.jobs.actors import exit_with_raylet
+from waygraph.pipeline.jobs.actors import begin_actor
 from waygraph.sdk.facade import AsyncWaygraph
 
 
@@ -30,7 +30,7 @@ class TaskWorker:
     """
 
     def __init__(self, options: AttemptOptions) -> None:
-        exit_with_raylet()
+        begin_actor()
         self._options = options
         self._attempts: TaskAttempts | None = None
         self._browser: Browser | None = None

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from waygraph.cli.options import JsonOption, SiteArgument, StoreOption, load_settings
-from waygraph.cli.output import print_json, say
+from waygraph.cli.output import clean, print_json, say
 from waygraph.cli.selection import mapped_site, site_key_of
 from waygraph.core.errors import InvalidInput
 
@@ -44,7 +44,7 @@ def rm(
         if as_json or not sys.stdin.isatty():
             raise InvalidInput(f"Removing '{key}' was not confirmed.", hint="Add --yes to remove it.")
         question = f"Remove '{key}' with {len(versions)} version{'s' if len(versions) != 1 else ''}?"
-        typer.confirm(question, abort=True, err=True)
+        typer.confirm(clean(question), abort=True, err=True)
     with server_copies(settings.vectors) as drop_copies:
         drop_copies(readable_manifests(opened, key, versions))
         opened.remove(key)

@@ -11,8 +11,8 @@ from waygraph.pipeline.jobs.actors import cpu_share
 
 ACTOR = """
 import os, time
-from waygraph.pipeline.jobs.actors import exit_with_raylet
-exit_with_raylet()
+from waygraph.pipeline.jobs.actors import begin_actor
+begin_actor()
 print(os.getpid(), flush=True)
 time.sleep(600)
 """
