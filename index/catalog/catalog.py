@@ -166,6 +166,7 @@ class Catalog:
         """
         if (shared := self._share(site)) is not None:
             return shared
+        self.store.head(site)  # before the lock, which is kept: a site that is not mapped must leave nothing behind
         with self._site_lock(site):
             # Another thread may have opened it while this one waited for the lock.
             if (shared := self._share(site)) is not None:

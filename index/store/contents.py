@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from pyarrow import fs
 
-from waygraph.core.errors import NotFound, StoreError
+from waygraph.core.errors import NotMapped, StoreError
 from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.backends.failures import translate_errors
 from waygraph.index.store.layout import HEAD, claim_path, head_path
@@ -104,7 +104,9 @@ class StoreContents:
             mapped = self.sites()
             known = ", ".join(mapped[:_LISTED_SITES]) or "none yet"
             more = f" and {len(mapped) - _LISTED_SITES} more" if len(mapped) > _LISTED_SITES else ""
-            raise NotFound(f"Site '{site}' is not mapped in {self.location}.", hint=f"Mapped sites: {known}{more}.")
+            raise NotMapped(
+                f"Site '{site}' is not mapped in {self.location}.", site=site, hint=f"Mapped sites: {known}{more}."
+            )
         return head.current, head
 
     def numbers(self, site: str) -> list[int]:

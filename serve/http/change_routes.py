@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from waygraph.core.schemas import VersionNumber
 from waygraph.core.view_schemas import ChangesAnswer
 from waygraph.serve.http.routes import NodeId, Site
 from waygraph.serve.http.view_routes import NOT_MODIFIED, IfNoneMatch, json_unless_known
@@ -14,8 +15,8 @@ from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
 from waygraph.serve.views.change_views import ChangeViews
 
-_OlderVersion = Annotated[int | None, Query(alias="from", ge=1, description="Default: the one before `to`.")]
-_NewerVersion = Annotated[int | None, Query(alias="to", ge=1, description="Default: the current version.")]
+_OlderVersion = Annotated[VersionNumber | None, Query(alias="from", description="Default: the one before `to`.")]
+_NewerVersion = Annotated[VersionNumber | None, Query(alias="to", description="Default: the current version.")]
 
 
 def change_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
@@ -37,7 +38,7 @@ def change_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     )
     async def screenshot_of_version(
         site: Site,
-        version: Annotated[int, Path(ge=1, description="Number of a published version.")],
+        version: Annotated[VersionNumber, Path(description="Number of a published version.")],
         node_id: NodeId,
         if_none_match: IfNoneMatch = None,
     ) -> Response:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from waygraph.core.errors import InvalidInput, NotFound, RateLimited, Unauthorized
+from waygraph.core.errors import InvalidInput, NotMapped, RateLimited, Unauthorized
 from waygraph.core.key_file import KeyEntry, KeyFile, key_digest, key_problem
 from waygraph.core.settings import ServeSettings
 
@@ -53,11 +53,11 @@ class Caller:
 
         Raises
         ------
-        NotFound
+        NotMapped
             If the caller may not access it: the error is that of a site that is not mapped.
         """
         if not self.may_access(site):
-            raise NotFound(f"'{site}' is not mapped.", hint="'waygraph sites' lists the sites.")
+            raise NotMapped(site=site)
 
 
 #: The caller of a service without keys.

@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from waygraph.core.errors import InvalidInput, NotFound, Superseded, WaygraphError
+from waygraph.core.errors import InvalidInput, NotFound, NotMapped, Superseded, WaygraphError
 from waygraph.core.schemas import Problem, problem_type
 
 MEDIA_TYPE = "application/problem+json"
@@ -22,6 +22,8 @@ log = logging.getLogger("ray.serve.waygraph")
 
 #: Most validation errors that an answer names.
 MAX_REPORTED_FIELDS = 5
+#: Longest name of a field in an answer, in characters.
+MAX_FIELD_CHARS = 200
 
 
 def problem(
@@ -86,6 +88,8 @@ def unexpected(error: Exception, *, instance: str) -> JSONResponse:
 
 async def _on_waygraph_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, WaygraphError)  # noqa: S101 - registered for this type only
+    if isinstance(error, NotMapped):
+        error = NotMapped(site=error.site)  # without the store's location and its other sites
     if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("%s: %s", request.url.path, error)
     answer = problem(error, instance=request.url.path)
@@ -97,12 +101,16 @@ async def _on_waygraph_error(request: Request, error: Exception) -> JSONResponse
 async def _on_validation_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this type only
     fields = [
-        {"field": ".".join(str(part) for part in item["loc"] if part != "body") or "body", "problem": item["msg"]}
-        for item in error.errors()
+        # A name may be the caller's own, of any length.
+        {
+            "field": (".".join(str(part) for part in item["loc"] if part != "body") or "body")[:MAX_FIELD_CHARS],
+            "problem": item["msg"],
+        }
+        for item in error.errors()[:MAX_REPORTED_FIELDS]
     ]
-    shown = "; ".join(f"{item['field']}: {item['problem']}" for item in fields[:MAX_REPORTED_FIELDS])
+    shown = "; ".join(f"{item['field']}: {item['problem']}" for item in fields)
     invalid = InvalidInput(f"The request is not valid: {shown}.", hint="GET /openapi.json describes each request.")
-    return problem(invalid, instance=request.url.path, extensions={"errors": fields[:MAX_REPORTED_FIELDS]})
+    return problem(invalid, instance=request.url.path, extensions={"errors": fields})
 
 
 async def _on_http_error(request: Request, error: Exception) -> JSONResponse:

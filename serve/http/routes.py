@@ -12,6 +12,7 @@ from typing import Annotated
 import anyio
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
+from waygraph.core import schemas
 from waygraph.core.errors import ServiceError
 from waygraph.core.schemas import (
     Alive,
@@ -21,6 +22,7 @@ from waygraph.core.schemas import (
     FeedbackRequest,
     LocateAnswer,
     LocateRequest,
+    MaxBytes,
     MissingPart,
     NavigateAnswer,
     NavigateRequest,
@@ -31,6 +33,7 @@ from waygraph.core.schemas import (
     SearchAnswer,
     SearchRequest,
     SiteDetail,
+    SiteKey,
     SiteSummary,
     problem_type,
 )
@@ -49,7 +52,9 @@ SMALL_PAGE_ELEMENTS = 2_000
 #: A year: the longest time that HTTP caches keep an answer.
 CACHE_FOREVER = "private, max-age=31536000, immutable"
 
-NodeId = Annotated[str, Path(description="Id of a state, or a unique prefix of one.", max_length=64)]
+NodeId = Annotated[schemas.NodeId, Path(description="Id of a state, or a unique prefix of one.")]
+#: Content hash of an image, in an address that always shows this image.
+ImageHash = Annotated[str, MaxBytes(64), Query(description="Content hash, as in the node's `screenshot`.")]
 
 
 # The dependencies are coroutines because FastAPI runs plain functions in threads.
@@ -63,7 +68,7 @@ CurrentCaller = Annotated[Caller, Depends(_caller)]
 
 async def _accessible_site(
     site: Annotated[
-        str, Path(description="Key of the site: its exact host, with the port when it is not the default.")
+        SiteKey, Path(description="Key of the site: its exact host, with the port when it is not the default.")
     ],
     caller: CurrentCaller,
 ) -> str:
@@ -132,7 +137,7 @@ def site_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     async def screenshot(
         site: Site,
         node_id: NodeId,
-        v: Annotated[str, Query(description="Content hash, as in the node's `screenshot`.", max_length=64)] = "",
+        v: ImageHash = "",
         if_none_match: Annotated[str | None, Header()] = None,
     ) -> Response:
         """Return the screenshot of a state, a JPEG image."""

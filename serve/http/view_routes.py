@@ -10,9 +10,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 
 from waygraph.core.run_progress import RunProgress
+from waygraph.core.schemas import SiteKey
 from waygraph.core.view_schemas import CaptureKind, ElementsAnswer, GraphAnswer, SiteCard
 from waygraph.serve.http.keys import Caller
-from waygraph.serve.http.routes import CACHE_FOREVER, CurrentCaller, NodeId, Site
+from waygraph.serve.http.routes import CACHE_FOREVER, CurrentCaller, ImageHash, NodeId, Site
 from waygraph.serve.query.answers import SHORT_HASH
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
@@ -32,7 +33,7 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     @router.get("/cards")
     async def cards(
         caller: CurrentCaller,
-        site: Annotated[str | None, Query(description="Only this site; none if it is not mapped.")] = None,
+        site: Annotated[SiteKey | None, Query(description="Only this site; none if it is not mapped.")] = None,
     ) -> list[SiteCard]:
         """List the mapped sites that the caller may access, with size, start page and outcome of the last run."""
         return await threads.run(views.cards, wanted_sites(caller, site))
@@ -76,7 +77,7 @@ def view_routes(maps: Maps, threads: WorkerThreads) -> APIRouter:
     async def thumbnail(
         site: Site,
         node_id: NodeId,
-        v: Annotated[str, Query(description="Content hash of the screenshot.", max_length=64)] = "",
+        v: ImageHash = "",
         if_none_match: IfNoneMatch = None,
     ) -> Response:
         """Return the top of a state's screenshot as a small JPEG image."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from waygraph.core.lru_cache import LruCache
-from waygraph.core.schemas import NavigateAnswer, NavigateRequest, SearchRequest, search_filter
+from waygraph.core.schemas import NavigateAnswer, NavigateRequest, SearchRequest
 from waygraph.serve.query.async_encoder import CachedQueryEncoder
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.worker_threads import WorkerThreads
@@ -14,8 +14,9 @@ from waygraph.serve.telemetry.metrics import Metrics
 
 T = TypeVar("T")
 
-#: What a search answer depends on, besides the encoder of the process: site, version, query, k, filter.
-_AnswerKey = tuple[str, int, str, int, str]
+#: What a search answer depends on, besides the encoder of the process: site, version, and the request. The request
+#: itself, since texts made of requests, such as JSON, may be equal for requests that differ.
+_AnswerKey = tuple[str, int, SearchRequest]
 
 
 class CachedQueries:
@@ -112,4 +113,4 @@ def _cache_key(site: str, version: int, request: SearchRequest) -> _AnswerKey | 
     """Return the cache key of a search; None if its answer depends on the current time."""
     if request.max_age_days is not None:
         return None
-    return (site, version, request.query, request.k, search_filter(request).model_dump_json())
+    return (site, version, request)

@@ -61,13 +61,8 @@ class StepFeedback:
         FeedbackAnswer
             How many steps were recorded, and how many the map does not have.
         """
-        known: list[tuple[_Step, WalkedStep]] = []
-        unknown = 0
-        for each in walked:
-            if (step := _known_step(opened, each)) is None:
-                unknown += 1
-            else:
-                known.append((step, each))
+        steps = [(_known_step(opened, each), each) for each in walked]
+        known = [(step, each) for step, each in steps if step is not None]
         avoided_until = self._clock() + self._avoid_seconds
         with self._lock:
             failed = self._failed.setdefault(opened.site, OrderedDict())
@@ -78,8 +73,8 @@ class StepFeedback:
             while len(failed) > MAX_FAILURES:
                 failed.popitem(last=False)
         if known:
-            self._write(opened, [each for _, each in known], notes)
-        return FeedbackAnswer(taken=len(known), unknown=unknown)
+            self._write(opened, known, notes)
+        return FeedbackAnswer(taken=len(known), unknown=len(steps) - len(known))
 
     def recent_failures(self, opened: OpenMap) -> AvoidedParts:
         """Return the parts of a map that recently failed."""
@@ -96,10 +91,19 @@ class StepFeedback:
             parts += parts_of_step(opened, source or None, action, target)
         return parts
 
-    def _write(self, opened: OpenMap, walked: list[WalkedStep], notes: FeedbackStorage) -> None:
+    def _write(self, opened: OpenMap, known: Iterable[tuple[_Step, WalkedStep]], notes: FeedbackStorage) -> None:
         """Write a report to the store. A store that is not writable is logged once, not with every report."""
+        rows = [
+            {
+                "source": source or None,
+                "action": action.to_json(),
+                "target": target,
+                **each.model_dump(include={"outcome", "ms"}),
+            }
+            for (source, action, target), each in known
+        ]
         try:
-            notes.add(opened.site, opened.version, [each.model_dump(mode="json") for each in walked])
+            notes.add(opened.site, opened.version, rows)
         except StoreError as error:
             if error.message != self._logged_problem:
                 log.warning("reports of agents are not kept: %s", error)
@@ -109,10 +113,15 @@ class StepFeedback:
 
 
 def _known_step(opened: OpenMap, walked: WalkedStep) -> _Step | None:
-    """Return the step of the map that was walked; None if the map does not have it."""
-    action = action_of(walked.action)
-    target = opened.recognition.canonical(walked.target)
-    if not parts_of_step(opened, walked.source, action, target):
+    """Return the step of the map that was walked; None if the map does not have it.
+
+    Its parts are those of the map: whatever else a caller sends about a step is not kept.
+    """
+    action, target = action_of(walked.action), opened.recognition.canonical(walked.target)
+    parts = parts_of_step(opened, walked.source, action, target)
+    if action.kind == "goto":
+        return ("", Action("goto", url=action.url), target) if target in parts.gotos else None
+    if not parts.edges:
         return None
-    source = "" if action.kind == "goto" or walked.source is None else opened.recognition.canonical(walked.source)
-    return source, action, target
+    source = "" if walked.source is None else opened.recognition.canonical(walked.source)
+    return source, parts.edges[0].action, target

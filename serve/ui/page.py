@@ -12,6 +12,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from waygraph.core.errors import NotFound
+from waygraph.core.schemas import MaxBytes
 
 #: What the page may do: load scripts, styles, images and answers of this service, and show images that it fetched with
 #: an API key (`blob:`). Nothing is evaluated, and no HTML is made from texts, which the last two directives enforce.
@@ -89,7 +90,7 @@ def page_routes() -> APIRouter:
         return Response(index.content, media_type=index.media_type, headers=headers)
 
     @router.get("/ui/{name}")
-    async def page_file(name: str) -> Response:
+    async def page_file(name: Annotated[str, MaxBytes(200)]) -> Response:
         if (file := files.get(name)) is None:
             raise NotFound(f"The page has no file '{name}'.", hint="Reload the page: its files may be newer.")
         return Response(file.content, media_type=file.media_type, headers={"Cache-Control": _CACHE_FOREVER})

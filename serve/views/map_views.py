@@ -15,7 +15,7 @@ from waygraph.core.errors import NotFound, StoreError
 from waygraph.core.lru_cache import LruCache
 from waygraph.core.view_schemas import CaptureKind, ElementsAnswer, SiteCard
 from waygraph.index.catalog.catalog import OpenMap
-from waygraph.index.store import Manifest
+from waygraph.index.store import Manifest, validate_site_key
 from waygraph.serve.query.answers import site_summary
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.node_ids import resolve_node_id
@@ -72,10 +72,15 @@ class MapViews:
         -------
         list of SiteCard
             The sites.
+
+        Raises
+        ------
+        InvalidInput
+            If one of `sites` is not a site key.
         """
         if not self._maps.is_open:
             return []
-        wanted = None if sites is None else frozenset(sites)
+        wanted = None if sites is None else frozenset(map(validate_site_key, sites))
         found = []
         for site, version in sorted(self._maps.catalog.store.heads(wanted).items()):
             if version is None or (wanted is not None and site not in wanted):

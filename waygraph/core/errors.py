@@ -66,6 +66,24 @@ class NotFound(WaygraphError):
     exit_code, http_status, slug, title = 3, 404, "not-found", "Not found"
 
 
+class NotMapped(NotFound):
+    """The store has no map of this site. `waygraph sites` lists what is mapped.
+
+    Parameters
+    ----------
+    message
+        What happened; by default what callers of a service may know, who may have access to some of its sites only.
+    site
+        Key of the site.
+    hint
+        What the user can do about it.
+    """
+
+    def __init__(self, message: str = "", *, site: str = "", hint: str = "'waygraph sites' lists the sites.") -> None:
+        super().__init__(message or f"'{site}' is not mapped.", hint=hint)
+        self.site = site
+
+
 class Gone(NotFound):
     """The state was in an earlier version of the map and is not in the current one. Search again."""
 

@@ -6,9 +6,11 @@ Class names are schema titles of the OpenAPI document, and docstrings its descri
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from waygraph.core.text import replace_surrogates
 
@@ -16,15 +18,63 @@ from waygraph.core.text import replace_surrogates
 MAX_STRUCTURE = 25_000
 #: Largest request body in bytes. A structure of `MAX_STRUCTURE` hashes fits, the features of such a page may not.
 MAX_BODY_BYTES = 1_000_000
-#: Longest query of a search, in characters.
+#: Longest query of a search, and longest text about what a page is wanted for, in characters: words that people write,
+#: in any script.
 MAX_QUERY_CHARS = 2_000
-#: Longest text about what a page is wanted for, in characters.
 MAX_INTENT_CHARS = 8_000
+#: Most bytes of a character in UTF-8.
+_CHARACTER_BYTES = 4
+#: Largest number in a request that counts something.
+MAX_COUNT = 2**31 - 1
 
+
+@dataclass(frozen=True, slots=True)
+class MaxBytes:
+    """Limit of the length of a string in UTF-8, an annotation of its type. A JSON schema can count characters only.
+
+    Attributes
+    ----------
+    limit
+        The number of bytes.
+    """
+
+    limit: int
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        described = handler(schema)
+        described.setdefault("maxLength", self.limit)
+        return described
+
+    def _check(self, text: str) -> str:
+        # A character takes at most four bytes, so that most texts need not be encoded to know that they are short.
+        if _CHARACTER_BYTES * len(text) > self.limit and len(text.encode(errors="replace")) > self.limit:
+            raise PydanticCustomError(
+                "string_too_long", "String should have at most {max_length} bytes in UTF-8", {"max_length": self.limit}
+            )
+        return text
+
+
+# What requests may hold: every string, list and number of them has a limit.
+
+#: Key of a site.
+SiteKey = Annotated[str, Field(min_length=1), MaxBytes(300)]
+#: Id of a state, or the beginning of one.
+NodeId = Annotated[str, MaxBytes(64)]
+#: Words that people write: limited in characters, hence to four times as many bytes.
+QueryText = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
+IntentText = Annotated[str, Field(max_length=MAX_INTENT_CHARS)]
+#: Address of a page, and the beginning of one.
+PageUrl = Annotated[str, MaxBytes(32_768)]
+UrlPrefix = Annotated[str, MaxBytes(8_000)]
+#: Version of a map.
+VersionNumber = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 #: Hash of a text or an element without its position, see `waygraph.pipeline.browser.page.features`.
-Feature = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+Feature = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$", max_length=12)]
 #: MD5 (hex) of an element's full XPath, see `waygraph.index.graph.identity`.
-ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+ElementHash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$", max_length=32)]
 
 
 def _without_surrogates(value: object) -> object:
@@ -47,6 +97,12 @@ class _Schema(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
+class _Request(_Schema):
+    """Base of what callers send. Frozen, so that a request can be the key of its answer; its numbers are finite."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
 class ActionModel(_Schema):
     """A replayable action on a page; `waygraph.index.graph.Action` documents the fields."""
 
@@ -61,6 +117,38 @@ class ActionModel(_Schema):
     target: PageText = ""
     value: PageText = ""
 
+
+#: A part of an action that a caller sends. Links may have long addresses (`data:`), everything else is short.
+_ActionText = Annotated[PageText, MaxBytes(65_536)]
+
+
+class SentAction(ActionModel):
+    """An action that a caller sends: one that an answer contained, within limits of size."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+    url: _ActionText = ""
+    frame: list[_ActionText] = Field(default=[], max_length=32)
+    role: _ActionText = ""
+    name: _ActionText = ""
+    nth: int = Field(0, ge=0, le=MAX_COUNT)
+    xpath: _ActionText = ""
+    css: _ActionText = ""
+    target: _ActionText = ""
+    value: _ActionText = ""
+
+
+class _WithinLimits:
+    """Annotation of an `ActionModel` that is validated as a `SentAction`."""
+
+    def __get_pydantic_core_schema__(self, _source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def as_object(value: object) -> object:
+            return value.model_dump() if isinstance(value, ActionModel) else value
+
+        return core_schema.no_info_before_validator_function(as_object, handler.generate_schema(SentAction))
+
+
+_Sent = Annotated[ActionModel, _WithinLimits()]
 
 #: Actions of a step that come before its `action`. Absent if there are none, so that earlier clients accept the answer.
 Openers = Annotated[
@@ -154,35 +242,35 @@ class PathAnswer(_Schema):
     """Further paths without loops, cheapest first, if the request asked for `alternatives`."""
 
 
-class AvoidedStep(_Schema):
+class AvoidedStep(_Request):
     """A recorded step that a path must not use, for example because it has just failed."""
 
-    source: str | None
+    source: NodeId | None
     """State in which the step was tried (node id). Absent: any state, for a `goto`, or for an element that the agent's
     browser does not show: elements of this kind, role, name and target are then avoided on every page."""
-    action: ActionModel
+    action: _Sent
     """A `goto` is avoided from every state."""
 
 
-class PathRequest(_Schema):
+class PathRequest(_Request):
     """Source and target of a path (node ids). Without a source the path starts with a `goto`."""
 
-    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
-    source: str | None = Field(None, alias="from")
-    target: str = Field(alias="to")
+    source: NodeId | None = Field(None, alias="from")
+    target: NodeId = Field(alias="to")
     allow_goto: bool = True
     avoid: list[AvoidedStep] = Field([], max_length=100)
     alternatives: int = Field(0, ge=0, le=10)
     """Most further paths to return."""
 
 
-class Filter(_Schema):
+class Filter(_Request):
     """Conditions that the states found by a search must meet."""
 
-    url_prefix: str = Field("", max_length=2_000)
+    url_prefix: UrlPrefix = ""
     """Prefix of the state's URL."""
-    max_depth: int | None = Field(None, ge=0)
+    max_depth: int | None = Field(None, ge=0, le=MAX_COUNT)
     """Largest distance from the start page, in actions."""
     max_age_days: float | None = Field(None, gt=0)
     """Largest age of the map in days, since it was published; a site with an older map has no hits."""
@@ -195,8 +283,8 @@ class Filter(_Schema):
 class SearchRequest(Filter):
     """A search for states, by a query in plain words."""
 
-    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
-    k: int = Field(10, ge=1)
+    query: QueryText
+    k: int = Field(10, ge=1, le=MAX_COUNT)
 
 
 def search_filter(request: SearchRequest) -> Filter:
@@ -204,10 +292,10 @@ def search_filter(request: SearchRequest) -> Filter:
     return Filter(**{name: getattr(request, name) for name in Filter.model_fields})
 
 
-class BatchSearchRequest(_Schema):
+class BatchSearchRequest(_Request):
     """Several searches in one request."""
 
-    site: str | None = None
+    site: SiteKey | None = None
     """Key of the site to search; absent: all sites."""
     searches: list[SearchRequest] = Field(min_length=1, max_length=64)
 
@@ -311,12 +399,12 @@ class BatchSearchAnswer(_Schema):
     answers: list[SearchAnswer]
 
 
-class LocateRequest(_Schema):
+class LocateRequest(_Request):
     """The page that an agent shows: its URL and, if the agent computes it, its structure."""
 
-    url: str = Field(min_length=1, max_length=8_192)
+    url: PageUrl = Field(min_length=1)
     structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
-    features: dict[Feature, Annotated[int, Field(ge=0)]] | None = Field(None, max_length=MAX_STRUCTURE)
+    features: dict[Feature, Annotated[int, Field(ge=0, le=MAX_COUNT)]] | None = Field(None, max_length=MAX_STRUCTURE)
     """Count of each feature of the page. If no state has the structure, the state is recognised by these features."""
 
 
@@ -333,21 +421,21 @@ class LocateAnswer(_Schema):
 SelectorName = Literal["top1", "rule", "llm"]
 
 
-class CurrentPage(_Schema):
+class CurrentPage(_Request):
     """Where an agent is: the id of a state, or the URL and structure of a page."""
 
-    node_id: str | None = Field(None, max_length=64)
-    url: str = Field("", max_length=8_192)
+    node_id: NodeId | None = None
+    url: PageUrl = ""
     structure: list[ElementHash] | None = Field(None, max_length=MAX_STRUCTURE)
 
 
-class NavigateRequest(_Schema):
+class NavigateRequest(_Request):
     """A search, the choice of one candidate, and the path to it, in one call."""
 
-    site: str = Field(min_length=1, max_length=300)
-    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS)
+    site: SiteKey
+    query: QueryText
     """The page to find, in plain words."""
-    intent: str = Field("", max_length=MAX_INTENT_CHARS)
+    intent: IntentText = ""
     """What the agent wants to do there: used to choose among the candidates, not to search."""
     current: CurrentPage | None = None
     """Absent: the path starts with loading a URL."""
@@ -393,13 +481,13 @@ class NavigateAnswer(_Schema):
     usage: UsageModel | None = None
 
 
-class WalkedStep(_Schema):
+class WalkedStep(_Request):
     """A step of a path that an agent performed, and its outcome."""
 
-    source: str | None
+    source: NodeId | None
     """State in which the step was performed; absent if unknown."""
-    action: ActionModel
-    target: str
+    action: _Sent
+    target: NodeId
     """The state that the map expects after the step."""
     outcome: Literal["ok", "drifted", "gone"]
     """`ok`: the page showed that state; `drifted`: it showed another one; `gone`: the element was not there."""
@@ -407,7 +495,7 @@ class WalkedStep(_Schema):
     """Duration of the step in milliseconds."""
 
 
-class FeedbackRequest(_Schema):
+class FeedbackRequest(_Request):
     """Outcomes of steps in an agent's browser."""
 
     walked: list[WalkedStep] = Field(min_length=1, max_length=200)

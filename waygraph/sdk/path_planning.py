@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from waygraph.client.map_source import AsyncMapApi
 from waygraph.core.errors import NoPath
-from waygraph.core.schemas import AvoidedStep
+from waygraph.core.schemas import ActionModel, AvoidedStep
 from waygraph.index.graph import Action, PathStep
 from waygraph.pipeline.browser.page.replay import ReplayResult
 from waygraph.sdk.recorded_steps import recorded_step
@@ -120,4 +120,5 @@ class PathPlanner:
 
 
 def _avoided(source: str | None, action: object) -> AvoidedStep:
-    return AvoidedStep.model_validate({"source": source, "action": action})
+    # Validated when it is sent, if it is sent: the maps of a folder have no limits of size.
+    return AvoidedStep.model_construct(source=source, action=ActionModel.model_validate(action))

@@ -272,7 +272,8 @@ class _Teleport:
         """Report how steps worked. A report that fails does not affect the teleport."""
         sources = [start, *(each.step.expected_node_id for each in walked)]
         report = [
-            WalkedStep(
+            # Validated when it is sent: a step that is too large for a report must not end the walk.
+            WalkedStep.model_construct(
                 source=source,
                 action=ActionModel.model_validate(each.step.action.to_json()),
                 target=each.step.expected_node_id,

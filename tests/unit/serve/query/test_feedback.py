@@ -170,3 +170,31 @@ def test_a_link_that_a_browser_does_not_show_is_avoided_in_every_state():
     avoided = parts_of_hidden_elements(SimpleNamespace(graph=InteractionGraph(nodes, edges), leads={}), [entry])
     assert [edge.source for edge in avoided.edges] == [HOME, OTHER_LOOK]
     assert not parts_of_hidden_elements(SimpleNamespace(graph=None), [])
+
+
+LONG = "x" * 60_000
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        walked("gone", Action("goto", url=LEAD.url, name=LONG, xpath=LONG, css=LONG, target=LONG), LONG[:64], LEAD.id),
+        walked("gone", Action("goto", url=f"http://{SITE}/a", frame=(LONG,) * 8, value=LONG), None, HOME),
+        walked("gone", CLICK, HOME, OTHER_LOOK),
+    ],
+)
+def test_only_what_names_the_step_of_the_map_is_kept(clock, notes, report):
+    feedback = StepFeedback(60, clock=clock)
+    assert feedback.record(opened(), [report], notes).taken == 1
+    assert len(str(feedback._failed)) < 1_000
+    (row,) = notes.read(SITE)
+    assert len(json.dumps(row)) < 1_000
+    assert (row["outcome"], row["version"]) == ("gone", 3)
+    assert feedback.recent_failures(opened())
+
+
+def test_loading_an_address_that_shows_another_state_is_no_step_of_the_map(clock, notes):
+    feedback = StepFeedback(60, clock=clock)
+    reported = walked("gone", Action("goto", url=LEAD.url), None, "f" * 64)
+    assert feedback.record(opened(), [reported], notes).unknown == 1
+    assert not feedback.recent_failures(opened())
