@@ -90,7 +90,7 @@ def create_api(
     )
     problems.install(app)
     keys = ApiKeys(settings.serve)
-    app.add_middleware(RequestMiddleware, keys=keys, metrics=metrics, request_seconds=settings.serve.request_seconds)
+    app.add_middleware(RequestMiddleware, settings=settings.serve, keys=keys, metrics=metrics)
     app.include_router(health_routes(settings.encode.encoder, maps, parts.encoder, parts.threads))
     # The same routes without the middleware, for MCP tools: the middleware has checked their callers already.
     internal = FastAPI(openapi_url=None)
@@ -101,7 +101,7 @@ def create_api(
     app.include_router(view_routes(maps, parts.threads))
     app.include_router(change_routes(maps, parts.threads))
     app.include_router(page_routes())
-    mcp = McpEndpoint(internal, with_keys=bool(keys))
+    mcp = McpEndpoint(internal)
     app.router.routes.append(mcp.route)
     document = problems.describe(
         get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes),

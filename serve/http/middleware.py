@@ -1,4 +1,4 @@
-"""ASGI middleware around the whole application: API key, body size, time limit, security headers, unexpected errors."""
+"""ASGI middleware around the whole application: host, API key, body size, time limit, headers, unexpected errors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from waygraph.core.errors import Overloaded, RateLimited, Unauthorized
 from waygraph.core.schemas import MAX_BODY_BYTES
+from waygraph.core.settings import ServeSettings
+from waygraph.serve.http.hosts import HostCheck
 from waygraph.serve.http.keys import ApiKeys
 from waygraph.serve.http.problems import plain_problem, problem, unexpected
 from waygraph.serve.http.request_bodies import receive_forwarded
@@ -32,25 +34,27 @@ ANSWER_HEADERS = (
 class RequestMiddleware:
     """Outermost ASGI middleware.
 
-    Checks the key and the body size, limits the time, and answers if the application fails.
+    Checks the name of the service, the key and the body size, limits the time, and answers if the application fails.
 
     Parameters
     ----------
     app
         The application.
+    settings
+        Names of the service, and `request_seconds`: a request that takes longer is cancelled wherever it waits, and
+        answered with 503.
     keys
         The valid API keys.
     metrics
         Records every request.
-    request_seconds
-        A request that takes longer is cancelled wherever it waits, and answered with 503.
     """
 
-    def __init__(self, app: ASGIApp, *, keys: ApiKeys, metrics: Metrics, request_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, *, settings: ServeSettings, keys: ApiKeys, metrics: Metrics) -> None:
         self._app = app
         self._keys = keys
+        self._hosts = HostCheck(settings, with_keys=bool(keys))
         self._metrics = metrics
-        self._request_seconds = request_seconds
+        self._request_seconds = settings.request_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -84,6 +88,9 @@ class RequestMiddleware:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
         headers = Headers(scope=scope)
+        if (refusal := self._hosts.refusal(headers, instance=path)) is not None:
+            await refusal(scope, receive, send)
+            return
         try:
             if any(path == prefix or path.startswith(f"{prefix}/") for prefix in PROTECTED):
                 scope.setdefault("state", {})["caller"] = self._keys.authenticate(headers.get("authorization"))

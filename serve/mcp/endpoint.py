@@ -17,8 +17,6 @@ from waygraph.serve.mcp.server import create_server
 
 PATH = "/mcp"
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
 
 class McpEndpoint:
     """MCP over streamable HTTP, without sessions: every request is independent, so any replica can answer it.
@@ -30,17 +28,14 @@ class McpEndpoint:
     ----------
     api
         The HTTP API without its middleware.
-    with_keys
-        Whether callers need a key. If not, only this machine can reach the service, and requests that a web page
-        caused (`Host` or `Origin` of another machine: DNS rebinding) are rejected.
     """
 
-    def __init__(self, api: ASGIApp, *, with_keys: bool) -> None:
+    def __init__(self, api: ASGIApp) -> None:
         self._api = api
         server = create_server(self._source)
-        server.streamable_http_app(
-            stateless_http=True, json_response=True, transport_security=_any_host() if with_keys else _loopback_only()
-        )
+        # The middleware has checked the host of every route already.
+        any_host = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server.streamable_http_app(stateless_http=True, json_response=True, transport_security=any_host)
         self._sessions = server.session_manager
         # GET and DELETE are for sessions and pushed messages, which do not exist here: 405, as the protocol requires.
         self.route = Route(PATH, endpoint=self._sessions.asgi_app, methods=["POST"])
@@ -59,12 +54,3 @@ class McpEndpoint:
 
         # No retries here: a refused caller decides itself when to retry.
         return AsyncServiceMap("http://service", retries=0, transport=httpx.ASGITransport(call_as_caller))
-
-
-def _any_host() -> TransportSecuritySettings:
-    return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-
-
-def _loopback_only() -> TransportSecuritySettings:
-    hosts = [*_LOOPBACK, *(f"{host}:*" for host in _LOOPBACK)]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])

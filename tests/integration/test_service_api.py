@@ -43,7 +43,7 @@ def locked(store: Path) -> Iterator[httpx.AsyncClient]:
 
 
 def client(settings: Settings, maps: Maps) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(create_api(settings, maps)), base_url="http://service")
+    return httpx.AsyncClient(transport=httpx.ASGITransport(create_api(settings, maps)), base_url="http://localhost")
 
 
 async def test_with_a_key_set_every_call_below_v1_requires_it(locked: httpx.AsyncClient) -> None:

@@ -21,7 +21,7 @@ async def test_ids_of_earlier_versions_redirect_to_the_current_id_or_are_gone(tm
     with Maps(settings) as maps:
         maps.open()
         app = httpx.ASGITransport(create_api(settings, maps))
-        async with httpx.AsyncClient(transport=app, base_url="http://service") as client:
+        async with httpx.AsyncClient(transport=app, base_url="http://localhost") as client:
             moved = await client.get(f"/v1/sites/tea.example/nodes/{'a' * 32}")
             picture = await client.get(f"/v1/sites/tea.example/nodes/{'a' * 32}/screenshot")
             gone = await client.get(f"/v1/sites/tea.example/nodes/{'b' * 32}")

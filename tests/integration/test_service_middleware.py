@@ -45,7 +45,7 @@ async def service(store: Path, maps: Maps | None = None, **serve) -> AsyncIterat
     with maps or Maps(settings) as served:
         served.open()
         transport = httpx.ASGITransport(create_api(settings, served))
-        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield client
 
 
@@ -186,9 +186,10 @@ async def test_every_response_has_security_headers(store):
             assert headers["x-content-type-options"] == "nosniff"
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "access-control-allow-origin" not in headers
-        image = await http.get(calls[-1], headers={"origin": "https://evil.example"})
-        assert image.headers["content-type"] == "image/jpeg"
-        assert "access-control-allow-origin" not in image.headers
+        for origin in ("https://evil.example", "http://localhost:3000"):
+            image = await http.get(calls[-1], headers={"origin": origin})
+            assert (image.headers["content-type"] == "image/jpeg") == origin.startswith("http://localhost")
+            assert "access-control-allow-origin" not in image.headers
 
 
 def test_a_client_waits_as_long_as_retry_after_and_stops_after_its_retries(monkeypatch):

@@ -59,7 +59,7 @@ async def http(store: Path) -> AsyncIterator[httpx.AsyncClient]:
     with Maps(settings) as served:
         served.open()
         transport = httpx.ASGITransport(create_api(settings, served))
-        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield client
 
 

@@ -78,7 +78,7 @@ async def http(store: Path) -> AsyncIterator[httpx.AsyncClient]:
     with Maps(settings) as maps:
         maps.open()
         transport = httpx.ASGITransport(create_api(settings, maps))
-        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             yield client
 
 
@@ -234,7 +234,7 @@ async def test_the_page_and_its_files_need_no_key_and_have_a_policy(store: Path)
     with Maps(settings) as maps:
         maps.open()
         transport = httpx.ASGITransport(create_api(settings, maps))
-        async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
             page = await http.get("/")
             assert page.headers["content-type"] == "text/html; charset=utf-8"
             (policy,) = page.headers.get_list("content-security-policy")

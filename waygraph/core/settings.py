@@ -434,6 +434,9 @@ class ServeSettings(_Section):
     """Address to bind."""
     port: int = Field(8321, ge=0, le=65535)
     """Port to bind; 0: any free port."""
+    hosts: tuple[str, ...] = ()
+    """Further names, without port, by which a service without API keys is called, such as that of a proxy before it. It
+    refuses all but these, its own address and loopback. With keys, any name passes."""
     api_keys: tuple[str, ...] = ()
     """Keys that callers send as `Authorization: Bearer`, of at least 16 characters. Binding beyond loopback needs
     these, or a `keys_file`."""

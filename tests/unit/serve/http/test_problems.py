@@ -37,7 +37,8 @@ class Order(BaseModel):
 def app() -> FastAPI:
     app = FastAPI()
     problems.install(app)
-    app.add_middleware(RequestMiddleware, keys=ApiKeys(ServeSettings()), metrics=Metrics(), request_seconds=30)
+    settings = ServeSettings()
+    app.add_middleware(RequestMiddleware, settings=settings, keys=ApiKeys(settings), metrics=Metrics())
 
     @app.get("/raise/{slug}")
     async def fail(slug: str) -> None:
@@ -55,7 +56,7 @@ def app() -> FastAPI:
 
 async def ask(app: FastAPI, method: str, path: str, **options: Any) -> httpx.Response:
     transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as http:
         return await http.request(method, path, **options)
 
 
@@ -123,12 +124,8 @@ async def test_answers_are_never_sniffed_as_another_type(app: FastAPI) -> None:
 def guarded() -> FastAPI:
     app = FastAPI()
     problems.install(app)
-    app.add_middleware(
-        RequestMiddleware,
-        keys=ApiKeys(ServeSettings(api_keys=(KEY, ANOTHER_KEY))),
-        metrics=Metrics(),
-        request_seconds=30,
-    )
+    settings = ServeSettings(api_keys=(KEY, ANOTHER_KEY))
+    app.add_middleware(RequestMiddleware, settings=settings, keys=ApiKeys(settings), metrics=Metrics())
 
     @app.get("/healthz")
     async def healthz() -> str:
