@@ -24,46 +24,6 @@ CHECK_SECONDS = 1.0
 BURST_FACTOR = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The sender of a request.
-
-    Attributes
-    ----------
-    name
-        Name of the API key; empty if the service needs none.
-    sites
-        Keys of the sites that the caller may access; None: all.
-    """
-
-    name: str = ""
-    sites: frozenset[str] | None = None
-
-    def may_access(self, site: str) -> bool:
-        """Whether the caller may access a site."""
-        return self.sites is None or site in self.sites
-
-    def require_access(self, site: str) -> None:
-        """Reject a site that the caller may not access.
-
-        Parameters
-        ----------
-        site
-            Key of the site.
-
-        Raises
-        ------
-        NotMapped
-            If the caller may not access it: the error is that of a site that is not mapped.
-        """
-        if not self.may_access(site):
-            raise NotMapped(site=site)
-
-
-#: The caller of a service without keys.
-ANONYMOUS = Caller()
-
-
 class TokenBucket:
     """Limits the rate of requests.
 
@@ -90,6 +50,54 @@ class TokenBucket:
             self._tokens -= 1
             return 0.0
         return (1 - self._tokens) / self._rate
+
+    def spend(self, tokens: int) -> None:
+        """Take tokens whether or not there are as many; requests then wait until the rest is there too."""
+        self._tokens -= tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The sender of a request.
+
+    Attributes
+    ----------
+    identity
+        Digest of the API key; empty if the service needs none.
+    sites
+        Keys of the sites that the caller may access; None: all.
+    bucket
+        Limit of the caller's rate; None: unlimited.
+    """
+
+    identity: str = ""
+    sites: frozenset[str] | None = None
+    bucket: TokenBucket | None = None
+
+    def may_access(self, site: str) -> bool:
+        """Whether the caller may access a site."""
+        return self.sites is None or site in self.sites
+
+    def count_queries(self, queries: int) -> None:
+        """Count a request as its number of queries; it has been counted as one."""
+        if self.bucket is not None:
+            self.bucket.spend(queries - 1)
+
+    def require_access(self, site: str) -> None:
+        """Reject a site that the caller may not access.
+
+        Parameters
+        ----------
+        site
+            Key of the site.
+
+        Raises
+        ------
+        NotMapped
+            If the caller may not access it: the error is that of a site that is not mapped.
+        """
+        if not self.may_access(site):
+            raise NotMapped(site=site)
 
 
 class ApiKeys:
@@ -128,7 +136,7 @@ class ApiKeys:
         return bool(self._from_settings) or self._file is not None
 
     def authenticate(self, authorization: str | None) -> Caller:
-        """Return the caller that sends `Bearer <key>`, or `ANONYMOUS` if requests need no key.
+        """Return the caller that sends `Bearer <key>`; without keys, all callers are one. Counts the request.
 
         Parameters
         ----------
@@ -147,9 +155,16 @@ class ApiKeys:
         RateLimited
             If the key is used more often than it may be.
         """
+        entry = self.entry_of(authorization)
+        if entry is None:
+            return Caller(bucket=self._limit("", self._default_rate))
+        bucket = self._limit(entry.sha256, entry.rate_per_second or self._default_rate)
+        return Caller(entry.sha256, frozenset(entry.sites) if entry.sites is not None else None, bucket)
+
+    def entry_of(self, authorization: str | None) -> KeyEntry | None:
+        """Return the entry of the key that a caller sends (errors: `Unauthorized`); None if requests need no key."""
         if not self:
-            self._limit("", self._default_rate)
-            return ANONYMOUS
+            return None
         self._reload()
         if authorization is None:
             raise Unauthorized("This service needs an API key.", hint="Send it as 'Authorization: Bearer <key>'.")
@@ -159,17 +174,16 @@ class ApiKeys:
         # A file holds digests, which do not show that a key is too short; it is seen when the key is sent.
         if scheme.lower() != "bearer" or entry is None or key_problem(key):
             raise Unauthorized("The API key is not valid.", hint="Send a valid key as 'Authorization: Bearer <key>'.")
-        self._limit(entry.name, entry.rate_per_second or self._default_rate)
-        return Caller(entry.name, frozenset(entry.sites) if entry.sites is not None else None)
+        return entry
 
-    def _limit(self, name: str, rate: float) -> None:
+    def _limit(self, identity: str, rate: float) -> TokenBucket | None:
         if not rate:
-            return
+            return None
         with self._lock:
-            bucket = self._buckets.get(name)
+            bucket = self._buckets.get(identity)
             if bucket is None:
                 burst = max(1, round(BURST_FACTOR * rate))
-                bucket = self._buckets[name] = TokenBucket(rate, burst, self._clock)
+                bucket = self._buckets[identity] = TokenBucket(rate, burst, self._clock)
             wait = bucket.take()
         if wait:
             raise RateLimited(
@@ -177,6 +191,7 @@ class ApiKeys:
                 hint="Send it again later, or request a higher rate.",
                 retry_after_s=wait,
             )
+        return bucket
 
     def _reload(self) -> None:
         """Read the key file again if it changed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from http import HTTPStatus
 
 import anyio
 from starlette.datastructures import Headers
@@ -16,7 +15,8 @@ from waygraph.core.settings import ServeSettings
 from waygraph.serve.http.hosts import HostCheck
 from waygraph.serve.http.keys import ApiKeys
 from waygraph.serve.http.problems import plain_problem, problem, unexpected
-from waygraph.serve.http.request_bodies import receive_forwarded
+from waygraph.serve.http.request_bodies import body_too_large, check_content_length, receive_forwarded
+from waygraph.serve.query.fair_queue import CALLER
 from waygraph.serve.telemetry.metrics import Metrics
 
 #: These paths and everything below them need a key; health, metrics and the API description do not.
@@ -92,9 +92,11 @@ class RequestMiddleware:
             await refusal(scope, receive, send)
             return
         try:
-            if any(path == prefix or path.startswith(f"{prefix}/") for prefix in PROTECTED):
-                scope.setdefault("state", {})["caller"] = self._keys.authenticate(headers.get("authorization"))
-            _check_content_length(headers.get("content-length", ""))
+            if is_protected(path):
+                caller = self._keys.authenticate(headers.get("authorization"))
+                scope.setdefault("state", {})["caller"] = caller
+                CALLER.set(caller.identity or address_of(scope))
+            check_content_length(headers)
             with anyio.move_on_after(self._request_seconds) as limit:
                 await self._app(scope, _limit_body(receive_forwarded(scope, receive)), send)
             if limit.cancelled_caught:
@@ -105,25 +107,24 @@ class RequestMiddleware:
                 await problem(error, instance=path)(scope, receive, send)
         except (Unauthorized, RateLimited) as error:
             await problem(error, instance=path)(scope, receive, send)
-        except HTTPException as error:  # raised by `_body_too_large`: the application answers its own
+        except HTTPException as error:  # raised by `body_too_large`: the application answers its own
             await plain_problem(error.status_code, error.detail, instance=path)(scope, receive, send)
+
+
+def is_protected(path: str) -> bool:
+    """Whether a path needs a key, if the service has keys."""
+    return any(path == prefix or path.startswith(f"{prefix}/") for prefix in PROTECTED)
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address that a request comes from; empty if the server does not say."""
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _route(scope: Scope) -> str:
     # The path template that the router stores in the scope: callers can invent any number of paths.
     return getattr(scope.get("route"), "path", "") or "other"
-
-
-def _check_content_length(header: str) -> None:
-    if header.isdecimal() and int(header) > MAX_BODY_BYTES:
-        raise _body_too_large()
-
-
-def _body_too_large() -> HTTPException:
-    # FastAPI does not catch this type when it is raised while a body is read; any other type becomes a 400.
-    return HTTPException(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A request body may have {MAX_BODY_BYTES} bytes; this one is larger."
-    )
 
 
 def _limit_body(receive: Receive) -> Receive:
@@ -135,7 +136,7 @@ def _limit_body(receive: Receive) -> Receive:
         if message["type"] == "http.request":
             total += len(message.get("body", b""))
             if total > MAX_BODY_BYTES:
-                raise _body_too_large()
+                raise body_too_large()
         return message
 
     return receive_counted

@@ -44,10 +44,14 @@ from waygraph.serve.query.answers import SHORT_HASH
 from waygraph.serve.query.async_encoder import AsyncQueryEncoder
 from waygraph.serve.query.cached_queries import CachedQueries
 from waygraph.serve.query.maps import Maps
+from waygraph.serve.query.query_encoder import MAX_BATCH
 from waygraph.serve.query.worker_threads import WorkerThreads
 
 #: Pages with up to this many elements are located in about a millisecond.
 SMALL_PAGE_ELEMENTS = 2_000
+
+#: Searches of one batch that are in progress: more would fill the queues for others and be no sooner.
+BATCH_CONCURRENCY = 2 * MAX_BATCH
 
 #: A year: the longest time that HTTP caches keep an answer.
 CACHE_FOREVER = "private, max-age=31536000, immutable"
@@ -218,11 +222,15 @@ async def _answer_batch(queries: CachedQueries, batch: BatchSearchRequest, calle
     """Return the JSON answers to all searches of a batch; they run concurrently and share batches of the encoder."""
     answers = [b""] * len(batch.searches)
 
+    caller.count_queries(len(batch.searches))
+    slots = anyio.CapacityLimiter(BATCH_CONCURRENCY)
+
     async def answer(index: int, search: SearchRequest) -> None:
-        if batch.site is None:
-            answers[index] = await queries.search_all_sites(search, sites=caller.sites)
-        else:
-            answers[index] = await queries.search(batch.site, search)
+        async with slots:
+            if batch.site is None:
+                answers[index] = await queries.search_all_sites(search, sites=caller.sites)
+            else:
+                answers[index] = await queries.search(batch.site, search)
 
     try:
         async with anyio.create_task_group() as group:

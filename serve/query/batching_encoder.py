@@ -7,7 +7,8 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from waygraph.core.errors import InvalidInput, Overloaded, WaygraphError
+from waygraph.core.errors import InvalidInput, WaygraphError
+from waygraph.serve.query.fair_queue import FairQueue, overloaded
 from waygraph.serve.query.query_encoder import MAX_BATCH, EncodedQuery, QueryEncoder
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -24,17 +25,18 @@ class BatchingQueryEncoder:
     encoder
         Loaded by `start`, or by the first query.
     max_waiting
-        Different queries that may wait; further ones are refused with `Overloaded`.
+        Different queries that may wait; callers take turns, and further queries are refused with `Overloaded`.
     metrics
         Counts refused queries and batch sizes.
     """
 
     def __init__(self, encoder: QueryEncoder, *, max_waiting: int, metrics: Metrics) -> None:
         self._encoder = encoder
-        self._max_waiting = max_waiting
         self._metrics = metrics
         #: By text, so that callers with the same query share one result.
         self._waiting: dict[str, list[asyncio.Future[EncodedQuery]]] = {}
+        #: The waiting texts.
+        self._queue: FairQueue[str] = FairQueue(max_waiting)
         self._encoding = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
 
@@ -66,9 +68,8 @@ class BatchingQueryEncoder:
 
     async def encode(self, text: str) -> EncodedQuery:
         """Encode one query, see `AsyncQueryEncoder.encode`."""
-        if len(self._waiting) >= self._max_waiting and text not in self._waiting:
-            self._metrics.count_refused("encode")
-            raise Overloaded(f"{len(self._waiting)} queries are waiting already.", hint="Send it again a little later.")
+        if text not in self._waiting:
+            self._add_to_queue(text)
         future: asyncio.Future[EncodedQuery] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(text, []).append(future)
         self._start_batch()
@@ -79,12 +80,26 @@ class BatchingQueryEncoder:
                 waiting.remove(future)
                 if not waiting:  # no caller is left for this text
                     del self._waiting[text]
+                    self._queue.remove(text)
+
+    def _add_to_queue(self, text: str) -> None:
+        displaced = self._queue.add(text)
+        if displaced is None:
+            return
+        self._metrics.count_refused("encode")
+        error = overloaded(len(self._queue))
+        if displaced == text:
+            raise error
+        for future in self._waiting.pop(displaced):
+            if not future.done():
+                future.set_exception(error)
 
     def _start_batch(self) -> None:
         """Encode the first waiting queries, unless a batch is being encoded."""
         if self._encoding or not self._waiting:
             return
-        batch = {text: self._waiting.pop(text) for text in list(self._waiting)[:MAX_BATCH]}
+        texts = [self._queue.pop() for _ in range(min(MAX_BATCH, len(self._queue)))]
+        batch = {text: self._waiting.pop(text) for text in texts}
         self._encoding = len(batch)
         self._metrics.observe_batch(len(batch))
         results = asyncio.get_running_loop().run_in_executor(self._thread, self._encoder.encode_each, list(batch))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from waygraph.core.errors import InvalidInput, Overloaded, ServiceError, WaygraphError
+from waygraph.core.errors import InvalidInput, ServiceError, WaygraphError
+from waygraph.serve.query.fair_queue import FairSlots
 from waygraph.serve.query.query_encoder import EncodedQuery
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -20,27 +21,27 @@ class RemoteQueryEncoder:
     ----------
     call
         Sends one query, or with None waits until the encoder is loaded; the answer to that is None, or the error.
+    slots
+        Queries that may be there at once: callers take turns here, and not there.
     max_waiting
-        Queries that may be in progress; further ones are refused with `Overloaded`.
+        Queries that may wait here; further ones are refused with `Overloaded`.
     metrics
         Counts refused queries.
-
-    Attributes
-    ----------
-    waiting
-        See `AsyncQueryEncoder`.
     """
 
     def __init__(
-        self, call: Callable[[str | None], Awaitable[RemoteAnswer | None]], *, max_waiting: int, metrics: Metrics
+        self,
+        call: Callable[[str | None], Awaitable[RemoteAnswer | None]],
+        *,
+        slots: int,
+        max_waiting: int,
+        metrics: Metrics,
     ) -> None:
         self._call = call
-        self._max_waiting = max_waiting
-        self._metrics = metrics
+        self._slots = FairSlots(slots, max_waiting, lambda: metrics.count_refused("encode"))
         self._unavailable: WaygraphError | None = ServiceError("The encoder is starting.", hint="Try again soon.")
         self._has_failed = False
         self._starting: asyncio.Task[None] | None = None
-        self.waiting = 0
 
     @property
     def unavailable(self) -> WaygraphError | None:
@@ -51,6 +52,11 @@ class RemoteQueryEncoder:
     def has_failed(self) -> bool:
         """See `AsyncQueryEncoder`."""
         return self._has_failed
+
+    @property
+    def waiting(self) -> int:
+        """See `AsyncQueryEncoder`."""
+        return self._slots.taken + self._slots.waiting
 
     def start(self) -> None:
         """Wait in the background until the encoder is loaded."""
@@ -63,14 +69,8 @@ class RemoteQueryEncoder:
 
     async def encode(self, text: str) -> EncodedQuery:
         """Encode one query, see `AsyncQueryEncoder.encode`."""
-        if self.waiting >= self._max_waiting:
-            self._metrics.count_refused("encode")
-            raise Overloaded(f"{self.waiting} queries are waiting already.", hint="Send it again a little later.")
-        self.waiting += 1
-        try:
+        async with self._slots:
             answer = await self._call(text)
-        finally:
-            self.waiting -= 1
         if isinstance(answer, EncodedQuery):
             return answer
         raise answer or InvalidInput("The query is empty.")

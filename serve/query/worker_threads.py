@@ -15,9 +15,9 @@ from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from waygraph.core.errors import Overloaded
 from waygraph.core.lru_cache import LruCache
 from waygraph.serve.query.deadline import with_deadline
+from waygraph.serve.query.fair_queue import FairSlots
 from waygraph.serve.query.nonblocking import WouldBlock, nonblocking
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -37,9 +37,9 @@ _TIMES_CACHE_BYTES = 1_000_000
 class WorkerThreads:
     """Runs blocking calls in threads, so that the event loop stays responsive. Use it on one event loop.
 
-    A limited number of calls may wait for a thread. Further calls are refused at once with `Overloaded`, so that their
-    callers lose no time. A call that is cancelled while it waits never runs. A call that runs cannot be stopped: its
-    thread finishes it, and the result is dropped.
+    A limited number of calls may wait for a thread, and callers take turns. Further calls are refused at once with
+    `Overloaded`, so that their callers lose no time. A call that is cancelled while it waits never runs. A call that
+    runs cannot be stopped: its thread finishes it, and the result is dropped.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ class WorkerThreads:
 
 
 class _BoundedPool:
-    """A thread pool with a limited queue.
+    """A thread pool whose threads callers take by turns, with a limited queue.
 
     Parameters
     ----------
@@ -173,26 +173,17 @@ class _BoundedPool:
     """
 
     def __init__(self, threads: int, max_waiting: int, metrics: Metrics) -> None:
-        self._size = threads
-        self._max_waiting = max_waiting
-        self._metrics = metrics
+        self._slots = FairSlots(threads, max_waiting, lambda: metrics.count_refused("thread"))
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="work")
-        self._in_progress = 0
 
     @property
     def waiting(self) -> int:
-        return max(0, self._in_progress - self._size)
+        return self._slots.waiting
 
     async def run(self, work: Callable[[], T]) -> T:
-        if (excess := self._in_progress - self._size) >= self._max_waiting:
-            self._metrics.count_refused("thread")
-            raise Overloaded(f"{excess} requests are waiting already.", hint="Send it again a little later.")
-        self._in_progress += 1
-        try:
+        async with self._slots:
             # The context carries the current span, so that spans of the thread belong to the request.
             return await asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, work)
-        finally:
-            self._in_progress -= 1
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import threading
@@ -42,6 +43,8 @@ ENVIRONMENT = {
     "RAY_SERVE_PROXY_USE_GRPC": "1",
     "RAY_SERVE_REPLICA_GRPC_MAX_MESSAGE_LENGTH": str(256 * 2**20),  # an answer is one message; 4 MiB would be too few
     "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "waygraph.serve.runtime.proxy:middlewares",
+    # uvicorn would take the address of a caller on this machine from what the caller says (X-Forwarded-For).
+    "FORWARDED_ALLOW_IPS": "",
 }
 
 #: Longest time from the start of the application until it is ready, in seconds. Loading the encoder takes most of it.
@@ -119,7 +122,15 @@ def build(settings: Settings) -> Application:
 
 def _environment(settings: Settings) -> dict[str, str]:
     """Return the environment of a private Ray, with the settings that its proxy reads."""
-    return {**ENVIRONMENT, "WAYGRAPH_SERVE__MAX_REQUESTS": str(settings.serve.max_requests)}
+    serve = settings.serve
+    values = {
+        "max_requests": str(serve.max_requests),
+        "max_requests_per_caller": str(serve.max_requests_per_caller),
+        "request_seconds": str(serve.request_seconds),
+        "api_keys": json.dumps(serve.api_keys),
+        **({"keys_file": str(serve.keys_file.absolute())} if serve.keys_file is not None else {}),
+    }
+    return {**ENVIRONMENT, **{f"WAYGRAPH_SERVE__{name.upper()}": value for name, value in values.items()}}
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class MapsDeployment:
         """Build the HTTP application. Ray Serve calls it in the replica."""
         from waygraph.serve.http.api import create_api  # noqa: PLC0415
 
-        encoders = self._encoders
+        encoders, settings = self._encoders, self._settings.serve
         if encoders is None:
             return create_api(self._settings, self._maps)
 
@@ -70,7 +70,9 @@ class MapsDeployment:
             return answer
 
         def make_remote_encoder(metrics: Metrics) -> AsyncQueryEncoder:
-            return RemoteQueryEncoder(call, max_waiting=self._settings.serve.max_waiting, metrics=metrics)
+            # A batch that is encoded and one that waits, in each of the processes.
+            slots = 2 * MAX_BATCH * max(settings.encoder_replicas, settings.encoder_replicas_max)
+            return RemoteQueryEncoder(call, slots=slots, max_waiting=settings.max_waiting, metrics=metrics)
 
         return create_api(self._settings, self._maps, make_remote_encoder)
 

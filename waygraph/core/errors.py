@@ -259,7 +259,7 @@ class Overloaded(ServiceError):
 
 
 class RateLimited(ServiceError):
-    """The API key sent more requests per second than it may. Send the request again after `Retry-After`."""
+    """The caller sent more requests than it may, per second or at once. Send the request again after `Retry-After`."""
 
     http_status, slug, title = 429, "rate-limited", "Too many requests"
 

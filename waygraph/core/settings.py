@@ -443,14 +443,20 @@ class ServeSettings(_Section):
     keys_file: Path | None = None
     """File with further keys, each with its sites and rate, written by `waygraph keys`; read again when it changes."""
     rate_per_second: float = Field(0.0, ge=0)
-    """Requests per second and key (without keys: of all callers together); 0: no limit."""
+    """Requests per second and key (without keys: of all callers together); 0: no limit. A batch counts as its
+    queries."""
     max_requests: int = Field(64, ge=1)
     """Concurrent requests in one proxy of Ray Serve. Further ones are refused early with 503, to be retried a second
     later."""
+    max_requests_per_caller: int = Field(48, ge=1)
+    """Concurrent requests of one key (without keys: of one address) in one proxy, from the arrival of their heads.
+    Further ones are refused with 429."""
     max_waiting: int = Field(64, ge=1)
-    """Requests per replica that may wait for the encoder, and for a thread; further ones are refused with 503."""
+    """Requests per replica that may wait for the encoder, and for a thread, where callers take turns. Further ones are
+    refused with 503."""
     request_seconds: float = Field(30.0, gt=0)
-    """Timeout of a request, waiting included, in seconds; it is then answered with 503."""
+    """Timeout of a request, waiting included, in seconds; it is then answered with 503. Its body may take as long, and
+    is answered with 408 then."""
     refresh_seconds: float = Field(1.0, gt=0)
     """Interval of checking the store for new versions, in seconds."""
     max_k: int = Field(100, ge=1)

@@ -26,7 +26,8 @@ OWN = [
 FOREIGN = [
     "evil.example", "evil.example:8321", "localhost.evil.example", "127.0.0.1.evil.example", "xlocalhost",
     "0.0.0.0:8321", "2130706433", "127.1", "[::]", "[::ffff:10.0.0.1]", "10.0.0.1", "localhost@evil.example",
-    "evil.example@localhost", "localhost/evil.example", "localhost:80:80", "[::1", "", " localhost", "localhost,evil.example", "löcalhost",
+    "evil.example@localhost", "localhost/evil.example", "localhost:80:80", "[::1", "", " localhost",
+    "localhost,evil.example", "löcalhost",
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from waygraph.cli.options import load_settings
 from waygraph.core.errors import InvalidInput, NotFound, RateLimited, Unauthorized
 from waygraph.core.key_file import KeyFile, key_digest
 from waygraph.core.settings import ServeSettings
-from waygraph.serve.http.keys import ANONYMOUS, ApiKeys, Caller
+from waygraph.serve.http.keys import ApiKeys, Caller
 
 KEY = "a-key-of-these-tests"
 
@@ -42,8 +42,8 @@ def made(path, name="agent", sites=None, rate=0.0):
 def test_without_keys_callers_are_anonymous():
     keys = ApiKeys(ServeSettings())
     assert not keys
-    assert keys.authenticate(None) == ANONYMOUS
-    assert ANONYMOUS.may_access("any.example")
+    assert keys.authenticate(None) == Caller()
+    assert Caller().may_access("any.example")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_short_key_whose_digest_was_written_into_a_key_file_is_no_key(path, ke
 def test_a_key_of_the_file_has_its_sites(path, clock):
     key = made(path, sites=("shop.example",))
     caller = ApiKeys(ServeSettings(keys_file=path), clock=clock).authenticate(key)
-    assert caller == Caller("agent", frozenset({"shop.example"}))
+    assert caller == Caller(key_digest(key.removeprefix("Bearer ")), frozenset({"shop.example"}))
     caller.require_access("shop.example")
     with pytest.raises(NotFound, match=r"'bank\.example' is not mapped"):
         caller.require_access("bank.example")
@@ -117,7 +117,7 @@ def test_keys_are_added_and_revoked_without_a_restart(path, clock):
     with pytest.raises(Unauthorized):
         keys.authenticate(second)  # the file is not checked again within a second
     clock.now += 2
-    assert keys.authenticate(second).name == "second"
+    assert keys.authenticate(second)
     KeyFile.read(path).without("agent").write(path)
     clock.now += 2
     with pytest.raises(Unauthorized):
@@ -135,11 +135,11 @@ def test_a_file_that_becomes_invalid_keeps_the_keys_and_is_logged(path, clock, d
     keys = ApiKeys(ServeSettings(keys_file=path), clock=clock)
     path.write_text(damage)
     clock.now += 2
-    assert keys.authenticate(key).name == "agent"
+    assert keys.authenticate(key)
     assert "stay as they were" in caplog.text
     path.unlink()
     clock.now += 2
-    assert keys.authenticate(key).name == "agent"
+    assert keys.authenticate(key)
 
 
 def test_an_invalid_file_prevents_the_start(path):
@@ -194,3 +194,23 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(path, monkeypatch):
     assert path.read_text() == before
     assert json.loads(before)
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_keys_of_one_name_have_a_rate_each(path, clock):
+    """The first key of the settings is named `key-1`, and so may one of the file be."""
+    in_file = made(path, "key-1")
+    keys = ApiKeys(ServeSettings(api_keys=("secret",), keys_file=path, rate_per_second=0.5), clock=clock)
+    for key in (in_file, "Bearer secret"):
+        assert keys.authenticate(key)
+        with pytest.raises(RateLimited):
+            keys.authenticate(key)
+
+
+def test_a_batch_counts_as_its_queries(clock):
+    keys = ApiKeys(ServeSettings(rate_per_second=2.0), clock=clock)
+    keys.authenticate(None).count_queries(9)
+    with pytest.raises(RateLimited) as limited:
+        keys.authenticate(None)
+    assert limited.value.retry_after_s == pytest.approx((1 - (4 - 9)) / 2)
+    clock.now += 3
+    assert keys.authenticate(None)

@@ -15,6 +15,7 @@ from waygraph.core.errors import InvalidInput, Overloaded, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.serve.query.async_encoder import CachedQueryEncoder
 from waygraph.serve.query.batching_encoder import BatchingQueryEncoder
+from waygraph.serve.query.fair_queue import CALLER
 from waygraph.serve.query.query_encoder import MAX_BATCH, EncodedQuery, QueryEncoder
 from waygraph.serve.query.remote_encoder import RemoteQueryEncoder
 from waygraph.serve.telemetry.metrics import Metrics
@@ -84,6 +85,28 @@ async def test_a_query_beyond_the_limit_is_refused_and_waiting_queries_are_answe
     assert len(await asyncio.gather(*tasks)) == 21
 
 
+async def test_a_caller_with_many_queries_delays_itself_and_not_the_others(encoding):
+    async def asks(caller, *texts):
+        CALLER.set(caller)
+        return await asyncio.gather(*asked(encoding, *texts), return_exceptions=True)
+
+    first = asyncio.create_task(encoding.encode("first"))
+    await asyncio.sleep(0)
+    many = asyncio.create_task(asks("many", *(f"many {number}" for number in range(20))))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    others = [asyncio.create_task(asks(caller, f"{caller} 1", f"{caller} 2")) for caller in ("one", "other")]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(encoding._queue) == 20
+    encoding._encoder.let.set()
+    await first
+    assert all(isinstance(each, EncodedQuery) for answers in await asyncio.gather(*others) for each in answers)
+    assert encoding._encoder.batches[1][:6] == ["many 0", "one 1", "other 1", "many 1", "one 2", "other 2"]
+    # The newest made room.
+    assert [isinstance(each, Overloaded) for each in await many] == [False] * 16 + [True] * 4
+
+
 async def test_a_query_without_remaining_callers_is_not_encoded(encoding):
     first, gone, shared, other = asked(encoding, "first", "gone", "shared", "shared")
     await asyncio.sleep(0)
@@ -126,7 +149,7 @@ async def test_errors_of_the_remote_encoder_are_raised_in_the_caller():
     async def ask(text: str | None):
         return answers[text]
 
-    elsewhere = RemoteQueryEncoder(ask, max_waiting=1, metrics=Metrics())
+    elsewhere = RemoteQueryEncoder(ask, slots=1, max_waiting=1, metrics=Metrics())
     assert elsewhere.unavailable is not None
     elsewhere.start()
     await elsewhere._starting
@@ -147,11 +170,11 @@ async def test_a_query_beyond_the_limit_is_not_sent_to_the_remote_encoder():
     async def ask(_: str | None):
         return await answer
 
-    elsewhere = RemoteQueryEncoder(ask, max_waiting=1, metrics=Metrics())
-    first = asyncio.create_task(elsewhere.encode("first"))
+    elsewhere = RemoteQueryEncoder(ask, slots=1, max_waiting=1, metrics=Metrics())
+    first, second = (asyncio.create_task(elsewhere.encode(text)) for text in ("first", "second"))
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
-        await elsewhere.encode("second")
+        await elsewhere.encode("third")
     answer.set_result(EncodedQuery(np.ones((1, 2), np.float32), "there"))
-    await first
+    await asyncio.gather(first, second)
     assert elsewhere.waiting == 0
