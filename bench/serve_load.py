@@ -38,7 +38,7 @@ class Reply:
     def clean(self) -> bool:
         """Whether a refusal is one that a client can work with."""
         return (
-            self.status == 503
+            self.status in {429, 503}
             and self.headers.get("content-type") == "application/problem+json"
             and float(self.headers.get("retry-after", 0)) > 0
         )

@@ -214,7 +214,7 @@ def overload(bench: Bench, service: Service) -> list[Row]:
     note = f"{3 * usual:.0f} requests a second, {len(refused)} of {len(flood)} refused, {len(good(flood))} answered"
     return [
         Row("3x overload: requests waiting, at most", longest, "", most, note=note),
-        Row("3x overload: answers that are neither 200 nor a clean 503", len(dirty), "", 0, note=_kinds(dirty)),
+        Row("3x overload: answers that are neither 200 nor a clean 429 or 503", len(dirty), "", 0, note=_kinds(dirty)),
         Row("3x overload: p99 of all answers", round(float(took) * 1_000, 1), "ms"),
         Row("3x overload: recovered after", round(max(0.0, recovered), 2), "s", 2),
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ from waygraph.core.schemas import AvoidedStep, NodeAnswer, Problem, problem_slug
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.serve.http.request_bodies import WAIT_SECONDS
 from waygraph.serve.runtime.app import application, run
 
 MAP = SmallMap("tea.example")
@@ -145,13 +145,52 @@ def test_request_body_is_read_in_one_piece_in_chunks_large_and_late(
     host, port = service.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=30) as late:
         late.sendall(
-            b"POST /v1/sites/tea.example/locate HTTP/1.1\r\nhost: x\r\nconnection: close\r\n"
+            b"POST /v1/sites/tea.example/locate HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
             b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
         )
-        time.sleep(2 * WAIT_SECONDS)  # the proxy stops waiting for it
-        late.sendall(body)
+        late.sendall(body[:3])
+        http.get("/healthz")
+        late.sendall(body[3:])
         answer = b"".join(iter(lambda: late.recv(65_536), b""))
     assert json.loads(answer.partition(b"\r\n\r\n")[2]) == located
+
+
+@contextmanager
+def connected(service: RunningService, sent: bytes, address: str = "127.0.0.1") -> Iterator[socket.socket]:
+    """A connection from an address of this machine, over which something was sent."""
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=30, source_address=(address, 0)) as client:
+        client.sendall(sent)
+        yield client
+
+
+def status_of(client: socket.socket) -> int:
+    return int(client.recv(12).split()[1])
+
+
+def test_a_caller_whose_bodies_do_not_end_leaves_the_service_to_the_others(
+    http: httpx.Client, service: RunningService
+) -> None:
+    most = Settings().serve.max_requests_per_caller
+    # Whatever the caller says about its address.
+    head = b"POST /v1/search HTTP/1.1\r\nhost: localhost\r\nx-forwarded-for: 10.0.0.%d\r\ncontent-length: 9\r\n\r\n{"
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(connected(service, head % number, "127.0.0.2")) for number in range(most + 16)]
+        refused, _, _ = select.select(waiting, [], [], 30)
+        while len(refused) < 16:
+            refused, _, _ = select.select(waiting, [], [], 30)
+        assert {status_of(client) for client in refused} == {429}
+        assert len(refused) == 16
+        for _ in range(3):
+            assert http.post("/v1/sites/tea.example/search", json={"query": "cards", "k": 1}).status_code == 200
+
+
+def test_heads_and_hosts_are_checked_by_the_service_itself(service: RunningService) -> None:
+    with connected(service, b"GET / HTTP/1.1\r\nhost: localhost\r\na: " + b"a" * 70_000) as client:
+        assert status_of(client) == 431
+    for path in (b"/", b"/v1/sites", b"/v1/sites/", b"/metrics", b"/readyz", b"/openapi.json", b"/mcp", b"/nothing"):
+        with connected(service, b"GET %s HTTP/1.1\r\nhost: evil.example\r\n\r\n" % path) as client:
+            assert status_of(client) == 421
 
 
 def test_a_screenshot_is_sent_once(http: httpx.Client) -> None:
@@ -330,7 +369,6 @@ def test_service_and_store_give_equal_answers(service: RunningService, store: Pa
 @pytest.mark.parametrize(
     ("kind", "ask"),
     [
-        (NotFound, lambda maps: maps.site("unknown.example")),
         (NotFound, lambda maps: maps.node("tea.example", "0" * 32)),
         (NotFound, lambda maps: maps.screenshot("tea.example", MAP.id("cards"))),
         (NoPath, lambda maps: maps.path("tea.example", MAP.id("account"), MAP.id("home"), allow_goto=False)),
@@ -347,6 +385,14 @@ def test_service_and_store_raise_equal_errors(
             ask(maps)
         messages.append(str(raised.value))
     assert messages[0] == messages[1]
+
+
+def test_only_the_store_says_what_else_is_mapped(service: RunningService, store: Path) -> None:
+    """A caller of a service may have access to some of its sites."""
+    for place in (service.url, store):
+        with Waygraph(place) as maps, pytest.raises(NotFound, match="unknown.example") as raised:
+            maps.site("unknown.example")
+        assert (str(store) in str(raised.value)) == (place == store) == (MAP.site in str(raised.value))
 
 
 def test_a_map_of_another_encoder_is_refused_and_others_still_answer(
