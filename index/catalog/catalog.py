@@ -8,22 +8,25 @@ import logging
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
 
-from waygraph.core.errors import EncoderMismatch, NotFound, StoreError
+from waygraph.core.errors import EncoderMismatch, InvalidInput, NotFound, Overloaded, StoreError, WaygraphError
+from waygraph.index.catalog.failures import OpeningFailures
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import WORDS_CANDIDATES
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import MIN_STRUCTURE_SIMILARITY, LocatedState
 from waygraph.index.catalog.open_map import OpenMap
 from waygraph.index.store import Manifest, MapVersion, Store
-from waygraph.index.store.layout import LEAD_VECTORS_FILE, VECTORS_FILE
+from waygraph.index.store.layout import LEAD_VECTORS_FILE, VECTORS_FILE, head_path
+from waygraph.index.store.manifest import damaged_file
 from waygraph.index.vectors.cross_site import search_across_maps
 from waygraph.index.vectors.multivector import MultiVector
 from waygraph.index.vectors.pooling import merge_to_fit
@@ -92,6 +95,12 @@ class CatalogUsage:
     evicted: int
 
 
+#: Seconds that a refresh waits for one site before it goes on with the others.
+REFRESH_PATIENCE_SECONDS = 10.0
+#: Seconds that a request waits while others open maps.
+OPEN_PATIENCE_SECONDS = 30.0
+
+
 class Catalog:
     """Current versions of the maps of a store, opened on demand and replaced when a newer version is published.
 
@@ -109,30 +118,45 @@ class Catalog:
     budget_bytes
         Memory for all open maps together, by `OpenMap.memory_bytes`; None: unlimited. The most recently used map stays
         open, however large it is.
+    concurrent_opens
+        Number of maps that requests open at the same time.
     """
 
-    def __init__(self, store: Store, make_index: MakeIndex, *, budget_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        make_index: MakeIndex,
+        *,
+        budget_bytes: int | None = None,
+        concurrent_opens: int = 1_000,
+    ) -> None:
         self.store = store
         self._make_index = make_index
         self._budget_bytes = budget_bytes
+        self._opening = threading.Semaphore(concurrent_opens)
         # Least recently used first.
         self._open: OrderedDict[str, OpenMap] = OrderedDict()
         self._open_bytes = 0
         self._evicted = 0
-        self._failures: dict[str, StoreError] = {}
+        #: Sites whose newest version could not be opened. Those that are open use the version before.
+        self.failures = OpeningFailures()
         self._closed = False
         self._lock = threading.Lock()
-        self._site_locks: dict[str, threading.Lock] = {}
+        # A lock exists while somebody holds it or waits for it: callers choose the keys.
+        self._site_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._refreshing: dict[str, threading.Thread] = {}
 
     def sites(self) -> list[str]:
         """Return the keys of the mapped sites, sorted."""
-        return self.store.sites()
+        return sorted(self.heads())
 
-    @property
-    def failures(self) -> Mapping[str, StoreError]:
-        """Sites whose newest version `refresh` could not open, with the error. They use the version before."""
-        with self._lock:
-            return dict(self._failures)
+    def heads(self) -> Mapping[str, int | StoreError]:
+        """Return by mapped site the number of its current version, or why it is unknown; that is a failure, too."""
+        heads = self.store.scan_heads()
+        for site, head in heads.items():
+            if isinstance(head, StoreError):
+                self.failures.record(site, None, head)
+        return heads
 
     @property
     def usage(self) -> CatalogUsage:
@@ -163,15 +187,18 @@ class Catalog:
             If the site is not mapped.
         StoreError
             If its map is damaged.
+        Overloaded
+            If other maps are opened, or this one, for longer than a request can wait.
         """
         if (shared := self._share(site)) is not None:
             return shared
-        self.store.head(site)  # before the lock, which is kept: a site that is not mapped must leave nothing behind
-        with self._site_lock(site):
+        # In this order, so that those who wait for one site take no place from others.
+        with _acquired(self._site_lock(site), site):
             # Another thread may have opened it while this one waited for the lock.
             if (shared := self._share(site)) is not None:
                 return shared
-            opened = self._load(site, self.store.head(site))
+            with _acquired(self._opening, site):
+                opened = self._load_checked(site, self.store.head)
             self._install(site, opened.share())
         _release_free_memory()
         return opened
@@ -277,29 +304,61 @@ class Catalog:
         """
         with self._lock:
             opened = {site: shared.version for site, shared in self._open.items()}
-        if not opened:
+        if not opened and not self.failures:
             return []
-        heads = self.store.heads(opened)
-        changed = []
-        for site, version in sorted(opened.items()):
-            if heads.get(site) == version:
-                continue
-            with self._site_lock(site):
-                try:
-                    current = self.store.current(site)
-                    if current is not None and current != version and self._is_open(site):
-                        self._install(site, self._load(site, current))
-                        _release_free_memory()
-                        changed.append(site)
-                except NotFound:  # removed while it was read
-                    current = None
-                except StoreError as error:
-                    self._record_failure(site, error)
-                    continue
-                if current is None:
-                    self._discard(site)
-                    changed.append(site)
-        return changed
+        heads = self.store.scan_heads({*opened, *self.failures})
+        self.failures.forget_changed(heads, opened)
+        return [
+            site
+            for site, version in sorted(opened.items())
+            if heads.get(site) != version and self._refresh_patiently(site, version)
+        ]
+
+    def _refresh_patiently(self, site: str, version: int) -> bool:
+        """Refresh a site like `_refresh_site`, in a thread: a read that does not end must not stop the other sites."""
+        if site in self._refreshing:
+            if self._refreshing[site].is_alive():
+                return False
+            del self._refreshing[site]
+        changed: list[bool] = []
+        thread = threading.Thread(
+            target=lambda: changed.append(self._refresh_site(site, version)), name=f"refresh {site}", daemon=True
+        )
+        thread.start()
+        thread.join(REFRESH_PATIENCE_SECONDS)
+        if thread.is_alive():
+            self._refreshing[site] = thread
+            error = StoreError(f"The new version of '{site}' is still being read.", hint="Is its storage slow?")
+            error.reason = "slow"
+            self.failures.record(site, None, error)
+        return any(changed)
+
+    def _refresh_site(self, site: str, version: int) -> bool:
+        """Replace the open version of a site by the current one; return whether it was replaced or removed."""
+        with self._site_lock(site):
+            current: int | None = version
+            try:
+                raw, head = self.store.read_head(site)
+                if raw is None:  # the HEAD of a removed site says so
+                    raise damaged_file(head_path(site), "it is missing", reason="head")
+                current = head.current
+                if current is not None and current != version and self._is_open(site):
+                    number = current
+                    self._install(site, self._load_checked(site, lambda _: number))
+                    _release_free_memory()
+                    return True
+            except NotFound:  # removed while it was read
+                current = None
+            except StoreError as error:
+                self.failures.record(site, current, error)
+                return False
+            except WaygraphError as error:  # of a Qdrant server
+                log.warning("catalog/not_refreshed %s: %s", site, error)
+                return False
+            if current is not None:
+                return False
+            self._discard(site)
+            return True
 
     def close(self) -> None:
         """Release all maps. Those in use stay open until their readers close them. Closing twice is allowed."""
@@ -329,6 +388,27 @@ class Catalog:
         with self._lock:
             return self._site_locks.setdefault(site, threading.Lock())
 
+    def _load_checked(self, site: str, current: Callable[[str], int]) -> OpenMap:
+        """Load the current version of a site. Whatever is wrong with it is a StoreError, recorded in `failures`."""
+        number = None
+        try:
+            number = current(site)
+            self.failures.raise_recent(site, number)
+            return self._load(site, number)
+        except StoreError as error:
+            self.failures.record(site, number, error)
+            raise
+        except InvalidInput as error:  # of the index: the request has nothing to do with it
+            failure: Exception = error
+        except WaygraphError:
+            raise
+        except Exception as error:  # noqa: BLE001 - nothing in the files of one site may end the refresh of the others
+            failure = error
+        reported = StoreError(f"The map of '{site}' cannot be opened: {failure!r}.", hint="See: waygraph store verify")
+        reported.reason = "unexpected"
+        self.failures.record(site, number, reported)
+        raise reported from failure
+
     def _load(self, site: str, number: int) -> OpenMap:
         version = self.store.read(site, number)
         index = self._make_index(version.manifest)
@@ -354,14 +434,14 @@ class Catalog:
                     least_recent = next(each for each in self._open if each != site)
                     gone += self._remove(least_recent)
                     self._evicted += 1
-            self._failures.pop(site, None)
+        self.failures.forget(site)
         for each in gone:
             each.close()
 
     def _discard(self, site: str) -> None:
         with self._lock:
             gone = self._remove(site)
-            self._failures.pop(site, None)
+        self.failures.forget(site)
         for each in gone:
             each.close()
 
@@ -373,12 +453,16 @@ class Catalog:
         self._open_bytes -= before.memory_bytes
         return [before]
 
-    def _record_failure(self, site: str, error: StoreError) -> None:
-        with self._lock:
-            known = self._failures.get(site)
-            self._failures[site] = error
-        if known is None or known.message != error.message:
-            log.error("The new version of '%s' cannot be opened, the one before stays in use: %s", site, error)
+
+@contextmanager
+def _acquired(lock: threading.Lock | threading.Semaphore, site: str) -> Iterator[None]:
+    """Hold a lock in the block; raise Overloaded if it is not free for long."""
+    if not lock.acquire(timeout=OPEN_PATIENCE_SECONDS):
+        raise Overloaded(f"The map of '{site}' waits to be opened.", hint="Send it again a little later.")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def map_key(manifest: Manifest) -> MapKey:

@@ -11,8 +11,8 @@ from waygraph.index.store.manifest import (
     Head,
     Manifest,
     url_policy_from,
-    validate_site_key,
 )
+from waygraph.index.store.names import validate_site_key
 from waygraph.index.store.store import Store
 
 __all__ = [

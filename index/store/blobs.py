@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Iterable, Iterator
 
@@ -13,10 +12,10 @@ from waygraph.core.errors import NotFound, StoreError
 from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.store.backends.failures import translate_errors
-from waygraph.index.store.layout import GC_CLAIM
+from waygraph.index.store.layout import GC_CLAIM, check_present
 from waygraph.index.store.manifest import damaged_file
+from waygraph.index.store.names import is_digest
 
-_HASH = re.compile("[0-9a-f]{64}")
 _GC_POLL_SECONDS = 0.5
 #: A garbage collection holds its claim for short periods; a longer one means a very slow store.
 _GC_TIMEOUT_SECONDS = 600.0
@@ -31,13 +30,16 @@ class BlobStore:
 
     Parameters
     ----------
+    location
+        Path or URL of the store, for messages.
     files
         File system of the store.
     commit
         Commit protocol of the store.
     """
 
-    def __init__(self, files: fs.FileSystem, commit: Commit) -> None:
+    def __init__(self, location: str, files: fs.FileSystem, commit: Commit) -> None:
+        self._location = location
         self._files = files
         self._commit = commit
 
@@ -80,9 +82,10 @@ class BlobStore:
         """
         content = self._read(digest) if is_digest(digest) else None
         if content is None:
+            check_present(self._commit, self._location)
             raise NotFound(f"The store holds no blob '{digest}'.", hint="Index the site again.")
         if hashlib.sha256(content).hexdigest() != digest:
-            raise damaged_file(blob_path(digest), "its content does not match its name")
+            raise damaged_file(blob_path(digest), "its content does not match its name", reason="checksum")
         return content
 
     def has(self, digest: str) -> bool:
@@ -128,16 +131,7 @@ class BlobStore:
 
     def _read(self, digest: str) -> bytes | None:
         with translate_errors(f"read {blob_path(digest)}"):
-            try:
-                with self._files.open_input_file(blob_path(digest)) as file:
-                    return bytes(file.read())
-            except FileNotFoundError:
-                return None
-
-
-def is_digest(text: str) -> bool:
-    """Return whether `text` is a SHA-256 in hex, as in the names of blobs."""
-    return _HASH.fullmatch(text) is not None
+            return self._commit.read(blob_path(digest))
 
 
 def blob_path(digest: str) -> str:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pyarrow import fs
 
 from waygraph.core.errors import NotMapped, StoreError
 from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.backends.failures import translate_errors
-from waygraph.index.store.layout import HEAD, claim_path, head_path
-from waygraph.index.store.manifest import Head, is_site_key, validate_site_key
-
-log = logging.getLogger(__name__)
+from waygraph.index.store.layout import HEAD, check_present, claim_path, head_path
+from waygraph.index.store.manifest import Head
+from waygraph.index.store.names import is_site_key, is_version_name, validate_site_key
 
 #: Number of sites that an error message lists.
 _LISTED_SITES = 20
@@ -62,21 +60,35 @@ class StoreContents:
         dict of str to int or None
             Version numbers by site; None if the site's `HEAD` is damaged.
         """
-        found: dict[str, int | None] = {}
+        return {site: None if isinstance(head, StoreError) else head for site, head in self.scan_heads(sites).items()}
+
+    def scan_heads(self, sites: Collection[str] | None = None) -> Mapping[str, int | StoreError]:
+        """Return by mapped site the number of its current version, or why its `HEAD` cannot be read; see `heads`."""
+        found: dict[str, int | StoreError] = {}
         with translate_errors(f"list the sites of {self.location}"):
-            for site, content in self.commit.read_registers("sites", HEAD, sites).items():
-                if not is_site_key(site):
-                    continue
-                try:
-                    current = Head.from_bytes(content, f"{self.location}/{head_path(site)}").current
-                except StoreError as error:
-                    # Opening or removing the site raises this error; the other sites are not affected.
-                    log.warning("%s", error)
-                    found[site] = None
-                else:
-                    if current is not None:
-                        found[site] = current
+            registers = self.commit.read_registers("sites", HEAD, sites)
+        if not registers:
+            self.check_present()
+        for site, content in registers.items():
+            if not is_site_key(site):
+                continue
+            path = f"{self.location}/{head_path(site)}"
+            try:
+                with translate_errors(f"read {path}"):
+                    if isinstance(content, OSError):
+                        raise content
+                    current = Head.from_bytes(content, path).current
+            except StoreError as error:
+                # Opening or removing the site raises this error, too; the other sites are not affected.
+                found[site] = error
+            else:
+                if current is not None:
+                    found[site] = current
         return found
+
+    def check_present(self) -> None:
+        """Raise StoreError unless the marker of the store is there, see `waygraph.index.store.layout.check_present`."""
+        check_present(self.commit, self.location)
 
     def head(self, site: str) -> int:
         """Return the number of the current version of a site (NotFound if it is not mapped)."""
@@ -101,6 +113,7 @@ class StoreContents:
         """Return the current version and the head of a mapped site; NotFound lists the mapped sites."""
         _, head = self.read_head(site)
         if head.current is None:
+            self.check_present()
             mapped = self.sites()
             known = ", ".join(mapped[:_LISTED_SITES]) or "none yet"
             more = f" and {len(mapped) - _LISTED_SITES} more" if len(mapped) > _LISTED_SITES else ""
@@ -126,8 +139,10 @@ class StoreContents:
         return [number for number in sorted(numbers) if not self.commit.is_claimed(claim_path(site, number))]
 
     def _numbers(self, site: str, folder: str) -> list[int]:
-        entries = self.files.get_file_info(fs.FileSelector(f"sites/{site}/{folder}", allow_not_found=True))
-        return [int(entry.base_name) for entry in entries if entry.base_name.isdecimal()]
+        path = f"sites/{site}/{folder}"
+        with translate_errors(f"list {self.location}/{path}"):
+            entries = self.files.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return [int(entry.base_name) for entry in entries if is_version_name(entry.base_name)]
 
     def holds(self, path: str) -> bool:
         """Return whether there is a file at a path."""
@@ -137,8 +152,4 @@ class StoreContents:
     def read_file(self, path: str) -> bytes | None:
         """Return the unchecked content of a file; None if there is none."""
         with translate_errors(f"read {self.location}/{path}"):
-            try:
-                with self.files.open_input_file(path) as file:
-                    return bytes(file.read())
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+            return self.commit.read(path)

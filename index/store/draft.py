@@ -11,7 +11,8 @@ import numpy as np
 
 from waygraph.core.errors import InvalidInput
 from waygraph.index.graph import Description, InteractionGraph, Lead, Observation, Recognition
-from waygraph.index.store.manifest import Counts, EncoderInfo, Manifest, validate_site_key
+from waygraph.index.store.manifest import Counts, EncoderInfo, Manifest
+from waygraph.index.store.names import validate_site_key
 from waygraph.index.store.tables import blobs_of_observations
 from waygraph.index.vectors.multivector import EncodedPage
 

@@ -15,7 +15,7 @@ from pyarrow import fs
 from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.store.backends.failures import translate_errors
-from waygraph.index.store.manifest import validate_site_key
+from waygraph.index.store.names import validate_site_key
 
 #: A log file of this size is rotated: it replaces the older file of the site.
 MAX_LOG_BYTES = 4_000_000

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 from waygraph.core.errors import StoreError
-from waygraph.index.store.manifest import SCHEMA_NUMBER, check_schema, damaged_file, validate_site_key
+from waygraph.index.store.backends.commit import Commit
+from waygraph.index.store.backends.failures import translate_errors
+from waygraph.index.store.manifest import SCHEMA_NUMBER, check_schema, damaged_file
+from waygraph.index.store.names import validate_site_key
 
 MARKER_FILE = "store.json"
 _FORMAT = "waygraph-store"
@@ -50,6 +53,21 @@ def check_marker(content: bytes, path: str) -> None:
         raise damaged_file(path, str(error)) from error
     if not is_store:
         raise StoreError(f"{path} is not the marker of a waygraph store.", hint="Choose another folder for the store.")
+
+
+def check_present(commit: Commit, location: str) -> None:
+    """Raise StoreError unless the marker of an opened store is there: a volume that is not mounted is an empty folder.
+
+    Call it before absence is reported: otherwise all sites, versions and blobs of such a store seem to be removed.
+    """
+    with translate_errors(f"read the store {location}"):
+        content = commit.read(MARKER_FILE)
+    if content is None:
+        raise StoreError(
+            f"The store cannot be read: its marker {MARKER_FILE} is gone.",
+            hint="Is the volume mounted, and the location unchanged?",
+        )
+    check_marker(content, f"{location}/{MARKER_FILE}")
 
 
 def head_path(site: str) -> str:

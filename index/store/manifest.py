@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import re
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from itertools import chain
+from typing import Annotated, Any, ClassVar, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from waygraph.core.errors import InvalidInput, NewerSchema, StoreError
-from waygraph.core.urls import UrlPolicy
+from waygraph.core.urls import FragmentRule, UrlPolicy
+from waygraph.index.store.names import (
+    MAX_VERSION,
+    Count,
+    Digest,
+    FileName,
+    SiteKey,
+    StateId,
+    VersionNumber,
+    is_digest,
+)
 
 #: Number of the store's schema; increased if a reader of an older version could misread what is written.
 SCHEMA_NUMBER = 1
 
-_SITE_KEY = re.compile(
-    r"(?:\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_-]|\.(?!\.)){0,251}[a-z0-9_]|[a-z0-9_])(?::\d{1,5})?"
-)
-
-
-def is_site_key(text: str) -> bool:
-    """Return whether `text` is a site key (host and optional port, see `site_key`), and so a safe folder name."""
-    return _SITE_KEY.fullmatch(text) is not None
-
-
-def validate_site_key(site: str) -> str:
-    """Return `site` if it is a site key; otherwise raise InvalidInput."""
-    if not is_site_key(site):
-        raise InvalidInput(f"'{site}' is not a site key.", hint="Site keys look like example.org or 127.0.0.1:8000.")
-    return site
+#: Largest size of a manifest or `HEAD` in bytes, and how deeply their values may be nested: the service's answers
+#: contain parts of them.
+MAX_DOCUMENT_BYTES, MAX_NESTING = 256 * 2**20, 64
+_INTEGER_BITS = 64
+#: Characters of a place in a document that an error repeats.
+_SHOWN_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class EncoderInfo:
     """The encoder of a version's vectors, with the site context that it used (`waygraph.pipeline.encode.protocol`)."""
 
     name: str
-    dim: int
+    dim: Annotated[int, Field(ge=1, le=2**16)]
     fingerprint: str
     context: dict[str, Any] = field(default_factory=dict)
 
@@ -47,6 +49,9 @@ class EncoderInfo:
 class _StoreDocument(BaseModel):
     # Unknown keys are ignored: a newer writer that adds one does not raise the schema number.
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True, use_attribute_docstrings=True)
+
+    #: `StoreError.reason` of a damaged one.
+    _reason: ClassVar[str]
 
     schema_number: int = Field(SCHEMA_NUMBER, alias="schema")
     """Schema of the file."""
@@ -73,11 +78,14 @@ class _StoreDocument(BaseModel):
             If the file is damaged or has a newer schema.
         """
         try:
-            document = json.loads(content)
+            document = _parse(content)
             check_schema(document, path)
+            _check_values(document)
             return cls.model_validate(document)
-        except (ValueError, TypeError, ValidationError) as error:
-            raise damaged_file(path, str(error)) from error
+        except ValidationError as error:
+            raise damaged_file(path, _summary(error), reason=cls._reason) from error
+        except (ValueError, TypeError, RecursionError) as error:
+            raise damaged_file(path, str(error), reason=cls._reason) from error
 
     def to_bytes(self) -> bytes:
         """Encode the document as readable JSON; numbers that JSON does not have become null.
@@ -105,8 +113,8 @@ class FileEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    sha256: str
-    bytes: int
+    sha256: Digest
+    bytes: Count
 
 
 class Counts(BaseModel):
@@ -114,35 +122,43 @@ class Counts(BaseModel):
 
     model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
-    states: int
-    edges: int
+    states: Count
+    edges: Count
     """Edges that were walked."""
-    inherited_edges: int
+    inherited_edges: Count
     """Edges copied from the parent state, not walked."""
-    observations: int
-    pages: int
+    observations: Count
+    pages: Count
     """States with vectors."""
-    rows: int
+    rows: Count
     """Vectors of all states."""
-    depth: int
+    depth: Count
     """Largest depth of a state."""
-    merges: dict[str, int] = {}
+    merges: dict[str, Count] = {}
     """Snapshots that were recognised as a known state, by reason."""
-    stood_for: int = 0
+    stood_for: Count = 0
     """Pages that are no states because another state represents them (skeleton mode)."""
-    leads: int = 0
+    leads: Count = 0
     """Known pages that were not visited."""
+
+
+def _checked_time(text: str) -> str:
+    if dt.datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("it has no time zone")
+    return text
 
 
 class Manifest(_StoreDocument):
     """Description of a version, with the hashes of the files that hold its states, edges and vectors."""
 
-    site: str
-    version: int
-    created: str
+    _reason = "manifest"
+
+    site: SiteKey
+    version: VersionNumber
+    created: Annotated[str, AfterValidator(_checked_time)]
     """When it was published (ISO 8601, UTC)."""
     start_url: str
-    start_node_id: str
+    start_node_id: StateId
     counts: Counts
     capture: dict[str, Any]
     """The capture profile."""
@@ -153,8 +169,25 @@ class Manifest(_StoreDocument):
     """The report of the run."""
     partial: bool
     """The run was stopped by wall time or bytes before it was done."""
-    files: dict[str, FileEntry]
+    files: dict[FileName, FileEntry]
     """The other files of the version by name."""
+
+    @model_validator(mode="after")
+    def _check_nested(self) -> Self:
+        """Check the parts of settings and report that readers take for granted."""
+        try:
+            policy = self.url_policy
+        except (TypeError, AttributeError) as error:
+            raise ValueError("its settings have no valid URL policy") from error
+        if policy.fragment not in get_args(FragmentRule) or not all(isinstance(p, str) for p in policy.drop_parameters):
+            raise ValueError("its settings have no valid URL policy")
+        parts: tuple[tuple[str, type], ...] = (("refresh", dict), ("advice", list))
+        if bad := [name for name, kind in parts if not isinstance(self.report.get(name) or kind(), kind)]:
+            raise ValueError(f"'{bad[0]}' of its report is of another type")
+        for name in ("fates", "record"):
+            if not (isinstance(digest := self.report.get(name) or "", str) and (not digest or is_digest(digest))):
+                raise ValueError(f"its report names a blob that cannot exist under '{name}'")
+        return self
 
     @property
     def url_policy(self) -> UrlPolicy:
@@ -169,12 +202,20 @@ class Manifest(_StoreDocument):
 class Head(_StoreDocument):
     """The published versions of a site: the register whose replacement publishes or removes versions."""
 
-    current: int | None = None
+    _reason = "head"
+
+    current: VersionNumber | None = None
     """The version that readers get; None if the site was removed."""
-    last: int = 0
+    last: Annotated[int, Field(ge=0, le=MAX_VERSION)] = 0
     """The highest number ever published or given up. It never decreases, so no number is used twice."""
-    versions: dict[int, str] = {}
+    versions: dict[VersionNumber, Digest] = {}
     """By published version, the SHA-256 of its manifest."""
+
+    @model_validator(mode="after")
+    def _check_current(self) -> Self:
+        if self.current is not None and self.current not in self.versions:
+            raise ValueError(f"it has no version {self.current}, which it says is the current one")
+        return self
 
     def with_version(self, version: int, manifest_sha256: str) -> Head:
         """Return the head after publishing `version`."""
@@ -201,6 +242,8 @@ def url_policy_from(settings: Mapping[str, Any]) -> UrlPolicy:
     `raw_urls`, as the explore settings name them, under "explore" or at the top level.
     """
     section = settings.get("url_policy") or settings.get("explore") or settings
+    if not isinstance(section, Mapping):
+        raise TypeError("the settings have no URL policy")
     default = UrlPolicy()
     return UrlPolicy(
         fragment=section.get("fragment", default.fragment),
@@ -221,9 +264,42 @@ def check_schema(document: object, path: str) -> None:
         )
 
 
-def damaged_file(path: str, problem: str) -> StoreError:
+def _parse(content: bytes) -> object:
+    if len(content) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"it has more than {MAX_DOCUMENT_BYTES >> 20} MiB")
+    document: object = json.loads(content)
+    return document
+
+
+def _check_values(document: object) -> None:
+    """Reject values that answers could not contain (ValueError): too deeply nested, or numbers that are no numbers."""
+    level = [document]
+    for _ in range(MAX_NESTING):
+        lists = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list)]
+        level = list(chain.from_iterable(lists))
+        if not level:
+            return
+        for each in level:
+            if isinstance(each, float) and not math.isfinite(each):
+                raise ValueError("it has a number that is not finite")
+            if isinstance(each, int) and each.bit_length() > _INTEGER_BITS:
+                raise ValueError("it has a number that is too large")
+    raise ValueError(f"it is nested more than {MAX_NESTING} levels deep")
+
+
+def _summary(error: ValidationError) -> str:
+    """Return one line for the first thing that is wrong with a document."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    # Keys are texts of the document, which may control a terminal.
+    place = ascii(".".join(map(str, first["loc"])))[1:-1][:_SHOWN_CHARACTERS]
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
+def damaged_file(path: str, problem: str, *, reason: str = "damaged") -> StoreError:
     """Return the error for a file that differs from what the store wrote."""
-    return StoreError(
+    error = StoreError(
         f"{path} is damaged: {problem}.",
         hint="Restore it from a backup, or remove the site (waygraph rm) and index it again.",
     )
+    error.reason = reason
+    return error

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from waygraph.core.errors import NewerSchema, StoreError
 from waygraph.index.store.contents import StoreContents
 from waygraph.index.store.layout import HEAD, MANIFEST_FILE, manifest_path, version_folder
-from waygraph.index.store.manifest import Head, Manifest
+from waygraph.index.store.manifest import Head
+from waygraph.index.store.reading import parse_manifest
 
 
 def complete_versions(store: StoreContents, site: str) -> list[int]:
@@ -72,7 +73,7 @@ def rebuild_head(store: StoreContents, site: str, numbers: Sequence[int]) -> Hea
 
 def _has_intact_files(store: StoreContents, site: str, number: int, manifest: bytes) -> bool:
     try:
-        described = Manifest.from_bytes(manifest, MANIFEST_FILE).files
+        described = parse_manifest(manifest, site, number, MANIFEST_FILE).files
     except NewerSchema:
         raise
     except StoreError:

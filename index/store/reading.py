@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from waygraph.core.errors import NotFound
-from waygraph.index.graph import Description, InteractionGraph, Lead, Observation
-from waygraph.index.graph.recognition import NO_RECOGNITION
+from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.store import table_checks as checks
 from waygraph.index.store import tables
 from waygraph.index.store.contents import StoreContents
-from waygraph.index.store.descriptions import read_descriptions
+from waygraph.index.store.descriptions import DESCRIPTION_SCHEMA, read_descriptions
 from waygraph.index.store.draft import MapVersion, blobs_of_report
 from waygraph.index.store.layout import (
     DESCRIPTIONS_FILE,
@@ -28,12 +28,11 @@ from waygraph.index.store.layout import (
     manifest_path,
     version_folder,
 )
-from waygraph.index.store.leads import read_leads
-from waygraph.index.store.lineage import read_lineage
+from waygraph.index.store.leads import LEAD_SCHEMA, read_leads
+from waygraph.index.store.lineage import LINEAGE_SCHEMA, read_lineage
 from waygraph.index.store.manifest import Manifest, damaged_file
-from waygraph.index.store.recognition import read_recognition
+from waygraph.index.store.recognition import RECOGNITION_SCHEMA, read_recognition
 from waygraph.index.store.version_files import parse_table
-from waygraph.index.vectors.multivector import EncodedPage
 
 
 def read_manifest(store: StoreContents, site: str, version: int | None) -> Manifest:
@@ -46,49 +45,65 @@ def read_manifest(store: StoreContents, site: str, version: int | None) -> Manif
     path = manifest_path(site, number)
     content = _read_published(store, site, number, path)
     if hashlib.sha256(content).hexdigest() != head.versions[number]:
-        raise damaged_file(f"{store.location}/{path}", "its content does not match its hash")
-    return Manifest.from_bytes(content, f"{store.location}/{path}")
+        raise damaged_file(f"{store.location}/{path}", "its content does not match its hash", reason="checksum")
+    return parse_manifest(content, site, number, f"{store.location}/{path}")
+
+
+def parse_manifest(content: bytes, site: str, number: int, path: str) -> Manifest:
+    """Parse the manifest of a version, which must say that it is one of this version (StoreError)."""
+    manifest = Manifest.from_bytes(content, path)
+    if (manifest.site, manifest.version) != (site, number):
+        what = f"it is of version {manifest.version} of '{manifest.site}'"
+        raise damaged_file(path, what, reason="manifest")
+    return manifest
 
 
 def read_version(store: StoreContents, site: str, version: int | None) -> MapVersion:
     """Read a version (None: the current one) with its states, edges and vectors."""
     manifest = read_manifest(store, site, version)
-    nodes, edges, vectors = (_read_table(store, manifest, name) for name in (NODES_FILE, EDGES_FILE, VECTORS_FILE))
-    with _damage_reported(store, manifest, "its tables cannot be read"):
-        states, observations = tables.read_nodes(nodes)
-        graph = InteractionGraph(states, tables.read_edges(edges))
-        pages = tables.read_pages(vectors, manifest.encoder.dim)
-        recognition, lineage = NO_RECOGNITION, dict[str, str]()
-        if RECOGNITION_FILE in manifest.files:
-            recognition = read_recognition(_read_table(store, manifest, RECOGNITION_FILE))
-        if LINEAGE_FILE in manifest.files:
-            lineage = read_lineage(_read_table(store, manifest, LINEAGE_FILE))
-        leads, lead_pages = dict[str, Lead](), dict[str, EncodedPage]()
-        if LEADS_FILE in manifest.files:
-            leads = read_leads(_read_table(store, manifest, LEADS_FILE))
-        if LEAD_VECTORS_FILE in manifest.files:
-            lead_pages = tables.read_pages(_read_table(store, manifest, LEAD_VECTORS_FILE), manifest.encoder.dim)
-        descriptions = dict[str, Description]()
-        if DESCRIPTIONS_FILE in manifest.files:
-            descriptions = read_descriptions(_read_table(store, manifest, DESCRIPTIONS_FILE))
+    counts, dim = manifest.counts, manifest.encoder.dim
+    with _checked_table(store, manifest, NODES_FILE) as table:
+        state_ids = checks.check_nodes(table, manifest)
+        states, observations = tables.read_nodes(table)
+    with _checked_table(store, manifest, EDGES_FILE) as table:
+        checks.check_edges(table, manifest, state_ids)
+        graph = InteractionGraph(states, tables.read_edges(table))
+    with _checked_table(store, manifest, VECTORS_FILE) as table:
+        checks.check_pages(table, state_ids, dim, pages=counts.pages, rows=counts.rows)
+        pages = tables.read_pages(table, dim)
+    with _checked_table(store, manifest, RECOGNITION_FILE, RECOGNITION_SCHEMA) as table:
+        checks.check_recognition(table, state_ids)
+        recognition = read_recognition(table)
+    with _checked_table(store, manifest, LEADS_FILE, LEAD_SCHEMA) as table:
+        lead_ids = checks.check_leads(table, manifest, state_ids)
+        leads = read_leads(table)
+    with _checked_table(store, manifest, LEAD_VECTORS_FILE, tables.VECTOR_SCHEMA) as table:
+        checks.check_pages(table, lead_ids, dim, pages=counts.leads)
+        lead_pages = tables.read_pages(table, dim)
+    with _checked_table(store, manifest, LINEAGE_FILE, LINEAGE_SCHEMA) as table:
+        checks.check_lineage(table, pa.concat_arrays([state_ids, lead_ids]))
+        lineage = read_lineage(table)
+    with _checked_table(store, manifest, DESCRIPTIONS_FILE, DESCRIPTION_SCHEMA) as table:
+        checks.check_descriptions(table, state_ids)
+        descriptions = read_descriptions(table)
     return MapVersion(manifest, graph, observations, pages, recognition, lineage, leads, lead_pages, descriptions)
 
 
 def read_observations(store: StoreContents, site: str, version: int | None) -> dict[str, Observation]:
     """Read the observations of a version (None: the current one)."""
     manifest = read_manifest(store, site, version)
-    nodes = _read_table(store, manifest, NODES_FILE)
-    with _damage_reported(store, manifest, "its table of states cannot be read"):
-        _, observations = tables.read_nodes(nodes)
+    with _checked_table(store, manifest, NODES_FILE) as table:
+        checks.check_nodes(table, manifest)
+        _, observations = tables.read_nodes(table)
     return observations
 
 
 def blobs_of_version(store: StoreContents, site: str, version: int) -> set[str]:
     """Read the content hashes of all blobs that a version names."""
     manifest = read_manifest(store, site, version)
-    nodes = _read_table(store, manifest, NODES_FILE)
-    with _damage_reported(store, manifest, "its table of states cannot be read"):
-        named = tables.blobs_of_nodes(nodes)
+    with _checked_table(store, manifest, NODES_FILE) as table:
+        checks.check_nodes(table, manifest)
+        named = tables.blobs_of_nodes(table)
     return named | blobs_of_report(manifest.report)
 
 
@@ -100,7 +115,8 @@ def read_version_files(store: StoreContents, site: str, version: int) -> dict[st
     for name, entry in manifest.files.items():
         content = _read_published(store, site, version, f"{folder}/{name}")
         if hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise damaged_file(f"{store.location}/{folder}/{name}", "its content does not match its hash")
+            path = f"{store.location}/{folder}/{name}"
+            raise damaged_file(path, "its content does not match its hash", reason="checksum")
         files[name] = content
     return files
 
@@ -115,17 +131,39 @@ def _read_published(store: StoreContents, site: str, version: int, path: str) ->
     """Read a file of a published version."""
     content = store.read_file(path)
     if content is None:
+        store.check_present()
         if version not in store.read_head(site)[1].versions:
             raise NotFound(f"Version {version} of '{site}' was removed meanwhile.", hint="Open the site again.")
-        raise damaged_file(f"{store.location}/{path}", "it is missing")
+        raise damaged_file(f"{store.location}/{path}", "it is missing", reason="missing")
     return content
 
 
 @contextmanager
-def _damage_reported(store: StoreContents, manifest: Manifest, problem: str) -> Iterator[None]:
-    """Report a table that cannot be converted as a damaged version (StoreError)."""
+def _checked_table(
+    store: StoreContents, manifest: Manifest, name: str, schema: pa.Schema | None = None
+) -> Iterator[pa.Table]:
+    """Yield a table of a version; one that cannot be checked or converted in the block is damaged (StoreError).
+
+    Parameters
+    ----------
+    store
+        The store.
+    manifest
+        Manifest of the version.
+    name
+        Name of the table's file.
+    schema
+        Columns of an empty table in place of one that the version does not have; None: every version has it.
+
+    Yields
+    ------
+    pa.Table
+        The table.
+    """
+    has_table = schema is None or name in manifest.files
+    table = _read_table(store, manifest, name) if has_table else schema.empty_table()
     try:
-        yield
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        folder = f"{store.location}/{version_folder(manifest.site, manifest.version)}"
-        raise damaged_file(folder, f"{problem} ({error})") from error
+        yield table
+    except (pa.ArrowException, LookupError, TypeError, ValueError, RecursionError) as error:
+        path = f"{store.location}/{version_folder(manifest.site, manifest.version)}/{name}"
+        raise damaged_file(path, str(error), reason="table") from error

@@ -49,7 +49,7 @@ class Store(StoreContents):
 
     def __init__(self, location: str, files: fs.FileSystem, commit: Commit) -> None:
         super().__init__(location, files, commit)
-        self.blobs = BlobStore(files, commit)
+        self.blobs = BlobStore(location, files, commit)
 
     @classmethod
     def open(cls, location: str, *, create: bool = False) -> Self:

@@ -122,8 +122,8 @@ class _HashingWriter(io.RawIOBase):
 def parse_table(content: bytes, entry: FileEntry | None, path: str) -> pa.Table:
     """Parse the table of a file that must match its manifest entry (StoreError)."""
     if entry is None or hashlib.sha256(content).hexdigest() != entry.sha256:
-        raise damaged_file(path, "its content does not match its hash")
+        raise damaged_file(path, "its content does not match its hash", reason="checksum")
     try:
         return pq.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
-        raise damaged_file(path, str(error)) from error
+        raise damaged_file(path, str(error), reason="table") from error

@@ -145,6 +145,12 @@ def _add_metrics(metrics: Metrics, parts: _Parts) -> None:
     metrics.add_counter(
         "waygraph_closed_for_room", "Maps closed because open maps exceeded their budget.", lambda: maps.usage.evicted
     )
+    metrics.add_labelled_gauge(
+        "waygraph_unopened_sites", "Sites whose newest version cannot be opened.", "reason", lambda: maps.unopened
+    )
+    metrics.add_labelled_counter(
+        "waygraph_unopened", "Versions found that cannot be opened.", "reason", lambda: maps.unopened_found
+    )
     metrics.add_gauge(
         "waygraph_waiting_for_encoder", "Queries waiting or being encoded.", lambda: parts.encoder.waiting
     )

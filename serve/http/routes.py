@@ -13,7 +13,7 @@ import anyio
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from waygraph.core import schemas
-from waygraph.core.errors import ServiceError
+from waygraph.core.errors import ServiceError, StoreError
 from waygraph.core.schemas import (
     Alive,
     BatchSearchAnswer,
@@ -95,8 +95,17 @@ def health_routes(encoder_name: str, maps: Maps, encoder: AsyncQueryEncoder, thr
 
     @router.get("/readyz", response_model=Ready)
     async def readyz(request: Request) -> Ready | Response:
-        """Tell whether the store is open and the encoder is loaded, and if not, what is missing."""
-        parts = (("store", maps.unavailable, False), ("encoder", encoder.unavailable, encoder.has_failed))
+        """Tell whether the store is open and the encoder is loaded, and if not, what is missing.
+
+        Sites whose newest version cannot be opened do not make the service unready; `unopened` counts them by kind.
+        """
+        sites, store_error = 0, maps.unavailable
+        if store_error is None:
+            try:
+                sites = await threads.run(maps.site_count)
+            except StoreError as error:  # since the last refresh
+                store_error = error
+        parts = (("store", store_error, False), ("encoder", encoder.unavailable, encoder.has_failed))
         missing = [
             MissingPart(part=part, type=problem_type(error.slug), detail=error.message, hint=error.hint, final=final)
             for part, error, final in parts
@@ -106,7 +115,7 @@ def health_routes(encoder_name: str, maps: Maps, encoder: AsyncQueryEncoder, thr
             not_ready = ServiceError("Not ready: " + " ".join(part.detail for part in missing), hint=missing[0].hint)
             extensions = {"missing": [part.model_dump() for part in missing]}
             return problems.problem(not_ready, instance=request.url.path, extensions=extensions)
-        return Ready(sites=await threads.run(maps.site_count), encoder=encoder_name)
+        return Ready(sites=sites, encoder=encoder_name, unopened=dict(maps.unopened))
 
     return router
 

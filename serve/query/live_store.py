@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Self
 
-from waygraph.core.errors import NoStore, NotFound, WaygraphError
+from waygraph.core.errors import NoStore, NotFound, StoreError, WaygraphError
 from waygraph.core.settings import Settings
 from waygraph.index.catalog.catalog import Catalog, CatalogUsage, OpenMap, map_key
 from waygraph.index.store import Manifest, Store
@@ -21,6 +22,8 @@ log = logging.getLogger("ray.serve.waygraph")
 
 #: Maps that are opened at the same time. Opening is CPU-bound: of eight at once, the first would be ready when all are.
 CONCURRENT_OPENS = 2
+#: Seconds after which a refresh that has not ended means that the store does not answer. It waits less for one site.
+STALLED_SECONDS = 60.0
 
 
 class LiveStore:
@@ -45,9 +48,9 @@ class LiveStore:
         self.stage: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext()
         self._index_factory = VectorIndexFactory(settings.vectors)
         self._lock = threading.Lock()
-        self._opening = threading.Semaphore(CONCURRENT_OPENS)
         self._catalog: Catalog | None = None
         self._store_error: WaygraphError | None = None
+        self._refreshing_since: float | None = None
         self._closing = threading.Event()
         self._refresher: threading.Thread | None = None
 
@@ -63,12 +66,31 @@ class LiveStore:
             if self._catalog is None and _may_hold_store(self._settings.store):
                 with suppress(NoStore):  # a bucket without any index yet
                     store = Store.open(self._settings.store)
-                    self._catalog = Catalog(store, self._make_index, budget_bytes=self._settings.serve.open_bytes)
+                    self._catalog = Catalog(
+                        store,
+                        self._make_index,
+                        budget_bytes=self._settings.serve.open_bytes,
+                        concurrent_opens=CONCURRENT_OPENS,
+                    )
 
     def refresh(self) -> list[str]:
-        """Pick up new versions, new sites and removed sites, and return the sites that changed."""
+        """Pick up new versions, new sites and removed sites.
+
+        Returns
+        -------
+        list of str
+            Keys of the sites that changed.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be read, or has vanished since it was opened. Maps that are open stay open.
+        """
         self.open()
-        return self._catalog.refresh() if self._catalog is not None else []
+        if self._catalog is None:
+            return []
+        self._catalog.store.check_present()
+        return self._catalog.refresh()
 
     def start(self) -> None:
         """Refresh the maps in the background until `close`."""
@@ -79,7 +101,7 @@ class LiveStore:
         """Stop the background refresh and close every map. Closing twice is allowed."""
         self._closing.set()
         if self._refresher is not None:
-            self._refresher.join()
+            self._refresher.join(STALLED_SECONDS)
             self._refresher = None
         with self._lock:
             catalog, self._catalog = self._catalog, None
@@ -101,7 +123,20 @@ class LiveStore:
     @property
     def unavailable(self) -> WaygraphError | None:
         """Why the store cannot be read; None if it can."""
+        since = self._refreshing_since
+        if since is not None and time.monotonic() - since > STALLED_SECONDS:
+            return StoreError("The store does not answer.", hint="Is its disk or its server available?")
         return self._store_error
+
+    @property
+    def unopened(self) -> Mapping[str, int]:
+        """Number of sites whose newest version cannot be opened, by the kind of problem (`StoreError.reason`)."""
+        return self._catalog.failures.by_reason() if self._catalog is not None else {}
+
+    @property
+    def unopened_found(self) -> Mapping[str, int]:
+        """Number of such problems that were found so far, by kind."""
+        return self._catalog.failures.found.copy() if self._catalog is not None else {}
 
     @property
     def usage(self) -> CatalogUsage:
@@ -184,7 +219,7 @@ class LiveStore:
         if (opened := catalog.get_open(site)) is not None:
             return opened
         raise_if_nonblocking()
-        with self._opening, self.stage("open"):
+        with self.stage("open"):
             return catalog.open(site)
 
     def _make_index(self, manifest: Manifest) -> VectorIndex:
@@ -192,6 +227,7 @@ class LiveStore:
 
     def _refresh_until_closed(self) -> None:
         while True:
+            self._refreshing_since = time.monotonic()
             try:
                 changed = self.refresh()
                 self._store_error = None
@@ -199,9 +235,16 @@ class LiveStore:
                 if str(error) != str(self._store_error):
                     log.warning("the store cannot be refreshed: %s", error)
                 self._store_error = error
+            except Exception as error:  # this thread is the only one that notices new versions, so nothing ends it
+                if self._store_error is None:
+                    log.exception("the store cannot be refreshed")
+                self._store_error = StoreError(
+                    f"The store cannot be refreshed: {type(error).__name__}.", hint="The log has the details."
+                )
             else:
                 if changed:
                     log.info("new versions of: %s", ", ".join(changed))
+            self._refreshing_since = None
             if self._closing.wait(self._settings.serve.refresh_seconds):
                 return
 

@@ -70,13 +70,15 @@ class Maps(LiveStore):
         if not self.is_open:
             return []
         store, summaries = self.catalog.store, []
-        for site in self.catalog.sites():
+        for site, version in sorted(self.catalog.heads().items()):
+            if isinstance(version, StoreError):
+                continue
             try:
-                summaries.append(answers.site_summary(store.manifest(site)))
+                summaries.append(answers.site_summary(store.manifest(site, version)))
             except NotFound:
                 log.info("'%s' was removed while the sites were listed", site)
             except StoreError as error:
-                log.warning("'%s' is left out of the list of sites: %s", site, error)
+                self.catalog.failures.record(site, version, error)
         return summaries
 
     def site(self, key: str) -> SiteDetail:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from waygraph.serve.telemetry.tracing import Tracing
@@ -19,24 +19,29 @@ __all__ = ["CONTENT_TYPE", "Metrics"]
 _BUCKETS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.035, 0.07, 0.15, 0.4, 1.0, 2.5, 10.0, 30.0)
 
 
-class _ExternalCounter(Collector):
-    """A counter whose value is kept elsewhere.
+class _ExternalMetric(Collector):
+    """A metric whose values are kept elsewhere, by the value of its label.
 
     Parameters
     ----------
-    name
-        Name of the metric, without `_total`.
-    documentation
-        Help text of the metric.
+    empty
+        Creates the metric without values.
     read
-        Returns the value.
+        Returns the values; with the label "" if the metric has none.
     """
 
-    def __init__(self, name: str, documentation: str, read: Callable[[], float]) -> None:
-        self._name, self._documentation, self._read = name, documentation, read
+    def __init__(
+        self,
+        empty: Callable[[], CounterMetricFamily | GaugeMetricFamily],
+        read: Callable[[], Mapping[str, float]],
+    ) -> None:
+        self._empty, self._read = empty, read
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        yield CounterMetricFamily(self._name, self._documentation, value=self._read())
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        family = self._empty()
+        for label, value in sorted(self._read().items()):
+            family.add_metric([label] if label else [], value)
+        yield family
 
 
 class Metrics:
@@ -100,7 +105,19 @@ class Metrics:
 
     def add_counter(self, name: str, documentation: str, read: Callable[[], float]) -> None:
         """Add a counter whose value is read whenever the metrics are."""
-        self._registry.register(_ExternalCounter(name, documentation, read))
+        self._registry.register(_ExternalMetric(lambda: CounterMetricFamily(name, documentation), lambda: {"": read()}))
+
+    def add_labelled_gauge(
+        self, name: str, documentation: str, label: str, read: Callable[[], Mapping[str, float]]
+    ) -> None:
+        """Add a gauge with one label, whose values by label are read whenever the metrics are."""
+        self._registry.register(_ExternalMetric(lambda: GaugeMetricFamily(name, documentation, labels=[label]), read))
+
+    def add_labelled_counter(
+        self, name: str, documentation: str, label: str, read: Callable[[], Mapping[str, float]]
+    ) -> None:
+        """Add a counter with one label, whose values by label are read whenever the metrics are."""
+        self._registry.register(_ExternalMetric(lambda: CounterMetricFamily(name, documentation, labels=[label]), read))
 
     def render(self) -> bytes:
         """Return all metrics in Prometheus' text format."""

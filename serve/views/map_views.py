@@ -90,7 +90,7 @@ class MapViews:
             except NotFound:
                 log.info("'%s' was removed while the sites were listed", site)
             except StoreError as error:
-                log.warning("'%s' is left out of the list of sites: %s", site, error)
+                self._maps.catalog.failures.record(site, version, error)
         return found
 
     def _card(self, site: str, version: int) -> SiteCard:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -171,8 +171,15 @@ def open_selected_sites(location: str, texts: Sequence[str], *, every: bool) -> 
 
 
 def resolve_site(source: MapSource, text: str) -> str:
-    """Return the key of the mapped site that `text` names, see `mapped_site`."""
-    return mapped_site(text, [summary.site for summary in source.sites()])
+    """Return the key of the mapped site that `text` names, see `mapped_site`; StoreError if its map is damaged."""
+    mapped = [summary.site for summary in source.sites()]
+    try:
+        return mapped_site(text, mapped)
+    except NotFound:
+        # A map that cannot be read is not listed: then this says why.
+        with suppress(NotFound):
+            source.site(site_key_of(text, mapped))
+        raise
 
 
 # ---- states ----------------------------------------------------------------------------------------------------------

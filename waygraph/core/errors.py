@@ -207,6 +207,11 @@ class StoreError(WaygraphError):
     """The store is not a waygraph store, not writable, or damaged. Check it with `waygraph store verify`."""
 
     exit_code, http_status, slug, title = 7, 503, "store", "Store not usable"
+    #: Kind of the problem, one of a few words: metrics and `/readyz` count sites by it and show no names.
+    reason: str = "unreadable"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (*super().__reduce__(), {"reason": self.reason})
 
 
 class NoStore(StoreError):
@@ -219,6 +224,7 @@ class NewerSchema(StoreError):
     """The store was written by a newer waygraph. It is not damaged and is not repaired; upgrade waygraph."""
 
     slug, title = "newer-schema", "Newer schema"
+    reason = "newer_schema"
 
 
 class PublishConflict(StoreError):

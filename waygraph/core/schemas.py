@@ -610,6 +610,9 @@ class Ready(_Schema):
     status: Literal["ready"] = "ready"
     sites: int
     encoder: str
+    unopened: dict[str, int] = {}
+    """Number of sites whose newest version cannot be opened, by the kind of problem. A version that was open before
+    still answers; other requests about these sites are answered with 503."""
 
 
 class Alive(_Schema):

@@ -28,6 +28,10 @@ _OAUTH_PARAMETERS = frozenset({"state", "iss", "session_state", "scope"})
 MASK = "***"
 
 
+#: What of a URL's fragment identifies a page, see `UrlPolicy`.
+FragmentRule = Literal["route", "keep", "drop"]
+
+
 @dataclass(frozen=True, slots=True)
 class UrlPolicy:
     """The parts of a URL that identify a page.
@@ -42,7 +46,7 @@ class UrlPolicy:
         Use the URL as the browser reports it, as the paper does.
     """
 
-    fragment: Literal["route", "keep", "drop"] = "route"
+    fragment: FragmentRule = "route"
     drop_parameters: tuple[str, ...] = TRACKING_PARAMETERS
     raw: bool = False
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from typing import Any, TypeVar
 
 from waygraph.client import requests
 from waygraph.client.map_source import MapSource
 from waygraph.client.requests import Endpoint, MapRequest
+from waygraph.core.errors import StoreError
 from waygraph.core.settings import Settings
 from waygraph.serve.query.maps import Maps
 
@@ -62,6 +63,11 @@ class StoreMap(MapSource):
             self._maps.refresh()
         answer: T = _METHODS[request.endpoint](self._maps, *request.arguments)
         return answer
+
+    @property
+    def failures(self) -> Mapping[str, StoreError]:
+        """Sites whose map could not be read so far, with the reason."""
+        return self._maps.catalog.failures if self._maps.is_open else {}
 
     def close(self) -> None:
         """Close every opened map. Closing twice is allowed."""

@@ -46,6 +46,10 @@ class Commit(Protocol):
     records, of which the newest counts.
     """
 
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None if there is none (OSError if it cannot be read, or is no regular file)."""
+        ...
+
     def put(self, path: str, content: bytes) -> None:
         """Write a file whole or not at all; the last writer wins."""
         ...
@@ -83,7 +87,9 @@ class Commit(Protocol):
         """Return the value of a register; None if it was never set."""
         ...
 
-    def read_registers(self, folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
+    def read_registers(
+        self, folder: str, name: str, among: Collection[str] | None = None
+    ) -> Mapping[str, bytes | OSError]:
         """Return the values of the registers `<folder>/*/<name>`.
 
         Parameters
@@ -97,8 +103,8 @@ class Commit(Protocol):
 
         Returns
         -------
-        Mapping of str to bytes
-            Values by `*`.
+        Mapping of str to bytes or OSError
+            Values by `*`; the error of those that cannot be read alone.
         """
         ...
 

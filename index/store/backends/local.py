@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -47,6 +48,20 @@ class LocalCommit:
         self._root.mkdir(parents=True, exist_ok=True)
         for folder in missing:
             _fsync(folder.parent)
+
+    def read(self, path: str) -> bytes | None:
+        """Read a regular file. Nothing else is waited for: opening a pipe would block until somebody writes to it."""
+        try:
+            descriptor = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(f"{path} is not a regular file")
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(descriptor)
 
     def put(self, path: str, content: bytes) -> None:
         """Write a temporary file, fsync it, rename it over the target."""
@@ -90,19 +105,26 @@ class LocalCommit:
 
     def read_register(self, path: str) -> bytes | None:
         """Read a file."""
-        try:
-            return (self._root / path).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return self.read(path)
 
-    def read_registers(self, folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
+    def read_registers(
+        self, folder: str, name: str, among: Collection[str] | None = None
+    ) -> Mapping[str, bytes | OSError]:
         """Read a file in each of many folders."""
         try:
             names = sorted(among if among is not None else (entry.name for entry in (self._root / folder).iterdir()))
         except FileNotFoundError:
             return {}
-        found = ((each, self.read_register(f"{folder}/{each}/{name}")) for each in names)
-        return {each: content for each, content in found if content is not None}
+        found: dict[str, bytes | OSError] = {}
+        for each in names:
+            try:
+                content = self.read(f"{folder}/{each}/{name}")
+            except OSError as error:
+                found[each] = error
+            else:
+                if content is not None:
+                    found[each] = content
+        return found
 
     def compare_and_swap(self, path: str, expected: bytes | None, content: bytes) -> bool:
         """Link a new file exclusively; compare and rename an existing one under a lock."""
@@ -111,7 +133,7 @@ class LocalCommit:
             return self.create(path, content)
         target.parent.mkdir(parents=True, exist_ok=True)
         with _locked(target.with_name(f"{target.name}.lock")):
-            if not target.exists() or target.read_bytes() != expected:
+            if self.read(path) != expected:
                 return False
             self.put(path, content)
             self.persist([path])

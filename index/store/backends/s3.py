@@ -120,7 +120,7 @@ class S3Commit:
 
     def check_writable(self, marker: str) -> None:
         """Check that the server refuses to create an existing object, and replaces unchanged objects only."""
-        content, existing = self._get(marker), self._head(marker)
+        content, existing = self.read(marker), self._head(marker)
         if content is None or existing is None:
             return
 
@@ -139,6 +139,16 @@ class S3Commit:
 
     def _if_match(self, etag: str) -> dict[str, str]:
         return {"IfMatch": etag.strip('"') if self._bare_etags else etag}
+
+    def read(self, path: str) -> bytes | None:
+        """Get an object."""
+        try:
+            with _as_os_errors():
+                return bytes(self._client.get_object(**self._at(path))["Body"].read())
+        except _Rejected as error:
+            if error.code in _ABSENT:
+                return None
+            raise
 
     def put(self, path: str, content: bytes) -> None:
         """Put an object; a large one is uploaded in concurrent parts."""
@@ -229,7 +239,7 @@ class S3Commit:
         known, content = self._records.get(path, ("", b""))
         if known == key:
             return content
-        read = self._get(key)
+        read = self.read(key)
         if read is not None:
             self._records[path] = key, read
             return read
@@ -237,7 +247,9 @@ class S3Commit:
         newest = self._newest_record(path)
         return None if newest is None or newest == key else self._read_record(path, newest)
 
-    def read_registers(self, folder: str, name: str, among: Collection[str] | None = None) -> Mapping[str, bytes]:
+    def read_registers(
+        self, folder: str, name: str, among: Collection[str] | None = None
+    ) -> Mapping[str, bytes | OSError]:
         """Read a few registers one by one; else list all records, a thousand per request, and read the unknown ones."""
         if among is not None and len(among) <= _MAX_SINGLE_READS:
             values = concurrent_map(lambda part: self.read_register(f"{folder}/{part}/{name}"), among)
@@ -256,7 +268,10 @@ class S3Commit:
         newest = self._newest_record(path)
         if (None if newest is None else self._read_record(path, newest)) != expected:
             return False
-        number = _LAST_RECORD if newest is None else int(newest.rpartition("/")[2]) - 1
+        last = "" if newest is None else newest.rpartition("/")[2]
+        if newest is not None and not (last.isascii() and last.isdecimal()):
+            raise OSError(f"{newest} is no record of a register")
+        number = int(last) - 1 if last else _LAST_RECORD
         key = f"{REGISTERS}/{path}/{number:012d}"
         if not self.create(key, content):
             return False
@@ -364,15 +379,6 @@ class S3Commit:
 
     def _at(self, path: str) -> dict[str, str]:
         return {"Bucket": self._bucket, "Key": self._prefix + path}
-
-    def _get(self, path: str) -> bytes | None:
-        try:
-            with _as_os_errors():
-                return bytes(self._client.get_object(**self._at(path))["Body"].read())
-        except _Rejected as error:
-            if error.code in _ABSENT:
-                return None
-            raise
 
     def _head(self, path: str) -> dict[str, Any] | None:
         try:

@@ -251,7 +251,10 @@ def _copy_version_from(store: Store, source: Store, site: str, version: int) -> 
 
 
 def _rebuild_head(store: Store, site: str) -> str:
-    raw = store.commit.read_register(head_path(site))
+    try:
+        raw = store.commit.read_register(head_path(site))
+    except OSError:
+        return ""  # as the problem says: something else than a file is in its place, or it may not be read
     head = rebuild_head(store, site, complete_versions(store, site)).with_used_number(
         max(store.numbers(site), default=0)
     )

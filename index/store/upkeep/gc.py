@@ -27,10 +27,10 @@ from waygraph.core.errors import InvalidInput, NotFound, StoreError
 from waygraph.index.store.backends.commit import StoreLease
 from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.store.backends.failures import translate_errors
-from waygraph.index.store.blobs import is_digest
 from waygraph.index.store.layout import GC_CLAIM, HEAD, manifest_path
 from waygraph.index.store.manifest import Manifest
 from waygraph.index.store.missing_heads import lost_versions, missing_head_message
+from waygraph.index.store.names import is_digest
 from waygraph.index.store.store import Store
 from waygraph.index.store.upkeep.reserve import spare_room
 
