@@ -336,7 +336,7 @@ class Catalog:
     def _refresh_site(self, site: str, version: int) -> bool:
         """Replace the open version of a site by the current one; return whether it was replaced or removed."""
         with self._site_lock(site):
-            current: int | None = version
+            current: int | None = None
             try:
                 raw, head = self.store.read_head(site)
                 if raw is None:  # the HEAD of a removed site says so

@@ -96,6 +96,6 @@ class OpeningFailures(Mapping[str, StoreError]):
                 head = heads.get(site)
                 if isinstance(head, StoreError):
                     continue
-                is_open_again = head is not None and opened.get(site) == head
-                if (head is None or head != failure.version) and (site not in opened or is_open_again):
+                # A refresh decides about sites of which an older version is open.
+                if head == opened[site] if site in opened else head is None or head != failure.version:
                     del self._failures[site]

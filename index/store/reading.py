@@ -160,8 +160,7 @@ def _checked_table(
     pa.Table
         The table.
     """
-    has_table = schema is None or name in manifest.files
-    table = _read_table(store, manifest, name) if has_table else schema.empty_table()
+    table = _read_table(store, manifest, name) if schema is None or name in manifest.files else schema.empty_table()
     try:
         yield table
     except (pa.ArrowException, LookupError, TypeError, ValueError, RecursionError) as error:

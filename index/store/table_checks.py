@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import get_args
+from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +30,17 @@ _ACTION_KINDS = pa.array(get_args(ActionKind), pa.string())
 _NULLABLE = frozenset({"observation", "evidence"})
 #: Columns that tables of earlier versions lack.
 _ADDED_LATER = frozenset({"openers"})
+#: URLs that have a host; of these, `urlsplit` may reject those with brackets or with characters beyond ASCII.
+_URL, _UNUSUAL_URL = "^(?i:https?)://.", r"[\[\]]|[^\x00-\x7f]"
+#: Largest duration in milliseconds: 11 days. Sums of them stay finite.
+_MAX_MS = 10**9
 #: Bits of the exponent of a float16; all of them are set in infinities and undefined values only.
 _EXPONENT = np.uint16(0x7C00)
 
 
 def check_nodes(table: pa.Table, manifest: Manifest) -> pa.Array:
     """Check the states of a version and return their ids."""
-    _check_columns(table, NODE_SCHEMA)
+    check_columns(table, NODE_SCHEMA)
     ids = _unique_ids(table.column("id"), "states")
     if not len(ids) or ids[0].as_py() != manifest.start_node_id:
         raise ValueError("its first state is not the start state of its manifest")
@@ -43,7 +48,8 @@ def check_nodes(table: pa.Table, manifest: Manifest) -> pa.Array:
     observations = table.column("observation")
     _check_count(len(ids) - observations.null_count, manifest.counts.observations, "observations")
     _check_numbers(table.column("depth"), "depth", most=manifest.counts.depth)
-    _check_numbers(table.column("load_ms"), "load_ms")
+    _check_numbers(table.column("load_ms"), "load_ms", most=_MAX_MS)
+    _check_urls(table.column("url"), "state")
     for name in ("screenshot", "dom", "aria"):
         if not _matches(pc.struct_field(observations, name), _OPTIONAL_DIGEST):
             raise ValueError(f"an observation names a blob that cannot exist under '{name}'")
@@ -52,11 +58,11 @@ def check_nodes(table: pa.Table, manifest: Manifest) -> pa.Array:
 
 def check_edges(table: pa.Table, manifest: Manifest, states: pa.Array) -> None:
     """Check the edges of a version: both ends are states, and costs and actions are such."""
-    _check_columns(table, EDGE_SCHEMA)
+    check_columns(table, EDGE_SCHEMA)
     _check_count(len(table), manifest.counts.edges + manifest.counts.inherited_edges, "edges")
     for name in ("source", "target"):
         _check_known(table.column(name), states, f"the {name} of an edge")
-    _check_numbers(table.column("cost_ms"), "cost_ms")
+    _check_numbers(table.column("cost_ms"), "cost_ms", most=_MAX_MS)
     _check_actions(table.column("action"))
     if "openers" in table.column_names:
         _check_actions(pc.list_flatten(table.column("openers")))
@@ -78,7 +84,7 @@ def check_pages(table: pa.Table, known: pa.Array, dim: int, *, pages: int, rows:
     rows
         Number of their rows; None: the manifest does not name it.
     """
-    _check_columns(table, VECTOR_SCHEMA)
+    check_columns(table, VECTOR_SCHEMA)
     _check_known(_unique_ids(table.column("node_id"), "multi-vectors"), known, "a multi-vector")
     if (len(table) > pages) if rows is None else (len(table) != pages):
         raise ValueError(f"it has {len(table)} multi-vectors, and its manifest says {pages}")
@@ -102,20 +108,21 @@ def check_pages(table: pa.Table, known: pa.Array, dim: int, *, pages: int, rows:
 
 def check_leads(table: pa.Table, manifest: Manifest, states: pa.Array) -> pa.Array:
     """Check the leads of a version and return their ids."""
-    _check_columns(table, LEAD_SCHEMA)
+    check_columns(table, LEAD_SCHEMA)
     ids = _unique_ids(table.column("id"), "leads")
     _check_count(len(ids), manifest.counts.leads, "leads")
     if pc.any(pc.is_in(ids, states)).as_py():
         raise ValueError("a lead has the id of a state")
     _check_known(table.column("state"), states, "the state of a lead")
     _check_numbers(table.column("depth"), "depth")
+    _check_urls(table.column("url"), "lead")
     _check_actions(table.column("action"))
     return ids
 
 
 def check_lineage(table: pa.Table, present: pa.Array) -> None:
     """Check the lineage: ids of earlier states lead to a state or lead that is there, or nowhere."""
-    _check_columns(table, LINEAGE_SCHEMA)
+    check_columns(table, LINEAGE_SCHEMA)
     _unique_ids(table.column("id"), "earlier states")
     successors = table.column("successor")
     _check_known(successors.filter(pc.not_equal(successors, "")), present, "a successor")
@@ -123,7 +130,7 @@ def check_lineage(table: pa.Table, present: pa.Array) -> None:
 
 def check_recognition(table: pa.Table, states: pa.Array) -> None:
     """Check the recognition: it is about states, and names each snapshot once."""
-    _check_columns(table, RECOGNITION_SCHEMA)
+    check_columns(table, RECOGNITION_SCHEMA)
     _check_known(_unique_ids(table.column("id"), "rows of recognition"), states, "recognition")
     _check_numbers(table.column("stands_for"), "stands_for", least=1)
     _unique_ids(pc.struct_field(pc.list_flatten(table.column("merged")), "id"), "merged snapshots")
@@ -131,11 +138,11 @@ def check_recognition(table: pa.Table, states: pa.Array) -> None:
 
 def check_descriptions(table: pa.Table, states: pa.Array) -> None:
     """Check the generated descriptions: each is of one state."""
-    _check_columns(table, DESCRIPTION_SCHEMA)
+    check_columns(table, DESCRIPTION_SCHEMA)
     _check_known(_unique_ids(table.column("node_id"), "descriptions"), states, "a description")
 
 
-def _check_columns(table: pa.Table, schema: pa.Schema) -> None:
+def check_columns(table: pa.Table, schema: pa.Schema) -> None:
     """Check names, types and absence of null; further columns, of a newer writer, are ignored."""
     for field in schema:
         if field.name not in table.column_names:
@@ -190,6 +197,13 @@ def _unique_ids(column: pa.ChunkedArray, what: str) -> pa.Array:
 
 def _matches(column: pa.ChunkedArray, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(column, pattern), min_count=0).as_py())
+
+
+def _check_urls(column: pa.ChunkedArray, what: str) -> None:
+    if not _matches(column, _URL):
+        raise ValueError(f"the URL of a {what} is not one of a page")
+    for url in column.filter(pc.match_substring_regex(column, _UNUSUAL_URL)).to_pylist():
+        urlsplit(url)  # raises ValueError
 
 
 def _check_known(column: pa.ChunkedArray | pa.Array, known: pa.Array, what: str) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from waygraph.core.errors import NotFound, StoreError
 from waygraph.core.lru_cache import LruCache
 from waygraph.core.view_schemas import CaptureKind, ElementsAnswer, SiteCard
 from waygraph.index.catalog.catalog import OpenMap
 from waygraph.index.store import Manifest, validate_site_key
+from waygraph.index.store.element_outcomes import select_element_outcomes
 from waygraph.serve.query.answers import site_summary
 from waygraph.serve.query.maps import Maps
 from waygraph.serve.query.node_ids import resolve_node_id
@@ -218,13 +216,13 @@ class MapViews:
         if (table := self._outcomes_table(opened)) is None:
             rows = rows_of_report(opened.manifest.report)
             return Counter(row["state"] for row in rows if row["status"] == "skipped")
-        columns = pq.read_table(io.BytesIO(table), columns=["state"], filters=[("status", "==", "skipped")])
-        return {row["values"]: row["counts"] for row in columns.column("state").value_counts().to_pylist()}
+        skipped = select_element_outcomes(table, "status", "skipped", ["state"])
+        return {row["values"]: row["counts"] for row in skipped.column("state").value_counts().to_pylist()}
 
     def _outcomes_of(self, opened: OpenMap, node_id: str) -> Sequence[Mapping[str, Any]]:
         if (table := self._outcomes_table(opened)) is None:
             return [row for row in rows_of_report(opened.manifest.report) if row["state"] == node_id]
-        rows: list[dict[str, Any]] = pq.read_table(io.BytesIO(table), filters=[("state", "==", node_id)]).to_pylist()
+        rows: list[dict[str, Any]] = select_element_outcomes(table, "state", node_id).to_pylist()
         return rows
 
     def _outcomes_table(self, opened: OpenMap) -> bytes | None:

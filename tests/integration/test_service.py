@@ -103,7 +103,7 @@ def problem(response: httpx.Response) -> tuple[int, str]:
 
 def test_health_and_readiness_are_reported(http: httpx.Client) -> None:
     assert http.get("/healthz").json() == {"status": "ok"}
-    assert http.get("/readyz").json() == {"status": "ready", "sites": 2, "encoder": "text"}
+    assert http.get("/readyz").json() == {"status": "ready", "sites": 2, "encoder": "text", "unopened": {}}
 
 
 def test_sites_are_listed_and_described(http: httpx.Client) -> None:

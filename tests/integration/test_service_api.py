@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.forged_stores import FORGERIES, Forger, forged
 from tests.small_map import SmallMap
 from waygraph.core.errors import StoreError
 from waygraph.core.schemas import NotReady, SearchRequest, problem_slug
@@ -40,6 +42,11 @@ def locked(store: Path) -> Iterator[httpx.AsyncClient]:
     with Maps(settings) as maps:
         maps.open()
         yield client(settings, maps)
+
+
+def move(folder: Path, name: str) -> None:
+    """Give a folder another name."""
+    folder.rename(folder.with_name(name))
 
 
 def client(settings: Settings, maps: Maps) -> httpx.AsyncClient:
@@ -87,7 +94,12 @@ async def test_until_the_encoder_is_loaded_the_service_is_not_ready_but_will_be(
             told = NotReady.model_validate_json(response.content)
             assert [(part.part, part.final) for part in told.missing] == [("encoder", False)]
             maps.search("tea.example", SearchRequest(query="cards"))
-            assert (await http.get("/readyz")).json() == {"status": "ready", "sites": 1, "encoder": "text"}
+            assert (await http.get("/readyz")).json() == {
+                "status": "ready",
+                "sites": 1,
+                "encoder": "text",
+                "unopened": {},
+            }
 
 
 async def test_a_damaged_map_is_skipped_and_others_still_answer(store: Path, encoder: Encoder) -> None:
@@ -104,6 +116,101 @@ async def test_a_damaged_map_is_skipped_and_others_still_answer(store: Path, enc
             everywhere = (await http.post("/v1/search", json={"query": "cards"})).json()
             assert {hit["site"] for hit in everywhere["hits"]} == {"tea.example"}
             assert list(everywhere["skipped"]) == ["bad.example"]
+
+
+async def test_forged_sites_are_counted_by_kind_and_their_requests_are_refused(store: Path, encoder: Encoder) -> None:
+    opened = Store.open(str(store))
+    forgeries = {each.name: each for each in FORGERIES}
+    chosen = {
+        "HEAD: a pipe": "unreadable",
+        "HEAD: garbage": "head",
+        "manifest: a nested report": "manifest",
+        "nodes: a URL that cannot be split": "table",
+        "vectors: an undefined value": "table",
+    }
+    sites = {f"bad-{number}.example": name for number, name in enumerate(chosen)}
+    for site, name in sites.items():
+        opened.publish(SmallMap(site).draft(encoder, opened.blobs))
+        forged(str(store), forgeries[name], site)
+    settings = Settings(store=str(store))
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            everywhere = (await http.post("/v1/search", json={"query": "cards"})).json()
+            assert {hit["site"] for hit in everywhere["hits"]} == {"tea.example"}
+            assert set(everywhere["skipped"]) == set(sites)
+            for site in sites:
+                state = SmallMap(site).id("home")
+                for method, path, body in (
+                    ("POST", "search", {"query": "cards"}),
+                    ("POST", "path", {"to": state}),
+                    ("POST", "locate", {"url": f"http://{site}/"}),
+                    ("GET", f"nodes/{state}", None),
+                    ("GET", f"nodes/{state}/elements", None),
+                    ("GET", "graph", None),
+                ):
+                    refused = await http.request(method, f"/v1/sites/{site}/{path}", json=body)
+                    assert (refused.status_code, problem_slug(refused.json()["type"])) == (503, "store")
+            listed = {site["site"] for site in (await http.get("/v1/sites")).json()}
+            assert listed == {"tea.example", "bad-3.example", "bad-4.example"}  # a list reads no tables
+            assert (await http.get("/v1/cards")).is_success
+            told = (await http.get("/readyz")).json()
+            assert (told["status"], told["sites"]) == ("ready", 6)
+            assert told["unopened"] == Counter(chosen.values())
+            metrics = (await http.get("/metrics")).text
+            for reason, count in Counter(chosen.values()).items():
+                assert f'waygraph_unopened_sites{{reason="{reason}"}} {count}.0' in metrics
+                assert f'waygraph_unopened_total{{reason="{reason}"}} {count}.0' in metrics
+            assert "example" not in metrics
+
+
+@pytest.mark.parametrize("content", [b"no table", b""])
+async def test_forged_table_of_outcomes_is_a_problem_of_the_store(store: Path, content: bytes) -> None:
+    fates = {"fates": Store.open(str(store)).blobs.put(content)}
+    Forger(str(store), "tea.example").edit_manifest(lambda manifest: manifest["report"].update(fates))
+    settings = Settings(store=str(store))
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            for place in ("graph", f"nodes/{MAP.id('home')}/elements"):
+                refused = await http.get(f"/v1/sites/tea.example/{place}")
+                assert (refused.status_code, problem_slug(refused.json()["type"])) == (503, "store")
+            assert (await http.post("/v1/sites/tea.example/path", json={"to": MAP.id("cards")})).is_success
+
+
+async def test_vanished_store_is_not_ready_and_answers_from_what_is_open(store: Path, encoder: Encoder) -> None:
+    opened = Store.open(str(store))
+    opened.publish(SmallMap("other.example").draft(encoder, opened.blobs))
+    settings = Settings(store=str(store))
+    with Maps(settings) as maps:
+        maps.open()
+        async with client(settings, maps) as http:
+            maps.search("tea.example", SearchRequest(query="cards"))
+            assert (await http.get("/readyz")).is_success
+            move(store, "elsewhere")
+            for is_empty in (False, True):  # the folder is gone, or is empty, as where a volume was mounted
+                if is_empty:
+                    opened.commit.create_root()
+                told = NotReady.model_validate_json((await http.get("/readyz")).content)
+                assert [part.part for part in told.missing] == ["store"]
+                state = MAP.id("home")
+                for place in (
+                    "",
+                    "/other.example",
+                    f"/other.example/nodes/{state}",
+                    f"/tea.example/nodes/{state}/screenshot",
+                ):
+                    refused = await http.get(f"/v1/sites{place}")
+                    assert (refused.status_code, problem_slug(refused.json()["type"])) == (503, "store")
+                assert (await http.get(f"/v1/sites/tea.example/nodes/{state}")).is_success
+                with pytest.raises(StoreError, match="marker"):
+                    maps.refresh()
+            move(store, "empty")
+            move(store.with_name("elsewhere"), store.name)
+            assert (await http.get("/readyz")).is_success
+            assert maps.refresh() == []
+            assert (await http.post("/v1/sites/other.example/path", json={"to": MAP.id("home")})).status_code == 404
+            assert (await http.get("/v1/sites/other.example")).is_success
 
 
 def test_missing_store_is_served_as_empty_until_it_is_created(tmp_path: Path, encoder: Encoder) -> None:

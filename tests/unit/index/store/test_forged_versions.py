@@ -225,6 +225,7 @@ def test_site_that_does_not_answer_does_not_stop_the_refresh_of_others(
     (thread,) = (each for each in threading.enumerate() if each.name == f"refresh {BAD}")
     answers.set()
     thread.join()
+    catalog.refresh()
     assert (catalog.open(BAD).version, dict(catalog.failures)) == (2, {})
 
 
