@@ -98,9 +98,9 @@ class Capture:
     screenshot
         JPEG of the viewport.
     dom
-        HTML of the document.
+        HTML of the document, with its shadow roots as `<template shadowrootmode>`.
     aria
-        Playwright's accessibility snapshot (YAML).
+        Playwright's accessibility snapshot (YAML): of the dialog, where one is in front of the page.
     """
 
     screenshot: bytes
@@ -433,16 +433,16 @@ async def _take_screenshot(page: Page, session: CDPSession) -> bytes:
 
 
 async def _serialise(view: PageView) -> tuple[str, str]:
-    """Return the HTML and the accessibility snapshot."""
-    dom = await view.with_timeout(view.page.content())
+    """Return the HTML with its shadow roots, and the accessibility snapshot of what a person can reach."""
+    markup = await view.markup()
     # A frameset has no body, and the locator would wait for one until its timeout.
-    return dom, "" if "<frameset" in dom else await _take_aria_snapshot(view.page)
+    return markup.html, await _take_aria_snapshot(view.page, *markup.reachable) if markup.reachable[0] else ""
 
 
-async def _take_aria_snapshot(page: Page) -> str:
-    """Take Playwright's accessibility snapshot; empty for a page so large that it takes too long."""
+async def _take_aria_snapshot(page: Page, selector: str, nth: int) -> str:
+    """Take Playwright's accessibility snapshot of an element; empty if it is so large that it takes too long."""
     try:
-        return await page.locator("body").aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
+        return await page.locator(selector).nth(nth).aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
     except PlaywrightTimeoutError:
         log.info("capture/no_aria %s", page.url)
         return ""

@@ -19,7 +19,7 @@ from waygraph.index.graph import Action, BlockedRequest
 from waygraph.pipeline.browser.page.actor import BeforeLeaving, PageActor, PerformedAction
 from waygraph.pipeline.browser.page.background import BackgroundCalls
 from waygraph.pipeline.browser.page.cross_origin_frames import CrossOriginFrames
-from waygraph.pipeline.browser.page.evaluate import PageEvaluator
+from waygraph.pipeline.browser.page.evaluate import PageEvaluator, parse_script_result
 from waygraph.pipeline.browser.page.failures import NotActionable, PageFailure
 from waygraph.pipeline.browser.page.observer import PageObserver, SettledPage
 from waygraph.pipeline.browser.page.page_events import PageEvents
@@ -76,6 +76,23 @@ class ActionResult:
     other_tabs: tuple[str, ...] = ()
     stopped: tuple[BlockedRequest, ...] = ()
     banners: tuple[Banner, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageMarkup:
+    """HTML of a document, see `js/markup.js`.
+
+    Attributes
+    ----------
+    html
+        The document with its shadow roots, closed ones included as far as the in-page script knows them.
+    reachable
+        CSS selector of the dialog in front of the page, or of its body, and the number of the element among those that
+        match. An empty selector: no selector finds it.
+    """
+
+    html: str
+    reachable: tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +259,13 @@ class PageView:
         if settled.snapshot is not None:
             self._events.dialogs.extend(settled.snapshot.dialogs)
         return settled
+
+    async def markup(self) -> PageMarkup:
+        """Return the HTML of the document, and which part of it a person can reach; one round trip."""
+        raw = await self._evaluator.evaluate(f"() => {WAYGRAPH}.markup()", None)
+        result = parse_script_result(raw)
+        selector, nth = result["reachable"]
+        return PageMarkup(result["html"], (selector, nth))
 
     async def wait_until_drawn(self) -> None:
         """Wait until the canvases in view stay the same, as charts do after a second; at most 1.5 s.

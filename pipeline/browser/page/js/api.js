@@ -50,6 +50,7 @@ writeProperty(window, KEY, {
     settle: settleAndDigest,
     digest: () => withNatives(digest),
     waitUntilDrawn,
+    markup: () => withNatives(markup),
     find: findAction,
     scroll: scrollBox,
     reveal,

@@ -80,21 +80,38 @@ const searchPage = (action, options) => {
 // ---- points ----
 
 /**
- * Whether the pointer at a point of the window reaches an element.
- * @param {any} element
+ * The element that the pointer reaches at a point of the window, also in shadow roots.
+ * @param {Document} doc
  * @param {number} x
  * @param {number} y
+ * @returns {any}
  */
-const takesPointer = (element, x, y) => {
-  let top = element.ownerDocument.elementFromPoint(x, y);
+const elementAt = (doc, x, y) => {
+  /** @type {any} */
+  let top = doc.elementFromPoint(x, y);
   while (top && shadowOf(top)) {
     const deeper = shadowOf(top).elementFromPoint(x, y);
     if (!deeper || deeper === top) break;
     top = deeper;
   }
-  for (let node = top; node; node = node.parentNode || node.host) if (node === element) return true;
+  return top;
+};
+/**
+ * Whether a node is an element or inside of it, also through shadow roots.
+ * @param {any} inner
+ * @param {any} element
+ */
+const isWithin = (inner, element) => {
+  for (let node = inner; node; node = node.parentNode || node.host) if (node === element) return true;
   return false;
 };
+/**
+ * Whether the pointer at a point of the window reaches an element.
+ * @param {any} element
+ * @param {number} x
+ * @param {number} y
+ */
+const takesPointer = (element, x, y) => isWithin(elementAt(element.ownerDocument, x, y), element);
 
 /** Boxes that were scrolled for an action: scrollTop and scrollLeft before, and after. @type {[any, number, number, number, number][]} */
 const scrolledForAction = [];

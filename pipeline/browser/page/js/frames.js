@@ -51,14 +51,19 @@ const frameCount = Function.prototype.call.bind(/** @type {any} */ (readProperty
 const framesIn = (doc) => (doc.defaultView && frameCount(doc.defaultView) === 0 ? [] : doc.querySelectorAll(FRAMES));
 const shadowRoots = () => [...shadowHosts].filter((host) => host.isConnected).map((host) => shadowOf(host));
 /**
+ * Known shadow roots of a window's document.
+ * @param {any} win
+ * @returns {any[]}
+ */
+const rootsIn = (win) => (win === window ? shadowRoots() : win[KEY]?.shadowRoots() ?? []);
+/**
  * Frame elements of a window's document, with those in shadow roots.
  * @param {any} win
  * @returns {Generator<any>}
  */
 const framesOf = function* (win) {
-  const roots = win === window ? shadowRoots() : win[KEY]?.shadowRoots() ?? [];
   yield* framesIn(win.document);
-  for (const root of roots) yield* root.querySelectorAll(FRAMES);
+  for (const root of rootsIn(win)) yield* root.querySelectorAll(FRAMES);
 };
 /**
  * This script in the frames of a window that have its origin, at any depth.

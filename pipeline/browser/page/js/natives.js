@@ -32,10 +32,10 @@ const BORROWED_NAMES = [
   [URL, "canParse"],
   [CSS, "escape"],
   [window, "getComputedStyle"],
-  [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
+  [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects getHTML hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
   [Document.prototype, "elementFromPoint getAnimations querySelector querySelectorAll"],
   [DocumentFragment.prototype, "querySelector querySelectorAll"],
-  [Node.prototype, "contains getRootNode"],
+  [Node.prototype, "cloneNode contains getRootNode"],
 ];
 for (const [holder, names] of BORROWED_NAMES) {
   for (const name of names.split(" ")) {

@@ -154,7 +154,8 @@ const outlineOf = (pass) => {
       if (assigned.length) children = assigned;
     }
     const position = pass.positions?.get(node);
-    const showsText = position?.exposed || position?.style?.display === "contents"; // not: outside the page, clipped
+    // Not: outside the page, clipped, behind a dialog.
+    const showsText = position?.exposed || (position?.inFront && position.style?.display === "contents");
     for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth);
   };
   const walkFrame = (/** @type {any} */ frame, /** @type {number} */ depth) => {
@@ -186,7 +187,7 @@ const outlineOf = (pass) => {
     let role = position.inFront && (position.exposed || candidate) ? outlineRole(node, element) : "";
     if (candidate && !role) role = "generic";
     if (!inline) continues = false;
-    if (!position.inFront && !node.contains(position.context.modal)) return;
+    if (!position.inFront && !isWithin(position.context.modal, node)) return;
     let inner = depth;
     if (role) {
       const named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(element);

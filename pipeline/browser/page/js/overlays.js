@@ -21,31 +21,41 @@ const coversWindow = (element) => {
  */
 const cornersOf = ({ innerWidth: width, innerHeight: height }) =>
   [[EDGE_PX, EDGE_PX], [width - EDGE_PX, EDGE_PX], [EDGE_PX, height - EDGE_PX], [width - EDGE_PX, height - EDGE_PX]];
+const CLAIMED_MODAL = '[role=dialog][aria-modal="true"], [role=alertdialog][aria-modal="true"]';
+/**
+ * Elements of a document that match, also in its shadow roots.
+ * @param {Document} doc
+ * @param {string} selector
+ * @returns {any[]}
+ */
+const inAllRoots = (doc, selector) =>
+  [doc, ...rootsIn(doc.defaultView)].flatMap((root) => [...root.querySelectorAll(selector)]);
 /**
  * The dialog in front of everything else in a document, or null.
  *
- * It is one that matches `:modal`, or one with `aria-modal` that is on top: its own middle is not covered, and the
- * middle and the corners of the window belong to the dialog or to a backdrop that covers the window.
+ * It is the one that matches `:modal`; of several, one that takes the pointer, since the browser makes those behind it
+ * inert. Or one with `aria-modal` that is on top: its own middle is not covered, and the middle and the corners of the
+ * window belong to the dialog or to a backdrop that covers the window.
  * @param {Document} doc
  * @returns {Element | null}
  */
 const modalOf = (doc) => {
-  const modals = doc.querySelectorAll(":modal");
-  if (modals.length) return modals[modals.length - 1];
   const { innerWidth: width, innerHeight: height } = /** @type {Window} */ (doc.defaultView);
   const screen = { left: 0, top: 0, right: width, bottom: height };
-  const isOnTop = (/** @type {Element} */ dialog) => {
+  const takesMiddle = (/** @type {Element} */ dialog) => {
     const box = intersect(dialog.getBoundingClientRect(), screen);
-    if (isEmpty(box) || dialog.closest("[inert], [aria-hidden=true]")) return false;
-    if (!dialog.checkVisibility(VISIBLE)) return false;
-    if (!dialog.contains(doc.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2))) return false;
+    return !isEmpty(box) && takesPointer(dialog, (box.left + box.right) / 2, (box.top + box.bottom) / 2);
+  };
+  const modals = inAllRoots(doc, ":modal").reverse();
+  if (modals.length) return modals.length > 1 ? modals.find(takesMiddle) ?? modals[0] : modals[0];
+  const isOnTop = (/** @type {Element} */ dialog) => {
+    if (dialog.closest("[inert], [aria-hidden=true]") || !dialog.checkVisibility(VISIBLE) || !takesMiddle(dialog)) return false;
     return [[width / 2, height / 2], ...cornersOf(doc.defaultView)].every(([x, y]) => {
-      const top = doc.elementFromPoint(x, y);
-      return top !== null && (dialog.contains(top) || coversWindow(top));
+      const top = elementAt(doc, x, y);
+      return top !== null && (isWithin(top, dialog) || coversWindow(top));
     });
   };
-  const claimed = [...doc.querySelectorAll('[role=dialog][aria-modal="true"], [role=alertdialog][aria-modal="true"]')];
-  return claimed.reverse().find(isOnTop) ?? null;
+  return inAllRoots(doc, CLAIMED_MODAL).reverse().find(isOnTop) ?? null;
 };
 
 /**

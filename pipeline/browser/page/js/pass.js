@@ -116,7 +116,7 @@ const enter = (pass, node, element, step, outer) => {
   const countsInSvg = !outer.inSvg || tag === "a" || pass.only !== null || hasAny(context.handlers.get(node) || NO_TYPES, CLICKS);
   const exposed =
     !isBoxless && rect.width > 0 && rect.height > 0 && (visible || style.visibility === "visible") && overlaps(rect, clip) &&
-    countsInSvg && inFront;
+    countsInSvg && inFront && style.interactivity !== "inert"; // by a style sheet; inherited
   /** @type {Position} */
   const position = {
     up: outer, context, step, place: null, style, clip, rect, exposed, inFront,

@@ -6,6 +6,11 @@ interface Window {
   [KEY]: WaygraphScript;
 }
 
+/** Properties that TypeScript does not know yet. */
+interface CSSStyleDeclaration {
+  interactivity: string;
+}
+
 /** `window[Symbol.for("waygraph")]`, see api.js. */
 interface WaygraphScript {
   guarded: boolean;
