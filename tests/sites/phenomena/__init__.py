@@ -3,12 +3,13 @@
 `AREAS` belong on one site (`tests.sites.answers.site_pages`), with a second server for the other origin.
 """
 
-from tests.sites.phenomena import arrivals, clicks, covers, documents, forms, routing, widgets
+from tests.sites.phenomena import arrivals, clicks, covers, documents, forms, platform, routing, widgets
 
 AREAS = (
     *documents.AREAS,
     *clicks.AREAS,
     *widgets.AREAS,
+    *platform.AREAS,
     *routing.AREAS,
     *arrivals.AREAS,
     *covers.AREAS,

@@ -148,7 +148,7 @@ const addActions = (pass, node, element, role, outer, position) => {
   const add = (/** @type {ActionKind} */ action) => addCandidate(pass, action, node, role, position);
   if (options.hover) {
     const reactsToPointer = (context.hovers.size && context.hovers.has(node)) || (hasOwnListeners && hasAny(types, HOVERS));
-    if (reactsToPointer) add(["hover", ""]);
+    if (reactsToPointer || isInvoker(element, tag)) add(["hover", ""]);
     // An element that listens to both hides again what it showed, when the pointer leaves.
     else if (hasOwnListeners && hasAny(types, POINTER_LEAVES)) add(["hover", "away"]);
   }

@@ -219,7 +219,7 @@ const EVENTS_OF = {
   focus: [...FOCUSES, ...FOCUS_LEAVES], select: ["change", "input"],
 };
 // Elements to which the browser itself reacts, also without listeners.
-const NATIVELY_ACTIVE = "label, summary, button, input, select, textarea, [popovertarget], [commandfor], [contenteditable]";
+const NATIVELY_ACTIVE = "label, summary, button, input, select, textarea, [popovertarget], [commandfor], [interestfor], [contenteditable]";
 /**
  * Whether a script or the browser may change the page (not: load another one) when this action is performed.
  * @param {any} element

@@ -200,7 +200,9 @@ const visitAreas = (pass, image, context) => {
     const rect = areaRect(area, image);
     if (pass.roles.has(roleOf(area)) && !isEmpty(rect)) {
       const place = addPlace(pass, { place: -1 - context.number }, pathFromRoot(area));
-      addCandidate(pass, ["click", ""], area, "link", { context, place, rect });
+      const position = { context, place, rect };
+      if (pass.options.hover && isInvoker(area, "area")) addCandidate(pass, ["hover", ""], area, "link", position);
+      addCandidate(pass, ["click", ""], area, "link", position);
     }
   }
 };

@@ -9,6 +9,8 @@ interface Window {
 /** Properties that TypeScript does not know yet. */
 interface CSSStyleDeclaration {
   interactivity: string;
+  interestDelayEnd: string;
+  interestDelayStart: string;
 }
 
 /** `window[Symbol.for("waygraph")]`, see api.js. */

@@ -1,0 +1,117 @@
+"""Widgets of HTML and CSS without scripts: interest invokers, commands, popovers, dialogs, carousels, skipped content."""
+
+from tests.sites.answers import Area, edge, found, page, shows, states
+
+INTEREST = Area(
+    "interest",
+    {
+        "/interest": """<!doctype html><title>Interest</title><style>
+        #quick { interest-delay: 0s } #slow { interest-delay: 0.8s 0.1s } #no { interest-delay-start: 60s }
+        #panel { display: none } #panel:interest-target { display: block }</style>
+        <button interestfor=hint>Point at a button</button><a id=slow href=/interest/page interestfor=auto>Point at a link</a>
+        <button id=quick interestfor=panel>Point at once</button><button id=no interestfor=late>Nobody waits</button>
+        <x-tip><template shadowrootmode=open><button interestfor=inner>Point in a root</button>
+        <div id=inner popover=hint><a href=/interest/root>Link in a root</a></div></template></x-tip>
+        <div id=hint popover=hint><a href=/interest/hint>Link in a hint</a></div>
+        <div id=auto popover><a href=/interest/auto>Link in a popover</a></div>
+        <div id=panel><a href=/interest/panel>Link in a panel</a></div><div id=late popover=hint>found: too-late</div>""",
+        "/interest/page": found("interest-page"),
+        "/interest/hint": found("interest-hint"),
+        "/interest/auto": found("interest-auto"),
+        "/interest/panel": found("interest-panel"),
+        "/interest/root": found("interest-root"),
+    },
+    (
+        shows("interest-page", by="Point at a link"),
+        shows("interest-hint", by="Link in a hint"),
+        shows("interest-auto", by="Link in a popover"),
+        shows("interest-panel", by="Link in a panel"),
+        shows("interest-root", by="Link in a root"),
+        states("/interest", 5),
+    ),
+)
+
+COMMANDS = Area(
+    "commands",
+    {
+        "/commands": page(
+            """<button commandfor=d command=show-modal>Command a modal</button>
+            <button commandfor=p command=toggle-popover>Command a popover</button>
+            <button commandfor=m command=show-popover>Command a manual popover</button>
+            <button commandfor=c command=--fill>Command of its own</button>
+            <dialog id=d><a href=/commands/modal>Link in the commanded modal</a><button commandfor=d command=close>Leave</button>
+            <button commandfor=d command=request-close>Ask to leave</button></dialog>
+            <div id=p popover><a href=/commands/popover>Link in the commanded popover</a></div>
+            <div id=m popover=manual><a href=/commands/manual>Link in the manual popover</a></div><div id=c></div><script>
+            c.addEventListener('command', event => { if (event.command === '--fill') say('own-command', c); });</script>"""
+        ),
+        "/commands/modal": found("commanded-modal"),
+        "/commands/popover": found("commanded-popover"),
+        "/commands/manual": found("commanded-manual"),
+    },
+    (
+        shows("commanded-modal", by="Link in the commanded modal"),
+        shows("commanded-popover", by="Link in the commanded popover"),
+        shows("commanded-manual", by="Link in the manual popover"),
+        shows("own-command", by="Command of its own"),
+        edge("Leave"),
+        edge("Ask to leave"),
+        states("/commands", 5),
+    ),
+)
+
+CLOSED_BY = Area(
+    "closed-by",
+    {
+        "/closed-by": page(
+            """<button commandfor=a command=show-modal>Open what any click closes</button>
+            <button commandfor=n command=show-modal>Open what stays</button>
+            <dialog id=a closedby=any><a href=/closed-by/any>Link in what any click closes</a></dialog>
+            <dialog id=n closedby=none><a href=/closed-by/none>Link in what stays</a></dialog>"""
+        ),
+        "/closed-by/any": found("closed-by-any"),
+        "/closed-by/none": found("closed-by-none"),
+    },
+    (
+        shows("closed-by-any", by="Link in what any click closes"),
+        shows("closed-by-none", by="Link in what stays"),
+        states("/closed-by", 3),
+    ),
+)
+
+EXCLUSIVE_DETAILS = Area(
+    "exclusive-details",
+    {
+        "/exclusive-details": page(
+            """<details name=one><summary>First of one</summary><f-first style="display:block">found: first-of-one</f-first></details>
+            <details name=one><summary>Second of one</summary><f-second style="display:block">found: second-of-one</f-second>
+            <a href=/exclusive-details/in>Link in the second</a></details>"""
+        ),
+        "/exclusive-details/in": found("in-exclusive-details"),
+    },
+    (
+        shows("first-of-one", by="First of one"),
+        shows("second-of-one", by="Second of one"),
+        shows("in-exclusive-details", by="Link in the second"),
+        states("/exclusive-details", 3),
+    ),
+)
+
+LATE_TIPS = Area(
+    "late-tips",
+    {
+        "/late-tips": page(
+            """<style>.tip { opacity: 0; visibility: hidden; transition: opacity .1s .6s, visibility 0s .6s }
+            #styled:hover + .tip { opacity: 1; visibility: visible }</style>
+            <button id=styled>Tip by style</button><div class=tip>found: styled-tip</div><hr>
+            <button id=timed>Tip by timer</button><script>
+            let timer;
+            timed.onmouseenter = () => { timer = setTimeout(() => say('timed-tip'), 600); };
+            timed.onmouseleave = () => { clearTimeout(timer); document.querySelector('f-timed-tip')?.remove(); };
+            </script>"""
+        ),
+    },
+    (shows("styled-tip", by="Tip by style"), shows("timed-tip", by="Tip by timer"), states("/late-tips", 3)),
+)
+
+AREAS = (INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS)
