@@ -17,10 +17,11 @@ from waygraph.index.graph.model import (
     PathStep,
 )
 from waygraph.index.graph.multigraph import InteractionGraph
-from waygraph.index.graph.observation import Box, Observation, Segment, SegmentCounts
+from waygraph.index.graph.observation import HIDDEN_ROLE, Box, Observation, Segment, SegmentCounts
 from waygraph.index.graph.recognition import Recognition, is_contradicted, is_equivalent
 
 __all__ = [
+    "HIDDEN_ROLE",
     "PASSIVE_KINDS",
     "Action",
     "ActionKind",

@@ -19,17 +19,23 @@ class Box(Struct, frozen=True, gc=False):
     height: int
 
 
+#: Role of texts that are shown when their element is opened or they are found: the content of a closed `<details>`, and
+#: of `hidden=until-found`.
+HIDDEN_ROLE = "hidden"
+
+
 class Segment(Struct, frozen=True, gc=False):
-    """One visible piece of text with the role and the box of the element that carries it.
+    """One piece of text with the role and the box of the element that carries it.
 
     Attributes
     ----------
     text
         The text. For form fields it is the accessible name, not the value.
     role
-        An ARIA role (`heading`, `link`, `button`, `tab`, `textbox`, `columnheader`, `cell`, `img`, ...), or `text`.
+        An ARIA role (`heading`, `link`, `button`, `tab`, `textbox`, `columnheader`, `cell`, `img`, ...), `text`, or
+        `HIDDEN_ROLE` for a text that is not visible yet.
     box
-        Where the text is on the page.
+        Where the text is on the page; of a hidden text, where the element is that hides it.
     """
 
     text: str
@@ -39,7 +45,7 @@ class Segment(Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The visible content of one state, as encoders, search results and people get it.
+    """The content of one state, as encoders, search results and people get it.
 
     Attributes
     ----------

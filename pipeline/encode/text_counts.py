@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from waygraph.index.graph import Observation, SegmentCounts
+from waygraph.index.graph import HIDDEN_ROLE, Observation, SegmentCounts
 
 
 def clean(text: str) -> str:
@@ -21,8 +21,8 @@ def count_segments(observations: Iterable[Observation]) -> SegmentCounts:
     by_url: dict[str, list[set[str]]] = {}
     for observation in observations:
         states += 1
-        shown = {text for segment in observation.segments if (text := clean(segment.text))}
-        texts.update(shown)
+        shown = {text for s in observation.segments if s.role != HIDDEN_ROLE and (text := clean(s.text))}
+        texts.update(shown | {clean(s.text) for s in observation.segments if s.role == HIDDEN_ROLE})
         titles[clean(observation.title)] += 1
         by_url.setdefault(observation.url, []).append(shown)
     shared = {url: _shown_by_most(group) for url, group in by_url.items() if len(group) > 1}

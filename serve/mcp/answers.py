@@ -24,6 +24,7 @@ from waygraph.core.schemas import (
     SiteSummary,
     StepModel,
 )
+from waygraph.index.graph import HIDDEN_ROLE
 from waygraph.serve.mcp.models import (
     Document,
     Navigation,
@@ -265,7 +266,8 @@ def _action(node: NodeAnswer, edge: StepModel) -> ScreenAction:
 
 def _lines(node: NodeAnswer, first: int) -> Iterable[str]:
     for segment in node.segments[first:]:
-        yield f"{'# ' if segment.role == 'heading' else ''}{cut(segment.text, _TEXT_BYTES)}"
+        mark = {"heading": "# ", HIDDEN_ROLE: "(hidden until opened) "}.get(segment.role, "")
+        yield f"{mark}{cut(segment.text, _TEXT_BYTES)}"
 
 
 def _recognition_note(located: LocateAnswer | None) -> str:

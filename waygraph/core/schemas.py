@@ -310,7 +310,7 @@ class BoxModel(_Schema):
 
 
 class SegmentModel(_Schema):
-    """A visible text of a state, with its role and position."""
+    """A text of a state, with its role and position; with the role `hidden`, it is shown when it is opened or found."""
 
     text: PageText
     role: PageText

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from waygraph.index.graph import Observation
+from waygraph.index.graph import HIDDEN_ROLE, Observation
 from waygraph.index.graph.url_tokens import mask_random_tokens
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 
@@ -41,8 +41,9 @@ def candidate_feature(candidate: Candidate) -> str:
 
 
 def text_features(page: Snapshot | Observation) -> Features:
-    """Count the features of the texts, except texts without letters: bars, stars and digits come and go."""
-    return Counter(text_feature(s.role, s.text) for s in page.segments if _LETTER.search(s.text))
+    """Count the features of the visible texts, except texts without letters: bars, stars and digits come and go."""
+    shown = (s for s in page.segments if s.role != HIDDEN_ROLE)
+    return Counter(text_feature(s.role, s.text) for s in shown if _LETTER.search(s.text))
 
 
 def features(snapshot: Snapshot) -> Features:

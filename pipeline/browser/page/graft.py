@@ -80,6 +80,7 @@ def graft(outer: ScriptResult, inner: ScriptResult, place: Mapping[str, Any] | N
         _graft_outline(outer["outline"], inner["outline"], place, added=len(inner["candidates"]))
     at = place["segments"]
     outer["segments"][at:at] = inner["segments"]
+    outer["hidden"] += inner["hidden"]
     outer["cut"] |= inner["cut"]
     outer["password"] |= inner["password"]
     outer["ms"] += inner["ms"]

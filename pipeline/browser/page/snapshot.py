@@ -166,6 +166,9 @@ class Snapshot:
         Accessibility tree of the exposed elements; only with `SnapshotOptions.outline`.
     view
         Where the window is on the page; only with `SnapshotOptions.outline`.
+    hidden
+        Texts that are shown when their element is opened (`<details>`) or they are found (`hidden=until-found`), with
+        the place of that element. They are no part of what identifies a page.
     """
 
     id: str
@@ -190,6 +193,7 @@ class Snapshot:
     banner: Banner | None = None
     outline: tuple[OutlineNode, ...] = ()
     view: WindowView = field(default_factory=WindowView)
+    hidden: tuple[Segment, ...] = ()
 
     @property
     def is_page(self) -> bool:
@@ -301,7 +305,8 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         status=result["status"],
         structure=structure,
         candidates=candidates,
-        segments=tuple(Segment(text, role, Box(*box)) for text, role, *box in result["segments"][:MAX_SEGMENTS]),
+        segments=_segments(result["segments"]),
+        hidden=_segments(result["hidden"]),
         capped=result["settled"]["capped"],
         opened=result["opened"],
         tabs=tuple(result["tabs"]),
@@ -319,6 +324,10 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         ),
         view=WindowView(*result["view"]) if result["view"] else WindowView(),
     )
+
+
+def _segments(entries: Sequence[Sequence[Any]]) -> tuple[Segment, ...]:
+    return tuple(Segment(text, role, Box(*box)) for text, role, *box in entries[:MAX_SEGMENTS])
 
 
 def _places(result: Mapping[str, Any], frames: Sequence[tuple[str, ...]]) -> tuple[list[str], set[str]]:

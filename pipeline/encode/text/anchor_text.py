@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 
 from waygraph.core.text import shortened
-from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.graph import HIDDEN_ROLE, InteractionGraph, Observation
 from waygraph.pipeline.encode.text.composites import ACTION_ROLES, COLUMN_ROLES, FIELD_ROLES, has_words
 from waygraph.pipeline.encode.text.own_text import MAX_NAME_CHARS
 from waygraph.pipeline.encode.text_counts import clean
@@ -26,7 +26,7 @@ COMMON_STATES = 5
 BESIDE_WORDS = 20
 BESIDE_SEGMENTS = 4
 #: Roles that end the words beside a name.
-_END_OF_DESCRIPTION = ACTION_ROLES | FIELD_ROLES | COLUMN_ROLES | {"heading"}
+_END_OF_DESCRIPTION = ACTION_ROLES | FIELD_ROLES | COLUMN_ROLES | {"heading", HIDDEN_ROLE}
 
 
 def with_anchor_texts(graph: InteractionGraph, observations: Iterable[Observation]) -> list[Observation]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from waygraph.core.text import shortened
-from waygraph.index.graph import Observation
+from waygraph.index.graph import HIDDEN_ROLE, Observation
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text_counts import clean
 
@@ -44,9 +44,11 @@ def _distinct_pieces(observation: Observation) -> list[Piece]:
 
 
 def fresh_pieces(observation: Observation, site: SiteText, pieces: Iterable[Piece]) -> frozenset[Piece]:
-    """Return pieces that most other states of the same URL do not show. Empty if the URL has one state."""
+    """Return visible pieces that most other states of the same URL do not show. Empty if the URL has one state."""
     shared = site.shared.get(observation.url)
-    return frozenset() if shared is None else frozenset(piece for piece in pieces if piece.text not in shared)
+    if shared is None:
+        return frozenset()
+    return frozenset(piece for piece in pieces if piece.text not in shared and piece.role != HIDDEN_ROLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,5 +158,6 @@ def build_observations(
     for node_id in states:
         screenshot, dom, aria = blobs(node_id) or ("", "", "")
         seen = snapshot_of(node_id)
-        observations[node_id] = Observation(node_id, seen.url, seen.title, seen.segments, screenshot, dom, aria)
+        texts = seen.segments + seen.hidden
+        observations[node_id] = Observation(node_id, seen.url, seen.title, texts, screenshot, dom, aria)
     return observations

@@ -85,7 +85,8 @@ class Redactor:
         if not self.secrets:
             return set()
         elements = (f"{candidate.action.name}\0{candidate.action.target}" for candidate in snapshot.candidates)
-        text = "\0".join((snapshot.url, snapshot.title, *(segment.text for segment in snapshot.segments), *elements))
+        texts = (segment.text for segment in (*snapshot.segments, *snapshot.hidden))
+        text = "\0".join((snapshot.url, snapshot.title, *texts, *elements))
         return {secret for secret in self.secrets if secret in text}
 
     def text(self, text: str) -> str:

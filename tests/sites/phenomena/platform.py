@@ -114,4 +114,22 @@ LATE_TIPS = Area(
     (shows("styled-tip", by="Tip by style"), shows("timed-tip", by="Tip by timer"), states("/late-tips", 3)),
 )
 
-AREAS = (INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS)
+#: No person sees these texts at once, and the browser's search finds them.
+UNTIL_FOUND = Area(
+    "until-found",
+    {
+        "/until-found": page(
+            """<h2>Questions</h2><div hidden=until-found id=f><p>found: only-by-search</p><p>Second paragraph</p></div>
+            <details><summary>How long?</summary><p>found: in-closed-details</p><a href=/until-found/in>Link in it</a></details>"""
+        ),
+        "/until-found/in": found("behind-details"),
+    },
+    (
+        shows("only-by-search"),
+        shows("in-closed-details", by="How long?"),
+        shows("behind-details", by="Link in it"),
+        states("/until-found", 2),
+    ),
+)
+
+AREAS = (INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS, UNTIL_FOUND)

@@ -154,8 +154,8 @@ const outlineOf = (pass) => {
       if (assigned.length) children = assigned;
     }
     const position = pass.positions?.get(node);
-    // Not: outside the page, clipped, behind a dialog.
-    const showsText = position?.exposed || (position?.inFront && position.style?.display === "contents");
+    // Not: outside the page, clipped, behind a dialog, closed.
+    const showsText = (position?.exposed && !hidesContent(parent)) || (position?.inFront && position.style?.display === "contents");
     for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth);
   };
   const walkFrame = (/** @type {any} */ frame, /** @type {number} */ depth) => {

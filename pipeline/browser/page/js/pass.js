@@ -31,6 +31,7 @@ const newPass = (options, only = null) => ({
   candidates: [],
   elements: [],
   segments: [],
+  hidden: [],
   crossOrigin: new Map(),
   inlineOnly: new Map(),
   positions: options.outline ? new Map() : null,
@@ -136,6 +137,7 @@ const enter = (pass, node, element, step, outer) => {
     position.insideClicked = addActions(pass, node, element, role, outer, position);
     if (!outer.isTextTaken) position.isTextTaken = addTexts(pass, node, role, rect, context.origin);
   }
+  if (inFront && !pass.only && hidesContent(element)) addHiddenTexts(pass, element, rect, context.origin);
   if (LEAF_TAGS.has(tag) && !FRAME_TAGS.has(tag) && !(tag === "svg" && (pass.only || context.activeSvgs.has(node)))) return null;
   if (!isBoxless && (element.firstElementChild || shadowOf(node))) position.clip = childClip(element, style, rect, clip);
   return position;

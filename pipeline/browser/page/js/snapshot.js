@@ -65,6 +65,7 @@ const snapshot = (options) => {
     documents: pass.documents,
     candidates: pass.candidates.map(flattened),
     segments: pass.segments,
+    hidden: pass.hidden,
     outline,
     view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,

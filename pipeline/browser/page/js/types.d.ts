@@ -188,6 +188,8 @@ interface Pass {
   /** Elements of the candidates. */
   elements: any[];
   segments: [string, string, number, number, number, number][];
+  /** Texts that are shown when they are opened or found. */
+  hidden: [string, string, number, number, number, number][];
   crossOrigin: Map<Element, FramePlace>;
   inlineOnly: Map<Element, boolean>;
   /** Of every element that was entered, if an outline is wanted. */

@@ -63,6 +63,11 @@ def size(answer: models.Sites | models.ScreenDetail | models.Navigation | models
     return len(answers.compact(answer).encode())
 
 
+def test_a_text_that_is_not_visible_yet_is_marked():
+    node = state([]).model_copy(update={"segments": [SegmentModel(text="In two days", role="hidden", box=BOX)]})
+    assert answers.screen_detail(node, "uri", 0, 0).texts == ["(hidden until opened) In two days"]
+
+
 @pytest.mark.parametrize("text", ["Delivery in two days", LONG, "配送は二日以内に行われます。" * 30, '"\\\n\t' * 200])
 def test_a_state_of_a_thousand_texts_and_actions_stays_small(text):
     shown = answers.screen_detail(state([text] * 1_000, 1_000), screenshot_uri(SITE, node_id(0)), 0, 0)

@@ -1,12 +1,14 @@
 """The texts of a state are split into what distinguishes it, what belongs to the page, and boilerplate."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waygraph.index.graph import Box, Observation, Segment
+from waygraph.index.graph import HIDDEN_ROLE, Box, Observation, Segment
 from waygraph.pipeline.encode.text.own_text import split_pieces
 from waygraph.pipeline.encode.text.site_text import SiteText
-from waygraph.pipeline.encode.text_counts import clean
+from waygraph.pipeline.encode.text_counts import clean, count_segments
 
 URL = "http://x/orders"
 
@@ -35,6 +37,14 @@ def test_where_everything_is_fresh_nothing_is():
 def test_a_state_of_boilerplate_alone_keeps_it():
     shown = split_pieces(state("Menu"), SITE)
     assert (texts(shown.own), texts(shown.common)) == (["Menu"], [])
+
+
+def test_what_a_state_hides_belongs_to_the_page_and_distinguishes_only_the_state_that_shows_it():
+    box = Box(0, 0, 1, 1)
+    closed = replace(state("Orders"), segments=(Segment("Orders", "text", box), Segment("How?", HIDDEN_ROLE, box)))
+    site = SiteText(shared=count_segments([closed, closed, state("Orders", "How?")]).shared)
+    assert texts(split_pieces(closed, site).own) == ["Orders", "How?"]
+    assert texts(split_pieces(state("Orders", "How?"), site).fresh) == ["How?"]
 
 
 @given(st.lists(st.sampled_from(["Menu", "Orders", "Delete all?", " Orders ", ""])), st.booleans())

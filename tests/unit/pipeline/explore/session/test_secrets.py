@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -200,6 +201,7 @@ def test_secrets_of_an_earlier_session_are_removed_where_its_snapshots_show_them
     link = SimpleNamespace(action=Action("click", name="Go", target="http://x/?k=old-key-222"))
     text = Segment("Signed in with old-cookie-11", "text", Box(0, 0, 1, 1))
     seen = Snapshot("", "http://x/", "http://x/", "T", "text/html", 200, (), (link,), (text,), capped=False, opened=0)
-    shown = Redactor(("old-cookie-11", "old-key-222", "not-shown-33")).secrets_in(seen)
-    assert shown == {"old-cookie-11", "old-key-222"}
+    seen = replace(seen, hidden=(Segment("Your code is hidden-code-44", "hidden", text.box),))
+    shown = Redactor(("old-cookie-11", "old-key-222", "not-shown-33", "hidden-code-44")).secrets_in(seen)
+    assert shown == {"old-cookie-11", "old-key-222", "hidden-code-44"}
     assert REDACTOR.with_secrets(shown).text("old-cookie-11 and cookie-value-99") == "*** and ***"
