@@ -1,6 +1,6 @@
 """Widgets of HTML and CSS without scripts: interest invokers, commands, popovers, dialogs, carousels, skipped content."""
 
-from tests.sites.answers import Area, edge, found, page, shows, states
+from tests.sites.answers import Area, edge, found, hidden, page, shows, states
 
 INTEREST = Area(
     "interest",
@@ -132,4 +132,34 @@ UNTIL_FOUND = Area(
     ),
 )
 
-AREAS = (INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS, UNTIL_FOUND)
+#: The browser skips what is far from the window. Sections without `contain-intrinsic-size` have no height until then, so
+#: that the last ones lie below the end of the page.
+SKIPPED = Area(
+    "skipped",
+    {
+        "/skipped": page(
+            """<style>section { content-visibility: auto } .sized { contain-intrinsic-size: auto 20px }
+            .away { position: absolute; left: -5000px }</style><div style="height:3000px">Top</div>
+            <section><div style="height:900px">Space</div><button onclick="say('by-skipped-button')">Skipped button</button></section>
+            <section class=sized><div style="height:900px">Space</div><a href=/skipped/sized>Link below its box</a></section>
+            <section>found: skipped-text-alone</section>
+            <section><div style="height:900px">Space</div><f-far style="display:block">found: far-section</f-far>
+            <div style="overflow:hidden;height:40px"><a href=/skipped/far>Link in the last section</a></div>
+            <a class=away href=/skipped/away>Link off the page</a></section>"""
+        ),
+        "/skipped/sized": found("skipped-sized"),
+        "/skipped/far": found("skipped-far"),
+        "/skipped/away": found("skipped-away"),
+    },
+    (
+        shows("by-skipped-button", by="Skipped button"),
+        shows("skipped-sized", by="Link below its box"),
+        shows("skipped-text-alone"),
+        shows("far-section"),
+        shows("skipped-far", by="Link in the last section"),
+        hidden("skipped-away"),
+        states("/skipped", 2),
+    ),
+)
+
+AREAS = (INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS, UNTIL_FOUND, SKIPPED)

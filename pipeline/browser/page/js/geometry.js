@@ -16,6 +16,12 @@ const intersect = (a, b) => ({
  */
 const overlaps = ({ left, top, right, bottom }, clip) =>
   Math.min(right, clip.right) > Math.max(left, clip.left) && Math.min(bottom, clip.bottom) > Math.max(top, clip.top);
+/**
+ * A rectangle as a plain object; the properties of the browser's are those of its prototype.
+ * @param {Rect} rect
+ * @returns {Rect}
+ */
+const rectOf = ({ left, top, right, bottom, width, height }) => ({ left, top, right, bottom, width, height });
 /** @param {Edges} rect */
 const isEmpty = (rect) => rect.right - rect.left <= 0 || rect.bottom - rect.top <= 0;
 
@@ -48,6 +54,26 @@ const childClip = (element, style, rect, clip) => {
     bounds.bottom = Math.max(rect.bottom, bounds.top + element.scrollHeight);
   }
   return bounds;
+};
+
+/**
+ * The bounding rectangle of an element whose content the browser skips until it comes near the window
+ * (`content-visibility: auto`): with the content, since the page grows by it. Null if the content is not skipped.
+ * @param {any} element
+ * @param {CSSStyleDeclaration} style
+ * @param {Rect} rect
+ * @returns {Rect | null}
+ */
+const skippedRect = (element, style, rect) => {
+  if (style.contentVisibility !== "auto") return null;
+  const child = element.firstElementChild;
+  if (child ? child.checkVisibility({ contentVisibilityAuto: true }) : rect.height > 0) return null;
+  const text = document.createRange();
+  text.selectNodeContents(element);
+  // Asking for the boxes of elements, not for that of a range around them, makes the browser lay them out.
+  const parts = child ? [...element.children] : [text];
+  const bottom = Math.max(rect.bottom, ...parts.map((part) => part.getBoundingClientRect().bottom));
+  return { ...rectOf(rect), bottom, height: bottom - rect.top };
 };
 
 // ---- image maps (HTML, section "image map processing model") ----

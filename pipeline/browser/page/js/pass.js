@@ -111,7 +111,12 @@ const enter = (pass, node, element, step, outer) => {
     if (position === "fixed") clip = context.view;
     else if (position === "absolute") clip = absoluteClip(outer);
   }
-  const rect = element.getBoundingClientRect();
+  let rect = element.getBoundingClientRect();
+  const skipped = skippedRect(element, style, rect);
+  if (skipped) {
+    rect = skipped;
+    clip = { ...clip, bottom: Math.max(clip.bottom, rect.bottom) };
+  }
   const inFront = outer.inFront || node === context.modal;
   // Inside an SVG only links and elements with listeners count.
   const countsInSvg = !outer.inSvg || tag === "a" || pass.only !== null || hasAny(context.handlers.get(node) || NO_TYPES, CLICKS);
