@@ -162,4 +162,59 @@ SKIPPED = Area(
     ),
 )
 
-AREAS = (INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS, UNTIL_FOUND, SKIPPED)
+_TRACK = """.track { display: flex; overflow-x: auto; width: 300px; margin: 60px; scroll-snap-type: x mandatory }
+.track > div { flex: 0 0 300px; height: 80px; scroll-snap-align: start; container-type: scroll-state }
+.track a { visibility: hidden }
+@container scroll-state(snapped: x) { .track a { visibility: visible } }"""
+
+#: The controls are drawn by the browser and are in no document. A slide can be used while it is in the middle.
+SCROLL_BUTTONS = Area(
+    "scroll-buttons",
+    {
+        "/scroll-buttons": page(
+            f"""<style>{_TRACK} .track::scroll-button(left) {{ content: "<" / "Back a slide" }}
+            .track::scroll-button(right) {{ content: ">" / "On a slide" }}</style><div class=track>
+            <div><a href=/scroll-buttons/1>First slide</a></div><div><a href=/scroll-buttons/2>Second slide</a></div>
+            <div><a href=/scroll-buttons/3>Third slide</a></div></div>"""
+        ),
+        "/scroll-buttons/1": found("button-slide-1"),
+        "/scroll-buttons/2": found("button-slide-2"),
+        "/scroll-buttons/3": found("button-slide-3"),
+    },
+    (
+        shows("button-slide-1", by="First slide"),
+        shows("button-slide-2", by="Second slide"),
+        shows("button-slide-3", by="Third slide"),
+        edge("On a slide"),
+        edge("Back a slide"),
+        states("/scroll-buttons", 3),
+    ),
+)
+
+SCROLL_MARKERS = Area(
+    "scroll-markers",
+    {
+        "/scroll-markers": page(
+            f"""<style>{_TRACK} .track {{ scroll-marker-group: after tabs }}
+            .track > div::scroll-marker {{ content: "Tab of " attr(data-of) }}</style><div class=track>
+            <div data-of=apples><a href=/scroll-markers/1>Apples</a></div><div data-of=pears><a href=/scroll-markers/2>Pears</a></div>
+            <div data-of=plums><a href=/scroll-markers/3>Plums</a></div></div>"""
+        ),
+        "/scroll-markers/1": found("marker-1"),
+        "/scroll-markers/2": found("marker-2"),
+        "/scroll-markers/3": found("marker-3"),
+    },
+    (
+        shows("marker-1", by="Apples"),
+        shows("marker-2", by="Pears"),
+        shows("marker-3", by="Plums"),
+        edge("Tab of pears"),
+        edge("Tab of plums"),
+        edge("Tab of apples"),
+        states("/scroll-markers", 3),
+    ),
+)
+
+AREAS = (
+    INTEREST, COMMANDS, CLOSED_BY, EXCLUSIVE_DETAILS, LATE_TIPS, UNTIL_FOUND, SKIPPED, SCROLL_BUTTONS, SCROLL_MARKERS,
+)  # fmt: skip

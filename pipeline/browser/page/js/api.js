@@ -36,7 +36,12 @@ const settleAndDigest = async (options) => {
  */
 const findAction = async (action, options) => {
   const row = isRow(action) ? await findRow(action, options) : undefined;
-  return withNatives(() => stringify(find(action, options, row)));
+  const found = withNatives(() => find(action, options, row));
+  if ("isScrolled" in found) {
+    await nextFrame(); // what depends on the position of the box is drawn, and changed by scripts, in frames
+    await nextFrame();
+  }
+  return withNatives(() => stringify(found));
 };
 
 writeProperty(window, KEY, {

@@ -33,12 +33,14 @@ const hasSimilarTarget = (action, candidate) =>
  */
 const findInPlace = (action, options, matchesName, rung) => {
   const { doc } = followFrames(action.frame);
-  const element = doc && resolve(action.xpath, doc);
+  const [path, pseudo] = action.xpath.split(/(?=::scroll-)/);
+  const element = doc && resolve(path, doc);
   if (!element) return null;
-  const candidates = passOverElement({ ...options, hover: false, kind: action.kind }, element);
+  const candidates = passOverElement({ ...options, hover: false, kind: action.kind }, element)
+    .map((c) => ({ ...c, ...(pseudo && { target: "", role: "", ...controlOf(element, pseudo) }) }));
   const matches = candidates.some((c) =>
     c.role === action.role && matchesName(c.name, action.name) && hasSimilarTarget(action, c));
-  return matches ? [element, rung] : null;
+  return matches ? [element, rung, pseudo] : null;
 };
 
 /**
@@ -65,16 +67,18 @@ const searchPage = (action, options) => {
   const sameName = sameKind.filter(([c]) => c.name === action.name && hasSimilarTarget(action, c));
   const exact = sameName.filter(([c]) => hasSameTarget(action, c));
   const best = exact.length ? exact : sameName;
-  if (best.length === 1) return [best[0][1], "role"];
+  const found = (/** @type {[Candidate, any]} */ [candidate, element], /** @type {Rung} */ rung) =>
+    /** @type {FoundElement} */ ([element, rung, isControl(candidate) ? candidate.tag : undefined]);
+  if (best.length === 1) return found(best[0], "role");
   const nth = best.find(([c]) => c.nth === action.nth);
-  if (nth) return [nth[1], "role"];
+  if (nth) return found(nth, "role");
   // The name has changed. Only an element that agrees otherwise may be used.
   const related = sameKind.filter(([c]) =>
     action.target ? c.target === action.target : maskNumbers(c.name) === maskNumbers(action.name));
   const byPath = related.find(([c]) => pathOf(pass, c.place) === action.xpath);
-  if (byPath) return [byPath[1], "xpath"];
+  if (byPath) return found(byPath, "xpath");
   const byCss = related.find(([c]) => action.css && c.css === action.css);
-  return byCss ? [byCss[1], "css"] : null;
+  return byCss ? found(byCss, "css") : null;
 };
 
 // ---- points ----
@@ -332,7 +336,8 @@ const find = (action, options, row) => {
     : findInPlace(action, options, (name, recorded) => name === recorded, "exact") ?? searchPage(action, options) ??
       findInPlace(action, options, (name, recorded) => maskNumbers(name) === maskNumbers(recorded), "xpath");
   if (!found) return { rung: "" };
-  const [element, rung] = found;
+  const [element, rung, pseudo] = found;
+  if (pseudo) return { rung, newTab: false, ...pressControl(element, pseudo) };
   if (options.outline && isDisabled(element)) {
     return { rung, newTab: false, obstacle: ["element_disabled", "it is disabled"] };
   }

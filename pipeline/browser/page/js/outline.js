@@ -115,8 +115,13 @@ const outlineOf = (pass) => {
   const rows = [];
   /** @type {Map<any, number>} */
   const clicks = new Map();
+  /** Numbers of the candidates that are controls of an element, see carousels.js. @type {Map<any, number[]>} */
+  const controls = new Map();
   pass.candidates.forEach((candidate, i) => {
-    if (candidate.kind === "click" && pass.elements[i]) clicks.set(pass.elements[i], i);
+    const node = pass.elements[i];
+    if (candidate.kind !== "click" || !node) return;
+    if (!isControl(candidate)) clicks.set(node, i);
+    else controls.set(node, [...(controls.get(node) ?? []), i]);
   });
   let continues = false; // whether the last row is text that the next text continues
   let gap = ""; // whitespace between the two
@@ -194,6 +199,11 @@ const outlineOf = (pass) => {
       rows.push([depth, role, named, statesOf(element, role, candidate), index ?? -1]);
       continues = false;
       inner += 1;
+    }
+    for (const at of controls.get(node) ?? []) {
+      const { role: own, name, disabled } = pass.candidates[at];
+      rows.push([inner, own, name, disabled ? [["disabled", "true"]] : [], at]);
+      continues = false;
     }
     if (tag === "select") addOptions(element, inner);
     else if (FRAME_TAGS.has(tag)) walkFrame(element, inner);

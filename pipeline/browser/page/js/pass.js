@@ -127,7 +127,7 @@ const enter = (pass, node, element, step, outer) => {
   const position = {
     up: outer, context, step, place: null, style, clip, rect, exposed, inFront,
     insideClicked: outer.insideClicked, hasPointerCursor: outer.hasPointerCursor, isTextTaken: outer.isTextTaken,
-    inSvg: outer.inSvg || tag === "svg", pendingClick: -1,
+    inSvg: outer.inSvg || tag === "svg", pendingClick: -1, hasMarkers: outer.hasMarkers,
   };
   pass.positions?.set(node, position);
   if (exposed) {
@@ -144,7 +144,12 @@ const enter = (pass, node, element, step, outer) => {
   }
   if (inFront && !pass.only && hidesContent(element)) addHiddenTexts(pass, element, rect, context.origin);
   if (LEAF_TAGS.has(tag) && !FRAME_TAGS.has(tag) && !(tag === "svg" && (pass.only || context.activeSvgs.has(node)))) return null;
+  if (exposed && outer.hasMarkers && !pass.only) addControls(pass, node, position, scrollMarkers(node));
   if (!isBoxless && (element.firstElementChild || shadowOf(node))) position.clip = childClip(element, style, rect, clip);
+  if (position.clip !== clip && exposed && !pass.only) {
+    addControls(pass, node, position, scrollButtons(node)); // a box that scrolls
+    position.hasMarkers = markerRole(style) !== "";
+  }
   return position;
 };
 
@@ -270,6 +275,7 @@ const rootPosition = (pass, doc, path, origin) => {
     up: null, context, step: "", place: -1 - number, style: null, clip: context.view, rect: NO_RECT,
     exposed: true, inFront: context.modal === null,
     insideClicked: false, hasPointerCursor: false, isTextTaken: pass.only !== null, inSvg: false, pendingClick: -1,
+    hasMarkers: false,
   };
 };
 const NO_RECT = { left: 0, top: 0, right: 0, bottom: 0, width: 0, height: 0 };

@@ -11,6 +11,7 @@ interface CSSStyleDeclaration {
   interactivity: string;
   interestDelayEnd: string;
   interestDelayStart: string;
+  scrollMarkerGroup: string;
 }
 
 /** `window[Symbol.for("waygraph")]`, see api.js. */
@@ -140,7 +141,8 @@ interface RecordedAction {
 }
 
 type Rung = "exact" | "role" | "xpath" | "css";
-type FoundElement = [element: any, rung: Rung];
+/** For a control of carousels.js: its element, and its own name. */
+type FoundElement = [element: any, rung: Rung, pseudo?: string];
 
 /** An element, the path of child numbers from it to the element of an action, and the marks of its siblings. */
 interface ChoicePeers {
@@ -233,6 +235,8 @@ interface Position {
   /** Whether its texts are part of a segment of an ancestor. */
   isTextTaken: boolean;
   inSvg: boolean;
+  /** Whether a box around it shows scroll markers, see carousels.js. */
+  hasMarkers: boolean;
   /** Number of the candidate for a click on it, if nothing inside it is clicked; -1: none. */
   pendingClick: number;
 }
