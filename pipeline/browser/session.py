@@ -8,12 +8,12 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from playwright.async_api import Browser, BrowserContext, CDPSession, Page, StorageState
+from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
@@ -25,6 +25,26 @@ from waygraph.pipeline.browser.page.failures import PageFailure
 from waygraph.pipeline.browser.page.script import WAYGRAPH, page_script
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.storage.contexts import (
+    HeldSession,
+    open_context,
+    origin_of,
+    read_session,
+    session_values,
+)
+from waygraph.pipeline.browser.storage.database_watch import DatabaseWatch
+from waygraph.pipeline.browser.storage.first_documents import start_tab
+from waygraph.pipeline.browser.storage.session_file import SessionState
+from waygraph.pipeline.browser.storage.stored_values import (
+    COOKIES,
+    DATABASES,
+    LOCAL,
+    SESSION,
+    StoredValues,
+    cookie_key,
+    differences,
+    store_of,
+)
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +56,7 @@ _RESTORE_STORAGE = """(origins) => {
     sessionStorage.clear();
     localStorage.clear();
     for (const { name, value } of own?.localStorage ?? []) localStorage.setItem(name, value);
+    for (const { name, value } of own?.sessionStorage ?? []) sessionStorage.setItem(name, value);
   } catch (error) {
     if (error.name !== "SecurityError") throw error;
   }
@@ -45,10 +66,7 @@ _ARIA_TIMEOUT_MS = 5_000
 _SCREENSHOT_TIMEOUT_MS = 10_000
 _CLOSE_TIMEOUT_S = 10.0
 #: Areas of a session that can be restored without a new context.
-RESTORABLE_AREAS = frozenset({"cookie", "local", "session"})
-
-#: (area, key) -> hash or value, for everything that a site stores in the browser.
-StoredValues = Mapping[tuple[str, str], str]
+RESTORABLE_AREAS = frozenset({COOKIES, LOCAL, SESSION})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +76,14 @@ class PreparedSession:
     Attributes
     ----------
     storage_state
-        Cookies and storage in Playwright's form; None for a first visit.
+        Cookies and storage; None for a first visit.
     baseline
         Cookies and storage after the start page was loaded.
     volatile
         Keys that change on every load.
     """
 
-    storage_state: StorageState | None
+    storage_state: SessionState | None
     baseline: StoredValues
     volatile: frozenset[tuple[str, str]]
 
@@ -82,11 +100,14 @@ class PreparedSession:
         Returns
         -------
         frozenset
-            The areas (`cookie`, `local`, `session`) with a change in a key that is not volatile.
+            The areas (`cookie`, `local`, `session`, `database`) with a change in a key that is not volatile.
         """
         before = self.baseline if since is None else since
-        keys = (before.keys() | stored.keys()) - self.volatile
-        return frozenset(area for area, key in keys if before.get((area, key)) != stored.get((area, key)))
+        return frozenset(
+            area
+            for area, key in differences(before, stored) - self.volatile
+            if area != DATABASES or (area, store_of(key)) not in self.volatile
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +183,11 @@ class ContextOptions:
     profile: CaptureProfile
     user_agent: str
     proxy: str = ""
-    storage_state: StorageState | None = None
+    storage_state: SessionState | None = None
     credentials: SiteCredentials | None = None
 
     def to_playwright(self) -> dict[str, Any]:
-        """Return the options of `Browser.new_context`."""
+        """Return the options of `Browser.new_context`, without the session."""
         profile = self.profile
         return {
             "viewport": {"width": profile.viewport_width, "height": profile.viewport_height},
@@ -179,7 +200,6 @@ class ContextOptions:
             "accept_downloads": False,
             # Browsers bypass the proxy for loopback addresses by default.
             "proxy": {"server": self.proxy, "bypass": "<-loopback>"} if self.proxy else None,
-            "storage_state": self.storage_state,
             "http_credentials": self.credentials.http_credentials if self.credentials else None,
         }
 
@@ -197,12 +217,24 @@ class GuardedPage:
         The view of the page.
     guard
         The guard that is attached to the page.
+    devtools
+        The guard's DevTools session of the page.
+    session
+        The session that the context started with; None: none.
     pacing
         Schedule of the requests for documents of the main frame; None: no limits.
     """
 
     def __init__(
-        self, context: BrowserContext, page: Page, view: PageView, guard: NetworkGuard, pacing: Pacing | None = None
+        self,
+        context: BrowserContext,
+        page: Page,
+        view: PageView,
+        guard: NetworkGuard,
+        devtools: CDPSession,
+        *,
+        session: SessionState | None = None,
+        pacing: Pacing | None = None,
     ) -> None:
         self._context = context
         self._pacing = pacing
@@ -213,7 +245,11 @@ class GuardedPage:
         self.page = page
         self.view = view
         self.guard = guard
-        self._sessions: dict[Page, CDPSession] = {}
+        self._sessions: dict[Page, CDPSession] = {page: devtools}
+        self._databases = DatabaseWatch(devtools)
+        self._session_storage = session_values(session)
+        """What new tabs start with, by origin."""
+        self._origins = frozenset(each["origin"] for each in (session or {}).get("origins", []))
 
     @classmethod
     async def open(
@@ -257,7 +293,7 @@ class GuardedPage:
         GuardedPage
             The page, which shows no document yet.
         """
-        context = await browser.new_context(**context_options.to_playwright())
+        context = await open_context(browser, context_options.storage_state, **context_options.to_playwright())
         guard = NetworkGuard(
             document_policy,
             request_policy=request_policy,
@@ -270,10 +306,18 @@ class GuardedPage:
         flags = json.dumps({"guarded": True, "acceptsDialogs": snapshot_options.accept_dialogs})
         await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {flags});")
         page = await context.new_page()
-        opened = cls(context, page, PageView(page, snapshot_options, settings), guard, pacing)
+        opened = cls(
+            context,
+            page,
+            PageView(page, snapshot_options, settings),
+            guard,
+            await guard.attach(page),
+            session=context_options.storage_state,
+            pacing=pacing,
+        )
         opened.view.open_tab = opened._open_tab
         opened.view.on_settled = guard.end_visit
-        opened._sessions[page] = await guard.attach(page)
+        await start_tab(page, opened._session_storage)
         page.on("popup", opened._guard_popup)
         return opened
 
@@ -313,10 +357,9 @@ class GuardedPage:
             pass
 
     async def stored_values(self, snapshot: Snapshot) -> StoredValues:
-        """Return the present cookies (by value) and storage (by hash); `snapshot` must be the latest one."""
-        cookies = await self._context.cookies()
-        jar = {("cookie", f"{c.get('domain')}{c.get('path')} {c.get('name')}"): c.get("value", "") for c in cookies}
-        return jar | storage_hashes(snapshot)
+        """Return the present cookies (by value), storage and databases (by hash); `snapshot` must be the latest one."""
+        jar = {(COOKIES, cookie_key(cookie)): cookie.get("value", "") for cookie in await self._context.cookies()}
+        return {**jar, **storage_hashes(snapshot), **await self._databases.values(self.view)}
 
     async def restore(self, session: PreparedSession, changed: Collection[str]) -> None:
         """Restore areas of the prepared session, and keep the files that the browser has cached.
@@ -341,7 +384,7 @@ class GuardedPage:
         state = session.storage_state or {}
         with_timeout = self.view.with_timeout
         await with_timeout(self.page.evaluate(_RESTORE_STORAGE, state.get("origins", [])))
-        if "cookie" not in changed:
+        if COOKIES not in changed:
             return
         # The document that is open could change the cookies again.
         await with_timeout(self.page.goto("about:blank"))
@@ -349,9 +392,18 @@ class GuardedPage:
         if cookies := state.get("cookies"):
             await with_timeout(self._context.add_cookies(cast("Any", cookies)))
 
-    async def storage_state(self) -> StorageState:
-        """Return cookies and local storage, to start another context with."""
-        return await self._context.storage_state()
+    async def held_session(self) -> HeldSession:
+        """Return cookies, storage and databases, to start another context with.
+
+        Session storage is that of the origins for which the context started with some: what a page stores for a visitor
+        is stored again by each tab.
+        """
+        shown = origin_of(self.page.url)
+        if shown in self._session_storage:
+            items = await self.view.with_timeout(self.page.evaluate("({ ...sessionStorage })"))
+            self._session_storage[shown] = items
+        origins = {*self._session_storage, *self._origins, *(origin_of(frame.url) for frame in self.page.frames)} - {""}
+        return await read_session(self._context, origins, self._session_storage)
 
     async def capture(self, view: PageView | None = None) -> Capture:
         """Take the large parts of an observation, after charts have finished drawing; four round trips.
@@ -401,6 +453,7 @@ class GuardedPage:
         page = await self._context.new_page()
         self._sessions[page] = await self.guard.attach(page)
         page.on("close", self._forget_session)
+        await start_tab(page, self._session_storage)
         return page
 
     def _forget_session(self, page: Page) -> None:
@@ -412,11 +465,6 @@ class GuardedPage:
             self._sessions[page] = await self.guard.attach(page)
         except PlaywrightError as error:
             log.debug("guard/popup_gone %s: %s", page.url, error)
-
-
-def volatile_keys(first: StoredValues, second: StoredValues) -> frozenset[tuple[str, str]]:
-    """Return the keys whose values differ between two loads of the same page."""
-    return frozenset(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
 
 
 async def _take_screenshot(page: Page, session: CDPSession) -> bytes:

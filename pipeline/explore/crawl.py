@@ -408,6 +408,7 @@ class Crawl:
                 pending=pending,
                 skipped=self._stats.skipped,
                 failed=self._stats.failed,
+                warnings=tuple(map(self._parts.start.redactor.message, self._parts.start.warnings)),
             )
         )
 

@@ -211,6 +211,8 @@ class Explorer:
         finally:
             await asyncio.gather(*(worker.close() for worker in workers))
         self._check_content()
+        for warning in self._start.warnings:
+            self._parts.stats.advise(warning)
         for counts in (self._start.boundary.counters, self._resources.pacer.take_counters(self._start.site)):
             self._parts.stats.counters.update(counts)
         self._parts.stats.counters["egress/bytes"] += self._start.boundary.bytes_received

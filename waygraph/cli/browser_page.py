@@ -54,16 +54,24 @@ async def new_page(browser: Browser, profile: CaptureProfile, storage_state: Pat
     Page
         A blank page.
     """
-    context = await browser.new_context(
+    from waygraph.pipeline.browser.storage.contexts import open_context, session_values
+    from waygraph.pipeline.browser.storage.first_documents import start_tab
+    from waygraph.pipeline.browser.storage.session_file import read_session_file
+
+    state = read_session_file(storage_state) if storage_state is not None else None
+    context = await open_context(
+        browser,
+        state,
         viewport={"width": profile.viewport_width, "height": profile.viewport_height},
         device_scale_factor=profile.scale,
         locale=profile.locale,
         timezone_id=profile.timezone,
         user_agent=profile.user_agent or None,
         reduced_motion="reduce",
-        storage_state=storage_state,
     )
-    return await context.new_page()
+    page = await context.new_page()
+    await start_tab(page, session_values(state))
+    return page
 
 
 async def load_url(page: Page, url: str, *, commit_only: bool = False) -> None:

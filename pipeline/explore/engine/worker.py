@@ -32,7 +32,8 @@ from waygraph.pipeline.browser.page.gestures import keeps_pointer
 from waygraph.pipeline.browser.page.observer import SettledPage
 from waygraph.pipeline.browser.page.replay import Agreement, ReplayResult, replay
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
-from waygraph.pipeline.browser.session import GuardedPage, StoredValues
+from waygraph.pipeline.browser.session import GuardedPage
+from waygraph.pipeline.browser.storage.stored_values import StoredValues
 from waygraph.pipeline.explore.engine.context import CrawlContext
 from waygraph.pipeline.explore.engine.loader import BlockedOrRateLimited, Loader, Loads, check_answer
 from waygraph.pipeline.explore.engine.retries import Retries

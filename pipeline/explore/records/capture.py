@@ -59,7 +59,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class ExploreProgress:
-    """Progress of a running exploration, sent after every work item."""
+    """Progress of a running exploration, sent after every work item. `warnings` are about the session it began with."""
 
     site: str
     depth: int
@@ -69,6 +69,7 @@ class ExploreProgress:
     pending: int
     skipped: int
     failed: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

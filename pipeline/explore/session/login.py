@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from waygraph.core.errors import LoggedOut
 from waygraph.core.urls import url_template
 from waygraph.index.graph import similarity
 from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.storage.session_file import SessionState, SignedIn
 
 #: Consecutive suspicious loads of different URLs that end a run. One such page may be a part of the site that asks for
 #: the password again.
 IN_A_ROW = 2
 #: Jaccard similarity of structures from which on two pages are the same login page.
 _SAME_PAGE_SIMILARITY = 0.8
+#: A segment of an address at which people log in.
+_LOGIN_SEGMENT = re.compile(
+    r"(?:wp-|user|account|auth|admin)?[-_.]?(?:log[-_]?in|log[-_]?on|sign[-_]?in|anmelden|connexion|entrar|accedi"
+    r"|inloggen|logga[-_]?in|zaloguj)(?:\.\w+)?|sso|oauth2?|authorize|authenticate|auth",
+    re.IGNORECASE,
+)
+#: Removed values that a warning names.
+_SHOWN_VALUES = 3
+_SAVE_ANEW = "Save a new one with `waygraph login`, or leave --storage-state out to map what visitors see."
 
 
 @dataclass(slots=True)
@@ -108,10 +121,13 @@ class LoginWatch:
         return True
 
 
-def check_start_page(requested: str, snapshot: Snapshot, *, logged_in: bool) -> None:
-    """Reject a storage state that is no longer valid.
-
-    A start page that has a password field under the very URL that was requested is accepted: it may be a settings page.
+def check_start_page(
+    requested: str,
+    snapshot: Snapshot,
+    given: SessionState | None,
+    removed: Sequence[str] = (),
+) -> str:
+    """Check whether the start page looks as if the given session is valid.
 
     Parameters
     ----------
@@ -119,17 +135,59 @@ def check_start_page(requested: str, snapshot: Snapshot, *, logged_in: bool) -> 
         Start URL.
     snapshot
         Page that it led to.
-    logged_in
-        Whether a storage state was given.
+    given
+        The session; None: there is none, and nothing is checked.
+    removed
+        Names of values of the session that the page removed, see `removed_secrets`.
+
+    Returns
+    -------
+    str
+        A warning with what is suspicious; empty if nothing is. A password field at the very URL that was requested
+        may be that of a settings page, so it is no error.
 
     Raises
     ------
     LoggedOut
-        If the start page leads to one that asks for a password although a storage state was given.
+        If the start page leads to one that asks for a password.
     """
-    if logged_in and snapshot.password and url_template(requested) != url_template(snapshot.raw_url):
+    if given is None:
+        return ""
+    if snapshot.password and url_template(requested) != url_template(snapshot.raw_url):
         raise LoggedOut(
             f"{requested} leads to {snapshot.url}, which asks for a password although a storage state was given:"
             " it has expired, or is another site's.",
-            hint="Save a new one with `waygraph login`, or leave --storage-state out to map what visitors see.",
+            hint=_SAVE_ANEW,
         )
+    signed_in = SignedIn.model_validate(given.get("signedIn") or {})
+    reasons = []
+    if snapshot.password and not signed_in.password:
+        reasons.append("it shows a password field")
+    if _has_login_address(snapshot.raw_url) and not _has_login_address(requested):
+        reasons.append(f"it leads to {snapshot.url}, an address of a login")
+    if signed_in.account and url_template(signed_in.url) == url_template(requested) and not _shows(snapshot, signed_in):
+        reasons.append("it does not show the name of the account, which it showed after the login")
+    if removed:
+        reasons.append(f"it removed what may be the login: {', '.join(removed[:_SHOWN_VALUES])}")
+    if not reasons:
+        return ""
+    return (
+        f"{requested} does not look signed in although a storage state was given: {'; '.join(reasons)}."
+        f" The map may show what visitors see. {_SAVE_ANEW}"
+    )
+
+
+def _has_login_address(url: str) -> bool:
+    """Return whether a segment of the path, or of a route in the fragment, is one of a login.
+
+    >>> _has_login_address("https://x.example/users/sign_in?next=/"), _has_login_address("https://x.example/logins-explained")
+    (True, False)
+    """
+    parts = urlsplit(url)
+    return any(_LOGIN_SEGMENT.fullmatch(segment) for segment in f"{parts.path}/{parts.fragment}".split("/"))
+
+
+def _shows(snapshot: Snapshot, signed_in: SignedIn) -> bool:
+    names = (candidate.action.name for candidate in snapshot.candidates)
+    texts = (snapshot.title, *(segment.text for segment in snapshot.segments), *names)
+    return any(signed_in.account.casefold() in text.casefold() for text in texts)

@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from msgspec import structs
@@ -18,6 +17,8 @@ from waygraph.core.settings import ExploreSettings
 from waygraph.core.urls import MASK, SECRET_PARAMETERS, mask_secrets
 from waygraph.index.graph import Action, BlockedRequest, Edge, InteractionGraph, Lead, Observation, Segment
 from waygraph.pipeline.browser.page.snapshot import Snapshot
+from waygraph.pipeline.browser.storage.secret_values import secret_values
+from waygraph.pipeline.browser.storage.session_file import SessionState
 from waygraph.pipeline.explore.records.capture import Failure, SiteCapture, Skip
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
 
@@ -47,15 +48,19 @@ class Redactor:
     secrets: tuple[str, ...] = ()
 
     @classmethod
-    def from_settings(cls, explore: ExploreSettings, storage_state: Any = None) -> Redactor:  # noqa: ANN401 - JSON
-        """Return a redactor for the secrets of the settings and of a user's storage state.
+    def from_settings(
+        cls, explore: ExploreSettings, given: SessionState | None = None, held: SessionState | None = None
+    ) -> Redactor:
+        """Return a redactor for the secrets of the settings and of a user's session.
 
         Parameters
         ----------
         explore
             Settings with passwords, headers and the proxy.
-        storage_state
-            Cookies and storage in Playwright's JSON format; None without a session.
+        given
+            The user's session; None without one.
+        held
+            What became of it when the start page was loaded: sites replace tokens. None: it is the same.
 
         Returns
         -------
@@ -71,7 +76,7 @@ class Redactor:
             secrets |= {plain, plain.rpartition(" ")[2]}
         if proxy := explore.proxy.get_secret_value():
             secrets.add(urlsplit(proxy).password or "")
-        values = _stored_values(storage_state)
+        values = {*secret_values(given, of_user=True), *secret_values(held, of_user=False)}
         secrets |= {value for value in values if len(value) >= _MIN_SECRET_LENGTH and not value.isalpha()}
         forms = {form for secret in secrets if secret for form in (secret, quote(secret, safe=""), html.escape(secret))}
         return cls(tuple(sorted(forms, key=len, reverse=True)))
@@ -262,13 +267,3 @@ def redacted_logs(redactor: Redactor) -> Iterator[None]:
 def _without_password(match: re.Match[str]) -> str:
     tag = match.group()
     return _VALUE.sub(rf'\1"{MASK}"', tag) if _IS_PASSWORD.search(tag) else tag
-
-
-def _stored_values(state: Any) -> Iterable[str]:  # noqa: ANN401
-    if not isinstance(state, dict):
-        return
-    for cookie in state.get("cookies", ()):
-        yield str(cookie.get("value", ""))
-    for origin in state.get("origins", ()):
-        for item in origin.get("localStorage", ()):
-            yield str(item.get("value", ""))

@@ -18,7 +18,9 @@ from waygraph.pipeline.browser.guard.credentials import SiteCredentials
 from waygraph.pipeline.browser.page.failures import FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Banner, Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.page.view import ActionResult
-from waygraph.pipeline.browser.session import ContextOptions, GuardedPage, Pacing, PreparedSession, volatile_keys
+from waygraph.pipeline.browser.session import ContextOptions, GuardedPage, Pacing, PreparedSession
+from waygraph.pipeline.browser.storage.contexts import HeldSession, origin_of
+from waygraph.pipeline.browser.storage.stored_values import removed_secrets, volatile_keys
 from waygraph.pipeline.explore.policies.policy import ElementPolicy
 from waygraph.pipeline.explore.policies.robots import RobotsPolicy
 from waygraph.pipeline.explore.policies.scope import Scope
@@ -91,6 +93,8 @@ class Start:
         Removes secrets from everything that is stored.
     stopped
         Requests of the start page that the guard stopped while it was loading.
+    warnings
+        What is suspicious about the session.
     """
 
     url: str
@@ -105,6 +109,7 @@ class Start:
     logged_in: bool
     redactor: Redactor
     stopped: tuple[BlockedRequest, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:
@@ -234,15 +239,17 @@ async def prepare_start(
         second = (await _load_start(page, url, boundary)).snapshot
         stopped = page.take_stopped().blocked
         stored_second = await page.stored_values(second)
+        held = await page.held_session()
         session = PreparedSession(
-            storage_state=await page.storage_state(),
+            storage_state=held.state,
             baseline=stored_second,
             volatile=volatile_keys(stored_first, stored_second),
         )
     finally:
         await page.close()
     boundary.request_policy.visits.is_learning = False
-    check_start_page(url, second, logged_in=initial is not None)
+    removed = removed_secrets(initial, origin_of(second.raw_url), stored_second) if initial is not None else []
+    warning = check_start_page(url, second, initial, removed)
     site = site_key(second.raw_url)
     if site != site_key(url):
         await _check_robots(robots, second.raw_url)
@@ -258,9 +265,18 @@ async def prepare_start(
         site_policies=boundary.policies,
         boundary=boundary,
         logged_in=initial is not None,
-        redactor=Redactor.from_settings(explore, initial),
+        redactor=Redactor.from_settings(explore, initial, held.state if initial is not None else None),
         stopped=stopped,
+        warnings=tuple(filter(None, (warning, _incomplete(held)))),
     )
+
+
+def _incomplete(held: HeldSession) -> str:
+    """Return a warning if other pages start without a part of what the start page keeps; else an empty text."""
+    if not held.lost:
+        return ""
+    more = f" (and {len(held.lost) - 1} more)" if len(held.lost) > 1 else ""
+    return f"Pages are explored without what cannot be copied from one page to another: {held.lost[0]}{more}."
 
 
 async def _load_start(page: GuardedPage, url: str, boundary: NetworkBoundary) -> ActionResult:

@@ -104,6 +104,7 @@ class RunState:
         self.stopped_by: StoppedBy = ""
         self.encoding: EncodingReport | None = None
         self._listeners = [on_event]
+        self._warned: set[tuple[str, str]] = set()
         self._database = database
         self._duplicates = duplicates
         self._store = store
@@ -230,6 +231,10 @@ class RunState:
         if site.status is None:
             self.budget.update(site.key, progress.states, resumed=site.resumed)
             self.emit(SiteProgress(site.key, progress))
+            for warning in progress.warnings:
+                if (site.key, warning) not in self._warned:
+                    self._warned.add((site.key, warning))
+                    self.notify(warning, site=site.key)
 
     def set_exploration(self, site: SiteRun, exploration: Exploration) -> None:
         """Record that a site is explored and not published yet."""

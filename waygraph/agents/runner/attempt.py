@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from playwright.async_api import Error as PlaywrightError
@@ -26,9 +26,12 @@ from waygraph.agents.runner.screenshots import TraceScreenshots
 from waygraph.agents.runner.trace import TREE_FILE, TraceWriter
 from waygraph.agents.scoring.page_recorder import record_findings
 from waygraph.agents.scoring.run_folder import RunFolder, TaskAnswer
-from waygraph.core.errors import BrowserFailure, WaygraphError
+from waygraph.core.errors import BrowserFailure, InvalidInput, WaygraphError
 from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.page.failures import PageFailure
+from waygraph.pipeline.browser.storage.contexts import open_context, session_values
+from waygraph.pipeline.browser.storage.first_documents import start_tab
+from waygraph.pipeline.browser.storage.session_file import SessionState, read_session_file
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
@@ -176,12 +179,16 @@ class TaskAttempts:
         left: _Left | AttemptResult
         with NetworkRecording() as network:
             try:
-                context = await self._open_context(task, browser, network)
+                session = self._session(task)
+                context = await self._open_context(session, browser, network)
                 try:
-                    left = await self._attempt(task, context, sites, trace, own_budget)
+                    pages = await _open_start_pages(
+                        task, context, session, self._options.settings.browser.navigation_timeout_ms
+                    )
+                    left = await self._attempt(task, pages, sites, trace, own_budget)
                 finally:
                     await _close(context)
-            except StartFailed as error:
+            except (StartFailed, InvalidInput) as error:
                 left = AttemptResult(None, AttemptFailure.START_FAILED, error.message)
             except (BrowserFailure, PlaywrightError) as error:
                 problem = error.message if isinstance(error, BrowserFailure) else str(error)
@@ -204,11 +211,10 @@ class TaskAttempts:
         return AttemptResult(answer, usage=answer.usage)
 
     async def _attempt(
-        self, task: Task, context: BrowserContext, sites: list[str], trace: TraceWriter, budget: ModelBudget
+        self, task: Task, pages: Sequence[Page], sites: list[str], trace: TraceWriter, budget: ModelBudget
     ) -> _Left | AttemptResult:
         """Let the agent work; return what it leaves, or why there is no result."""
         began = time.monotonic()
-        page = await _open_start_pages(task, context, self._options.settings.browser.navigation_timeout_ms)
         options = SessionOptions(
             browser=self._options.settings.browser,
             explore=self._options.settings.explore,
@@ -216,8 +222,8 @@ class TaskAttempts:
         )
         parts = self._agent_parts(task, budget)
         maps = self._maps if sites else None
-        async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
-            for other in context.pages[1:]:
+        async with AgentSession(pages[0], options, maps=maps, selector=parts.page_selector()) as session:
+            for other in pages[1:]:
                 session.tabs.adopt(other)
             session.tabs.focus(0)
             has_home = len(task.sites) > 1
@@ -271,35 +277,44 @@ class TaskAttempts:
         meter = UsageMeter(BudgetedModel(model, budget)) if model is not None else None
         return AgentParts(self._options.agent, settings, self._encoder, meter)
 
-    async def _open_context(self, task: Task, browser: Browser, network: NetworkRecording) -> BrowserContext:
+    async def _open_context(
+        self, session: SessionState | None, browser: Browser, network: NetworkRecording
+    ) -> BrowserContext:
         profile = self._options.settings.capture
-        session: dict[str, Any] = {}
-        if task.storage_state:
-            path = self._options.sessions / task.storage_state
-            if not path.is_file():
-                raise StartFailed(f"The task's session file does not exist: {path}")
-            session["storage_state"] = path
-        return await browser.new_context(
+        return await open_context(
+            browser,
+            session,
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
             locale=profile.locale,
             timezone_id=profile.timezone,
             reduced_motion="reduce",
-            **session,
             **network.context_options,
         )
 
+    def _session(self, task: Task) -> SessionState | None:
+        """Return the session that a task starts with; None: none."""
+        if not task.storage_state:
+            return None
+        path = self._options.sessions / task.storage_state
+        if not path.is_file():
+            raise StartFailed(f"The task's session file does not exist: {path}")
+        return read_session_file(path)
 
-async def _open_start_pages(task: Task, context: BrowserContext, timeout_ms: int) -> Page:
-    """Open the start URLs in tabs, and return the first one."""
+
+async def _open_start_pages(
+    task: Task, context: BrowserContext, session: SessionState | None, timeout_ms: int
+) -> Sequence[Page]:
+    """Open the start URLs in tabs."""
     if not task.start_urls:
         raise StartFailed("The task has no start URL.")
     for url in task.start_urls:
         page = await context.new_page()
+        await start_tab(page, session_values(session))
         try:
             await page.goto(url, wait_until="commit", timeout=timeout_ms)
         except PlaywrightError as error:
             raise StartFailed(PageFailure.of(error, url).message) from error
-    return context.pages[0]
+    return context.pages
 
 
 async def _close(context: BrowserContext) -> None:

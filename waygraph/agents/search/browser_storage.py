@@ -6,32 +6,22 @@ scripts set, in local and in session storage. A page then shows them wherever it
 
 from __future__ import annotations
 
-import asyncio
-import json
 import logging
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
-from playwright.async_api import CDPSession, Frame
+from playwright.async_api import CDPSession
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.agents.search.tree import BrowserStorage, StoredCookie
 from waygraph.core.errors import BrowserFailure
-from waygraph.core.urls import SECRET_PARAMETERS
-from waygraph.index.graph.url_tokens import is_random_token
 from waygraph.pipeline.browser.page.view import PageView
+from waygraph.pipeline.browser.storage.first_documents import SET_LOCAL, FirstDocuments, FirstValues
+from waygraph.pipeline.browser.storage.stored_values import may_grant_access
 
 log = logging.getLogger(__name__)
-
-#: Length of a value from which on it is no setting, but a copy of something that the site can load again.
-_MAX_CHARS = 1_000
-#: Names of values that may grant access. An old one of them may end a session, and none belongs in a file.
-_SECRET_NAMES = (*SECRET_PARAMETERS, "*token*", "*secret*", "*auth*", "*csrf*", "*session*", "*jwt*", "*passw*")
-_WORD = re.compile(r"[A-Za-z0-9-]+")
 
 _READ = """() => {
   try {
@@ -41,17 +31,6 @@ _READ = """() => {
     return { origin: "", local: {}, session: {} }; // a document with an opaque origin has no storage
   }
 }"""
-_SET_LOCAL = """(changes) => {
-  for (const [name, value] of Object.entries(changes))
-    value === null ? localStorage.removeItem(name) : localStorage.setItem(name, value);
-}"""
-#: Sets the storage of a new tab before the scripts of its first document run.
-_SET_BEFORE_SCRIPTS = """
-if (location.origin === %(origin)s && top === window) {
-  for (const [name, value] of Object.entries(%(session)s)) sessionStorage.setItem(name, value);
-  (%(set_local)s)(%(local)s);
-}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,18 +101,19 @@ def recorded_storage(page: Mapping[str, Any], cookies: Sequence[Mapping[str, Any
     -------
     BrowserStorage
         The values. Those of HTTP-only cookies are withheld: they are sessions of the server, and no script sets them.
+        So are those of partitioned cookies, which are sessions of embedded sites.
     """
     withheld: list[str] = []
     areas: dict[str, dict[str, str]] = {}
     for area in ("local", "session"):
         items = page[area].items()
-        areas[area] = {name: value for name, value in items if _is_plain(name, value)}
+        areas[area] = {name: value for name, value in items if not may_grant_access(name, value)}
         withheld += [f"{area} {name}" for name, _ in items if name not in areas[area]]
     found = [_stored_cookie(each) for each in cookies]
     plain = [
         each
         for each, raw in zip(found, cookies, strict=True)
-        if not raw["httpOnly"] and _is_plain(each.name, each.value)
+        if not (raw["httpOnly"] or raw.get("partitionKey") or may_grant_access(each.name, each.value))
     ]
     withheld += [_key(each) for each in found if each not in plain]
     return BrowserStorage(url=page["url"], origin=page["origin"], cookies=plain, withheld=sorted(withheld), **areas)
@@ -187,7 +167,7 @@ async def storage_set_back(
     """
     block = StorageSetBack()
     before: BrowserStorage | None = None
-    first: _FirstDocument | None = None
+    first: FirstDocuments | None = None
     debugger: CDPSession | None = None
     if wanted is not None:
         try:
@@ -196,8 +176,9 @@ async def storage_set_back(
             change = storage_change(before, wanted)
             await _set_cookies(view, change)
             withheld = {name: value for name, value in page["session"].items() if f"session {name}" in before.withheld}
-            first = _FirstDocument(tab, wanted.origin)
-            await first.prepare({**withheld, **wanted.session}, change.local)
+            first = FirstDocuments(tab.page)
+            values = FirstValues({**withheld, **wanted.session}, change.local)
+            await tab.with_timeout(first.prepare(wanted.origin, values))
             debugger = await view.with_timeout(view.page.context.new_cdp_session(view.page))
             await view.with_timeout(debugger.send("Debugger.enable"))
             await view.with_timeout(debugger.send("Debugger.pause"))  # before the next statement of any script
@@ -208,7 +189,7 @@ async def storage_set_back(
     finally:
         try:
             if first is not None:
-                await first.forget()
+                await tab.with_timeout(first.forget())
             if debugger is not None and not block.is_kept:
                 await view.with_timeout(debugger.detach())
             if before is not None and not block.is_kept:
@@ -218,54 +199,6 @@ async def storage_set_back(
                     await _set_local((view, tab), before.origin, change.local)
         except (PlaywrightError, BrowserFailure) as error:
             log.info("search/storage_not_restored %s: %s", view.page.url, error)
-
-
-class _FirstDocument:
-    """Gives the first document of an origin in a tab its storage, before its scripts run.
-
-    Later documents are not touched: what the site stores during the walk stays stored.
-
-    Parameters
-    ----------
-    tab
-        The tab, without a document yet.
-    origin
-        The origin.
-    """
-
-    def __init__(self, tab: PageView, origin: str) -> None:
-        self._tab = tab
-        self._origin = origin
-        self._devtools: CDPSession | None = None
-        self._removal: asyncio.Task[None] | None = None
-
-    async def prepare(self, session: Mapping[str, str], local: Mapping[str, str | None]) -> None:
-        """Set values of both storages when the document is created; None removes a value of the local storage."""
-        if not (session or local):
-            return
-        values = {"origin": self._origin, "session": session, "local": local}
-        texts = {name: json.dumps(value) for name, value in values.items()}
-        source = _SET_BEFORE_SCRIPTS % {**texts, "set_local": _SET_LOCAL}
-        page = self._tab.page
-        self._devtools = await self._tab.with_timeout(page.context.new_cdp_session(page))
-        page.on("framenavigated", self._note)
-        await self._tab.with_timeout(self._devtools.send("Page.enable"))
-        await self._tab.with_timeout(self._devtools.send("Page.addScriptToEvaluateOnNewDocument", {"source": source}))
-
-    async def forget(self) -> None:
-        """Remove what was prepared, if no document has used it."""
-        if self._devtools is not None and self._removal is None:
-            self._remove(self._devtools)
-        if self._removal is not None:
-            await self._tab.with_timeout(self._removal)
-
-    def _note(self, frame: Frame) -> None:
-        if self._devtools is not None and frame.parent_frame is None and frame.url.startswith(f"{self._origin}/"):
-            self._remove(self._devtools)
-
-    def _remove(self, devtools: CDPSession) -> None:
-        self._tab.page.remove_listener("framenavigated", self._note)
-        self._removal = asyncio.create_task(devtools.detach())  # the script goes with the session
 
 
 async def _read(view: PageView, url: str, origin: str = "") -> tuple[dict[str, Any], list[Any]]:
@@ -288,7 +221,7 @@ async def _set_local(views: Sequence[PageView], origin: str, local: Mapping[str,
     """Change the local storage of an origin in the first page that is of it. Without one, nothing has changed it."""
     for view in views:
         if await view.with_timeout(view.page.evaluate("location.origin")) == origin:
-            await view.with_timeout(view.page.evaluate(_SET_LOCAL, dict(local)))
+            await view.with_timeout(view.page.evaluate(SET_LOCAL, dict(local)))
             break
 
 
@@ -298,13 +231,6 @@ async def _set_cookies(view: PageView, change: StorageChange) -> None:
         await view.with_timeout(context.clear_cookies(name=each.name, domain=each.domain, path=each.path))
     if change.cookies:
         await view.with_timeout(context.add_cookies([_cookie(each) for each in change.cookies]))
-
-
-def _is_plain(name: str, value: str) -> bool:
-    """Whether a value is a setting or a text, and grants no access to anything."""
-    if len(value) > _MAX_CHARS or any(fnmatchcase(name.lower(), glob) for glob in _SECRET_NAMES):
-        return False
-    return not any(is_random_token(word) for word in _WORD.findall(value))
 
 
 def _key(cookie: StoredCookie) -> str:

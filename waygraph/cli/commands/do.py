@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from waygraph.cli.agent_options import agent_name, agent_overrides, check_model
-from waygraph.cli.option_values import existing_file
 from waygraph.cli.options import (
     AgentOption,
     ApiKeyOption,
@@ -22,6 +21,7 @@ from waygraph.cli.options import (
     ModelOption,
     NoMapOption,
     SelectOption,
+    StorageStateOption,
     StoreOption,
     UrlOption,
     load_settings,
@@ -56,12 +56,7 @@ def do(
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
     no_map: NoMapOption = False,
-    storage_state: Annotated[
-        Path | None,
-        typer.Option(
-            "--storage-state", metavar="FILE", callback=existing_file, help="Session, saved by `waygraph login`."
-        ),
-    ] = None,
+    storage_state: StorageStateOption = None,
     max_steps: MaxStepsOption = 20,
     headed: Annotated[bool, typer.Option("--headed", help="Show the window of the browser.")] = False,
     as_json: JsonOption = False,

@@ -22,8 +22,12 @@ from waygraph.core.errors import BrowserMissing, EnvironmentMissing, InvalidInpu
 from waygraph.core.settings import Settings
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page, StorageState
+    from playwright.async_api import Page
 
+    from waygraph.pipeline.browser.storage.contexts import HeldSession
+
+#: Parts of an origin's storage.
+_AREAS = ("localStorage", "sessionStorage", "indexedDB")
 #: Returns when the user has finished logging in.
 WaitForUser = Callable[["Page"], Awaitable[None]]
 
@@ -65,17 +69,21 @@ def login(
     if not file.parent.is_dir():
         raise InvalidInput(f"There is no folder '{file.parent}'.", hint="Choose another --storage-state.")
     say(f"A browser window opens at {url}. Log in there, then press Enter here or close the window.")
-    state = asyncio.run(
+    held = asyncio.run(
         log_in(url, settings, initial=file if file.is_file() else None, wait_for_user=_enter_or_window_closed)
     )
+    state = held.state
     if not state["cookies"] and not state["origins"]:
         raise InvalidInput(f"Nothing was saved: {key} set no cookies and no storage.", hint="Finish the login first.")
     save_private(file, json.dumps(state, indent=1).encode())
-    say(f"Saved in {file}, readable by you only: {len(state['cookies'])} cookies.")
+    kept = sum(bool(origin.get(area)) for origin in state["origins"] for area in _AREAS)
+    say(f"Saved in {file}, readable by you only: {len(state['cookies'])} cookies, {kept} storage areas.")
+    for each in held.lost:
+        say(f"Not saved, since it cannot leave the browser: {each}. If that is the login, the session will not work.")
     say(f"To use it: waygraph index {url} --storage-state {file}")
 
 
-async def log_in(url: str, settings: Settings, *, initial: Path | None, wait_for_user: WaitForUser) -> StorageState:
+async def log_in(url: str, settings: Settings, *, initial: Path | None, wait_for_user: WaitForUser) -> HeldSession:
     """Open a browser window at a URL and return its session when the user has finished.
 
     Parameters
@@ -91,8 +99,8 @@ async def log_in(url: str, settings: Settings, *, initial: Path | None, wait_for
 
     Returns
     -------
-    StorageState
-        Cookies and local storage, as of the end or of the last page load before the window was closed.
+    HeldSession
+        Cookies, storage and databases, as of the end, or as far as they can be read after the window was closed.
 
     Raises
     ------
@@ -104,6 +112,9 @@ async def log_in(url: str, settings: Settings, *, initial: Path | None, wait_for
     from waygraph.core.urls import site_key
     from waygraph.pipeline.browser.process.find import find_browser
     from waygraph.pipeline.browser.process.launch import launch
+    from waygraph.pipeline.browser.storage.contexts import open_context, session_values
+    from waygraph.pipeline.browser.storage.first_documents import start_tab
+    from waygraph.pipeline.browser.storage.recorder import SessionRecorder
     from waygraph.pipeline.explore.session.storage_state import read_storage_state
 
     try:
@@ -115,41 +126,15 @@ async def log_in(url: str, settings: Settings, *, initial: Path | None, wait_for
         ) from error
     state = read_storage_state(initial, site_key(url))
     async with launch(settings.browser, headed=True) as browser:
-        context = await browser.new_context(storage_state=state, no_viewport=True, **_access_options(url, settings))
+        context = await open_context(browser, state, no_viewport=True, **_access_options(url, settings))
+        recorder = SessionRecorder(context, state)
+        await recorder.prepare()
         page = await context.new_page()
-        recorder = _SessionRecorder(context)
-        page.on("load", recorder.record_soon)
-        page.on("close", recorder.record_soon)
+        await recorder.watch(page)
+        await start_tab(page, session_values(state))
         await load_url(page, url, commit_only=True)
         await wait_for_user(page)
-        return await recorder.latest()
-
-
-class _SessionRecorder:
-    """The last readable session of a context: a closed browser can no longer be read."""
-
-    def __init__(self, context: BrowserContext) -> None:
-        self._context = context
-        self._latest: StorageState = {"cookies": [], "origins": []}
-        self._recording: set[asyncio.Task[None]] = set()
-
-    def record_soon(self, _: object) -> None:
-        task = asyncio.ensure_future(self._record())
-        self._recording.add(task)
-        task.add_done_callback(self._recording.discard)
-
-    async def latest(self) -> StorageState:
-        await asyncio.gather(*self._recording)
-        await self._record()
-        return self._latest
-
-    async def _record(self) -> None:
-        from playwright.async_api import Error
-
-        try:
-            self._latest = await self._context.storage_state()
-        except Error:
-            return  # the window is closed: keep the last session
+        return await recorder.finish(page)
 
 
 def _access_options(url: str, settings: Settings) -> dict[str, Any]:

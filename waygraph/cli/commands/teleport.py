@@ -11,7 +11,15 @@ from urllib.parse import urljoin
 import typer
 
 from waygraph.cli.browser_page import load_url, new_mapped_page
-from waygraph.cli.options import ApiKeyOption, JsonOption, SiteArgument, StoreOption, UrlOption, load_settings
+from waygraph.cli.options import (
+    ApiKeyOption,
+    JsonOption,
+    SiteArgument,
+    StorageStateOption,
+    StoreOption,
+    UrlOption,
+    load_settings,
+)
 from waygraph.cli.output import print_json, say, write_file
 from waygraph.cli.selection import STATE_HELP, is_node_id, open_source, resolve_site, resolve_state
 from waygraph.core.errors import TeleportFailed
@@ -48,6 +56,7 @@ def teleport(
         typer.Option("--trace", metavar="FILE", help="Save every step with screenshots, for the page of the service."),
     ] = None,
     headed: Annotated[bool, typer.Option("--headed", help="Show the window of the browser.")] = False,
+    storage_state: StorageStateOption = None,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -67,7 +76,7 @@ def teleport(
       waygraph teleport example.org 3f2a9c81 --url http://127.0.0.1:8321 --json
       waygraph teleport example.org 3f2a9c81 --trace walk.json
     """  # noqa: D301 - \b keeps the lines of an example together
-    settings = load_settings({"store": store})
+    settings = load_settings({"store": store, "explore": {"storage_state": storage_state}})
     with open_source(store, url, api_key, settings=settings) as source:
         key = resolve_site(source, site)
         walk = _Walk(source, key, resolve_state(source, key, target), origin, allow_goto=not no_goto)

@@ -1,5 +1,7 @@
 """Detection of sessions that have ended."""
 
+from dataclasses import replace
+
 import pytest
 
 from waygraph.core.errors import LoggedOut
@@ -63,9 +65,56 @@ def test_the_session_of_a_visitor_cannot_end():
     assert not any(watch.check(known, LOGIN) for known in (ORDERS, ORDER, ORDERS, ORDER))
 
 
+GIVEN = {"cookies": [], "origins": []}
+
+
+def after_login(url, *, account="", password=False):
+    return {**GIVEN, "signedIn": {"url": url, "account": account, "password": password}}
+
+
 def test_an_expired_storage_state_is_rejected_at_the_start():
-    check_start_page("http://x/orders", LOGIN, logged_in=False)
-    check_start_page("http://x/orders", ORDERS, logged_in=True)
-    check_start_page(LOGIN.url, LOGIN, logged_in=True)
+    assert check_start_page("http://x/orders", LOGIN, None) == ""
+    assert check_start_page("http://x/orders", ORDERS, GIVEN) == ""
     with pytest.raises(LoggedOut, match="expired"):
-        check_start_page("http://x/orders", LOGIN, logged_in=True)
+        check_start_page("http://x/orders", LOGIN, GIVEN)
+
+
+def shown(url, *, password=False, title=""):
+    return replace(page(url, "abc", password=password), title=title)
+
+
+@pytest.mark.parametrize(
+    ("requested", "snapshot", "given", "removed", "says"),
+    [
+        ("http://x/home", shown("http://x/home", password=True), GIVEN, (), "it shows a password field"),
+        ("http://x/", shown("http://x/users/sign_in"), GIVEN, (), "it leads to http://x/users/sign_in"),
+        ("http://x/", shown("http://x/#/login"), GIVEN, (), "it leads to http://x/#/login"),
+        (
+            "http://x/",
+            shown("http://x/", title="Welcome"),
+            after_login("http://x/", account="ann"),
+            (),
+            "name of the acc",
+        ),
+        ("http://x/", shown("http://x/"), GIVEN, ("the cookie 'sid'",), "it removed what may be the login: the cookie"),
+    ],
+)
+def test_a_start_page_that_does_not_look_signed_in_is_suspicious(requested, snapshot, given, removed, says):
+    warning = check_start_page(requested, snapshot, given, removed)
+    assert says in warning
+    assert "waygraph login" in warning
+    assert check_start_page(requested, snapshot, None, removed) == ""
+
+
+@pytest.mark.parametrize(
+    ("requested", "snapshot", "given"),
+    [
+        ("http://x/", shown("http://x/", password=True), after_login("http://x/", password=True)),
+        ("http://x/login", shown("http://x/login"), GIVEN),
+        ("http://x/", shown("http://x/blog/login-with-passkeys"), GIVEN),
+        ("http://x/", shown("http://x/", title="Hello Ann"), after_login("http://x/", account="ann")),
+        ("http://x/help", shown("http://x/help"), after_login("http://x/", account="ann")),
+    ],
+)
+def test_a_start_page_that_shows_what_it_showed_after_the_login_is_not_suspicious(requested, snapshot, given):
+    assert check_start_page(requested, snapshot, given) == ""
