@@ -176,3 +176,28 @@ def test_actions_that_sign_out_in_the_browser_do_not_sign_out_what_comes_next(tm
     assert [url for url, text in texts(capture).items() if "Signed in as Ann" not in text] == []
     # The explorer itself puts back what an action stored for the tab, but not what it stored in a database.
     assert capture.report.counters["session/renewals"] > 0
+
+
+def test_a_session_that_has_ended_is_told_while_exploring_and_in_the_report(site, session_file, tmp_path):
+    state = json.loads(session_file.read_text())
+    file = tmp_path / "ended.json"
+    home = """<title>Home</title><form><input type=password></form><p>Please sign in</p><a href=/orders>Orders</a>
+"""
+    told = []
+    left = [each for each in state["cookies"] if each["name"] == "plain"]
+    with FixtureServer({"/": home, "/orders": home}) as ended:
+        state["signedIn"]["url"] = ended.url
+        file.write_text(json.dumps({**state, "cookies": left}))
+        capture = asyncio.run(
+            explore_site(
+                ended.url,
+                settings=Settings(browser=LOOPBACK_ONLY, explore={"depth": 1, "storage_state": file}),
+                blobs=MemoryBlobs(),
+                on_progress=lambda progress: told.append(progress.warnings),
+            )
+        )
+    (warning,) = capture.report.advice
+    assert "it shows a password field" in warning
+    assert "does not show the name of the account" in warning
+    assert "waygraph login" in warning
+    assert told[0] == (warning,)

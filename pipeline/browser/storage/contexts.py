@@ -233,9 +233,11 @@ async def _read_databases(context: BrowserContext, origins: Collection[str]) -> 
             if size > MAX_DATABASE_BYTES:
                 found[origin] = {"databases": [], "lost": [f"databases of {size:,} bytes"]}
             elif size:
-                page = shown.get(origin) or blank or await stack.enter_async_context(_blank_page(context))
-                if origin not in shown:
-                    blank = page
+                page = shown.get(origin) or blank
+                if page is None:
+                    opened = await stack.enter_async_context(_blank_page(context))
+                    page = blank = opened
+                if page is blank:
                     await page.goto(origin)
                 found[origin] = json.loads(await page.evaluate(f"{databases_script()}.read().then(JSON.stringify)"))
         await devtools.detach()

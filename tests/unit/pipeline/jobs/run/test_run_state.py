@@ -504,3 +504,12 @@ def test_run_interrupted_before_its_start_has_a_report_and_can_be_resumed(store)
     assert [(report.exit_code, report.stopped_by, report.unfinished) for report in reports] == [(130, "signal", 1)] * 2
     assert reports[0].run_id == reports[1].run_id
     assert b'"stopped_by":"signal","unfinished":1,' in store.read_run(reports[0].run_id, "report.html")
+
+
+def test_a_warning_about_the_session_of_a_site_is_told_once(store):
+    events = []
+    state = run_state_of(store, 1, events)
+    progress = ExploreProgress("site0.example", 1, 1, 0, 0, 0, 0, 0, warnings=("not signed in",))
+    for _ in range(3):
+        state.set_progress(state.sites[0], progress)
+    assert [event for event in events if isinstance(event, Notice)] == [Notice("not signed in", state.sites[0].key)]
