@@ -48,7 +48,7 @@ def cookie(name="sid", value="1", **more):
 def state(*cookies, local=(), session=(), records=()):
     items = {
         area: [{"name": name, "value": value} for name, value in found]
-        for area, found in (("l", local), ("s", session))
+        for area, found in (("localStorage", local), ("sessionStorage", session))
     }
     stores = [{"name": "users", "records": list(records)}]
     databases = [{"name": "app", "version": 1, "stores": stores}]
