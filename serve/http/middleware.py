@@ -16,7 +16,7 @@ from waygraph.serve.http.hosts import HostCheck
 from waygraph.serve.http.keys import ApiKeys
 from waygraph.serve.http.problems import plain_problem, problem, unexpected
 from waygraph.serve.http.request_bodies import body_too_large, check_content_length, receive_forwarded
-from waygraph.serve.query.fair_queue import CALLER
+from waygraph.serve.query.caller_queue import CALLER
 from waygraph.serve.telemetry.metrics import Metrics
 
 #: These paths and everything below them need a key; health, metrics and the API description do not.

@@ -51,7 +51,7 @@ from waygraph.serve.query.worker_threads import WorkerThreads
 SMALL_PAGE_ELEMENTS = 2_000
 
 #: Searches of one batch that are in progress: more would fill the queues for others and be no sooner.
-BATCH_CONCURRENCY = 2 * MAX_BATCH
+BATCH_CONCURRENCY = MAX_BATCH
 
 #: A year: the longest time that HTTP caches keep an answer.
 CACHE_FOREVER = "private, max-age=31536000, immutable"

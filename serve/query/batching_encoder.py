@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from waygraph.core.errors import InvalidInput, WaygraphError
-from waygraph.serve.query.fair_queue import FairQueue, overloaded
+from waygraph.serve.query.caller_queue import CallerQueue, overloaded
 from waygraph.serve.query.query_encoder import MAX_BATCH, EncodedQuery, QueryEncoder
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -36,7 +36,7 @@ class BatchingQueryEncoder:
         #: By text, so that callers with the same query share one result.
         self._waiting: dict[str, list[asyncio.Future[EncodedQuery]]] = {}
         #: The waiting texts.
-        self._queue: FairQueue[str] = FairQueue(max_waiting)
+        self._queue: CallerQueue[str] = CallerQueue(max_waiting)
         self._encoding = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encode")
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from waygraph.core.errors import InvalidInput, ServiceError, WaygraphError
-from waygraph.serve.query.fair_queue import FairSlots
+from waygraph.serve.query.caller_queue import CallerSlots
 from waygraph.serve.query.query_encoder import EncodedQuery
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -38,7 +38,7 @@ class RemoteQueryEncoder:
         metrics: Metrics,
     ) -> None:
         self._call = call
-        self._slots = FairSlots(slots, max_waiting, lambda: metrics.count_refused("encode"))
+        self._slots = CallerSlots(slots, max_waiting, lambda: metrics.count_refused("encode"))
         self._unavailable: WaygraphError | None = ServiceError("The encoder is starting.", hint="Try again soon.")
         self._has_failed = False
         self._starting: asyncio.Task[None] | None = None

@@ -16,8 +16,8 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from waygraph.core.lru_cache import LruCache
+from waygraph.serve.query.caller_queue import CallerSlots
 from waygraph.serve.query.deadline import with_deadline
-from waygraph.serve.query.fair_queue import FairSlots
 from waygraph.serve.query.nonblocking import WouldBlock, nonblocking
 from waygraph.serve.telemetry.metrics import Metrics
 
@@ -173,7 +173,7 @@ class _BoundedPool:
     """
 
     def __init__(self, threads: int, max_waiting: int, metrics: Metrics) -> None:
-        self._slots = FairSlots(threads, max_waiting, lambda: metrics.count_refused("thread"))
+        self._slots = CallerSlots(threads, max_waiting, lambda: metrics.count_refused("thread"))
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="work")
 
     @property

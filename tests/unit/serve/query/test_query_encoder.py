@@ -15,7 +15,7 @@ from waygraph.core.errors import InvalidInput, Overloaded, WeightsMissing
 from waygraph.core.settings import EncodeSettings
 from waygraph.serve.query.async_encoder import CachedQueryEncoder
 from waygraph.serve.query.batching_encoder import BatchingQueryEncoder
-from waygraph.serve.query.fair_queue import CALLER
+from waygraph.serve.query.caller_queue import CALLER
 from waygraph.serve.query.query_encoder import MAX_BATCH, EncodedQuery, QueryEncoder
 from waygraph.serve.query.remote_encoder import RemoteQueryEncoder
 from waygraph.serve.telemetry.metrics import Metrics

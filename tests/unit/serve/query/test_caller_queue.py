@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from waygraph.core.errors import Overloaded
-from waygraph.serve.query.fair_queue import CALLER, FairQueue, FairSlots
+from waygraph.serve.query.caller_queue import CALLER, CallerQueue, CallerSlots
 
 
-def filled(max_items: int, items: Iterable[str]) -> tuple[FairQueue[str], list[str]]:
+def filled(max_items: int, items: Iterable[str]) -> tuple[CallerQueue[str], list[str]]:
     """Return a queue, and the items that had to leave it; the first letter of an item is its caller."""
-    queue: FairQueue[str] = FairQueue(max_items)
+    queue: CallerQueue[str] = CallerQueue(max_items)
     displaced = []
     for item in items:
         CALLER.set(item[0])
@@ -58,7 +58,7 @@ def test_a_queue_is_full_before_an_item_leaves_it(callers: list[str], size: int,
 class Work:
     """Work that needs a slot, and ends when it is let."""
 
-    def __init__(self, slots: FairSlots) -> None:
+    def __init__(self, slots: CallerSlots) -> None:
         self.slots = slots
         self.order: list[str] = []
         self.let = asyncio.Event()
@@ -75,7 +75,7 @@ class Work:
 
 @pytest.fixture
 def work() -> Work:
-    return Work(FairSlots(1, 3, lambda: None))
+    return Work(CallerSlots(1, 3, lambda: None))
 
 
 async def turns() -> None:

@@ -16,7 +16,7 @@ T = TypeVar("T", bound=Hashable)
 CALLER: ContextVar[str] = ContextVar("caller", default="")
 
 
-class FairQueue(Generic[T]):
+class CallerQueue(Generic[T]):
     """A queue of different items with a limit, shared by callers.
 
     Callers take turns, and items of one caller leave in their order. When the queue is full, the newest item of the
@@ -86,7 +86,7 @@ class FairQueue(Generic[T]):
             del self._queues[caller]
 
 
-class FairSlots:
+class CallerSlots:
     """A number of slots, for which callers wait by turns: `async with slots: ...`. Use it on one event loop.
 
     Parameters
@@ -101,7 +101,7 @@ class FairSlots:
 
     def __init__(self, slots: int, max_waiting: int, on_refused: Callable[[], None]) -> None:
         self._free = self._slots = slots
-        self._queue: FairQueue[asyncio.Future[None]] = FairQueue(max_waiting)
+        self._queue: CallerQueue[asyncio.Future[None]] = CallerQueue(max_waiting)
         self._on_refused = on_refused
 
     @property
