@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from pyarrow import fs
 
-from waygraph.core.errors import NotMapped, StoreError
+from waygraph.core.errors import StoreError, not_mapped
 from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.backends.failures import translate_errors
 from waygraph.index.store.layout import HEAD, check_present, claim_path, head_path
@@ -117,8 +117,8 @@ class StoreContents:
             mapped = self.sites()
             known = ", ".join(mapped[:_LISTED_SITES]) or "none yet"
             more = f" and {len(mapped) - _LISTED_SITES} more" if len(mapped) > _LISTED_SITES else ""
-            raise NotMapped(
-                f"Site '{site}' is not mapped in {self.location}.", site=site, hint=f"Mapped sites: {known}{more}."
+            raise not_mapped(
+                site, f"Site '{site}' is not mapped in {self.location}.", hint=f"Mapped sites: {known}{more}."
             )
         return head.current, head
 

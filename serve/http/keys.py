@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from waygraph.core.errors import InvalidInput, NotMapped, RateLimited, Unauthorized
+from waygraph.core.errors import InvalidInput, RateLimited, Unauthorized, not_mapped
 from waygraph.core.key_file import KeyEntry, KeyFile, key_digest, key_problem
 from waygraph.core.settings import ServeSettings
 
@@ -93,11 +93,11 @@ class Caller:
 
         Raises
         ------
-        NotMapped
+        NotFound
             If the caller may not access it: the error is that of a site that is not mapped.
         """
         if not self.may_access(site):
-            raise NotMapped(site=site)
+            raise not_mapped(site)
 
 
 class ApiKeys:

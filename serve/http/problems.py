@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from waygraph.core.errors import InvalidInput, NotFound, NotMapped, Superseded, WaygraphError
+from waygraph.core.errors import InvalidInput, NotFound, Superseded, WaygraphError, not_mapped
 from waygraph.core.schemas import Problem, problem_type
 
 MEDIA_TYPE = "application/problem+json"
@@ -88,8 +88,8 @@ def unexpected(error: Exception, *, instance: str) -> JSONResponse:
 
 async def _on_waygraph_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, WaygraphError)  # noqa: S101 - registered for this type only
-    if isinstance(error, NotMapped):
-        error = NotMapped(site=error.site)  # without the store's location and its other sites
+    if isinstance(error, NotFound) and error.site:
+        error = not_mapped(error.site)  # without the store's location and its other sites
     if error.http_status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.warning("%s: %s", request.url.path, error)
     answer = problem(error, instance=request.url.path)

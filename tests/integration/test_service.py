@@ -390,7 +390,7 @@ def test_service_and_store_raise_equal_errors(
 def test_only_the_store_says_what_else_is_mapped(service: RunningService, store: Path) -> None:
     """A caller of a service may have access to some of its sites."""
     for place in (service.url, store):
-        with Waygraph(place) as maps, pytest.raises(NotFound, match="unknown.example") as raised:
+        with Waygraph(place) as maps, pytest.raises(NotFound, match=r"unknown\.example") as raised:
             maps.site("unknown.example")
         assert (str(store) in str(raised.value)) == (place == store) == (MAP.site in str(raised.value))
 

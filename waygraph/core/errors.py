@@ -64,24 +64,8 @@ class NotFound(WaygraphError):
     """The store has no such site, state or version. `waygraph sites` lists what is mapped."""
 
     exit_code, http_status, slug, title = 3, 404, "not-found", "Not found"
-
-
-class NotMapped(NotFound):
-    """The store has no map of this site. `waygraph sites` lists what is mapped.
-
-    Parameters
-    ----------
-    message
-        What happened; by default what callers of a service may know, who may have access to some of its sites only.
-    site
-        Key of the site.
-    hint
-        What the user can do about it.
-    """
-
-    def __init__(self, message: str = "", *, site: str = "", hint: str = "'waygraph sites' lists the sites.") -> None:
-        super().__init__(message or f"'{site}' is not mapped.", hint=hint)
-        self.site = site
+    #: Key of the site, if the store has no map of it.
+    site: str = ""
 
 
 class Gone(NotFound):
@@ -328,6 +312,28 @@ class CassetteMiss(ModelFailure):
     """A recording or script of model calls has no reply to this request: it was made for others. Record it again."""
 
     slug, title = "cassette-miss", "Call not recorded"
+
+
+def not_mapped(site: str, message: str = "", *, hint: str = "'waygraph sites' lists the sites.") -> NotFound:
+    """Return the error of a site without a map.
+
+    Parameters
+    ----------
+    site
+        Key of the site.
+    message
+        What happened; empty: what callers of a service may know, who may have access to some of its sites only.
+    hint
+        What the user can do about it.
+
+    Returns
+    -------
+    NotFound
+        The error, which knows the site.
+    """
+    error = NotFound(message or f"'{site}' is not mapped.", hint=hint)
+    error.site = site
+    return error
 
 
 def error_class_for(slug: str) -> type[WaygraphError] | None:
