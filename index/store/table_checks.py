@@ -34,8 +34,8 @@ _ADDED_LATER = frozenset({"openers"})
 _URL, _UNUSUAL_URL = "^(?i:https?)://.", r"[\[\]]|[^\x00-\x7f]"
 #: Largest duration in milliseconds: 11 days. Sums of them stay finite.
 _MAX_MS = 10**9
-#: Bits of the exponent of a float16; all of them are set in infinities and undefined values only.
-_EXPONENT = np.uint16(0x7C00)
+#: A float16 without its sign, as an integer: infinity, which undefined values exceed and all finite ones do not reach.
+_MAGNITUDE, _INFINITY = np.uint16(0x7FFF), 0x7C00
 
 
 def check_nodes(table: pa.Table, manifest: Manifest) -> pa.Array:
@@ -98,7 +98,7 @@ def check_pages(table: pa.Table, known: pa.Array, dim: int, *, pages: int, rows:
         if (sizes // dim != texts).any() or (texts != segments).any():
             raise ValueError("the numbers of its vectors, texts and segments differ")
         values = batch.column("values").flatten().to_numpy().view(np.uint16)
-        if ((values & _EXPONENT) == _EXPONENT).any():
+        if len(values) and (values & _MAGNITUDE).max() >= _INFINITY:
             raise ValueError("it has vectors with infinite or undefined values")
         _check_numbers(pa.chunked_array([batch.column("segments").flatten().flatten()]), "the number of a segment")
         total += int(texts.sum())

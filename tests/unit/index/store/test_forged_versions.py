@@ -135,17 +135,21 @@ def test_names_of_a_manifest_lead_no_copy_and_no_repair_outside(
     assert files_outside(tmp_path) == before
 
 
-def test_repair_writes_no_file_outside_that_the_manifests_of_both_stores_name(location: str, tmp_path: Path) -> None:
-    (tmp_path / "outside.parquet").write_text("what the manifest names")
-    digest = hashlib.sha256((tmp_path / "outside.parquet").read_bytes()).hexdigest()
-    entry = {"../../../../../outside.parquet": {"sha256": digest, "bytes": 1}}
-    Forger(location).edit_manifest(lambda document: document["files"].update(entry))
-    copy = shutil.copytree(location, tmp_path / "deeper" / "copy" / "copy")
-    store = Store.open(location)
-    (path,) = repair(store, Store.open(str(copy)), [BAD]).problems
-    assert "outside.parquet' is not the name of a file" in path.what
-    assert path.remedy == ""
-    assert sorted(tmp_path.glob("*")) == [tmp_path / "deeper", tmp_path / "maps", tmp_path / "outside.parquet"]
+def test_copy_and_repair_write_no_file_outside_that_an_intact_manifest_names(location: str, tmp_path: Path) -> None:
+    content = b"what the manifest names"
+    (tmp_path / "outside.parquet").write_bytes(content)
+    entry = {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    name = "../../../../../outside.parquet"
+    Forger(location).edit_manifest(lambda document: document["files"].update({name: entry}))
+    deeper = tmp_path / "deeper"
+    damaged = Store.open(str(shutil.copytree(location, deeper / "damaged")))
+    (Path(damaged.location) / "sites" / BAD / "versions" / "1" / "nodes.parquet").write_bytes(b"")
+    with pytest.raises(StoreError, match="is not the name of a file of a version"):
+        copy_maps(Store.open(location), Store.open(str(deeper / "copy"), create=True), [BAD])
+    (problem,) = repair(damaged, Store.open(location), [BAD]).problems
+    assert (problem.version, problem.remedy) == (1, "")
+    assert "is not the name of a file of a version" in problem.what
+    assert sorted(path.name for path in deeper.iterdir()) == ["copy", "damaged"]
 
 
 @pytest.mark.parametrize("forgery", EACH_KIND, ids=str)
