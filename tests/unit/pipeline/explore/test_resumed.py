@@ -120,6 +120,7 @@ async def explore(journal, robots=None, blobs=None, **settings):
             bytes_received=0, counters={}, proxy=SimpleNamespace(problem=None), request_policy=RequestPolicy()
         ),
         stopped=(),
+        warnings=(),
         snapshots=(first, first),
         banners=(),
         session=None,

@@ -51,7 +51,8 @@ async def test_a_worker_that_waits_for_another_one_releases_its_slot():
 
 async def test_a_redirect_within_a_turn_waits_for_the_delay_and_not_for_that_turn():
     mine = pace(delay=0.1, item_seconds=0.2)
-    page = GuardedPage(None, None, SimpleNamespace(delayed_s=0.0), SimpleNamespace(hold_navigations=False), mine)
+    view, guard = SimpleNamespace(delayed_s=0.0), SimpleNamespace(hold_navigations=False)
+    page = GuardedPage(None, None, view, guard, SimpleNamespace(on=lambda *_: None), pacing=mine)
     arrived = []
     async with asyncio.timeout(5), mine.hold_slot(), mine.time_limit():
         async with page.view.navigation_turn("http://a.test/"):
