@@ -65,9 +65,9 @@ const childClip = (element, style, rect, clip) => {
  * @returns {Rect | null}
  */
 const skippedRect = (element, style, rect) => {
-  if (style.contentVisibility !== "auto") return null;
   const child = element.firstElementChild;
-  if (child ? child.checkVisibility({ contentVisibilityAuto: true }) : rect.height > 0) return null;
+  if ((!child && rect.height > 0) || style.contentVisibility !== "auto") return null;
+  if (child?.checkVisibility({ contentVisibilityAuto: true })) return null;
   const text = document.createRange();
   text.selectNodeContents(element);
   // Asking for the boxes of elements, not for that of a range around them, makes the browser lay them out.

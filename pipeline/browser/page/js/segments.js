@@ -109,15 +109,15 @@ const addHiddenTexts = (pass, element, rect, origin) => {
  * @returns {boolean} Whether the texts of its descendants are included.
  */
 const addTexts = (pass, element, role, rect, origin) => {
-  if (hidesContent(element)) return false;
   if (pass.roles.has(role) || FIELD_ROLES.has(role) || role === "img") {
     addSegment(pass, nameOf(element, role), role, rect, origin);
     return true;
   }
-  if (!shadowOf(element) && isInlineOnly(pass, element)) {
+  if (!shadowOf(element) && isInlineOnly(pass, element) && !hidesContent(element)) {
     addSegment(pass, contentText(element), role || "text", rect, origin);
     return true;
   }
+  if (hidesContent(element)) return false;
   for (let node = unclobbered(element).firstChild; node; node = node.nextSibling) {
     if (node.nodeType === 3) addSegment(pass, node.data, TEXT_ROLES.has(role) ? role : "text", rect, origin);
   }
