@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeVar
 
-import anyio
-
 T = TypeVar("T")
 
 _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
@@ -16,6 +14,8 @@ _DEADLINE: ContextVar[float] = ContextVar("deadline", default=math.inf)
 
 def with_deadline(work: Callable[[], T]) -> Callable[[], T]:
     """Return `work`, inside which `deadline` returns when the current task will be cancelled."""
+    import anyio  # noqa: PLC0415 - loaded in the service, and not needed to read a store
+
     ends_at = anyio.current_effective_deadline()
 
     def run() -> T:

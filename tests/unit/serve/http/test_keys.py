@@ -199,8 +199,8 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(path, monkeypatch):
 def test_keys_of_one_name_have_a_rate_each(path, clock):
     """The first key of the settings is named `key-1`, and so may one of the file be."""
     in_file = made(path, "key-1")
-    keys = ApiKeys(ServeSettings(api_keys=("secret",), keys_file=path, rate_per_second=0.5), clock=clock)
-    for key in (in_file, "Bearer secret"):
+    keys = ApiKeys(ServeSettings(api_keys=("a-key-of-settings",), keys_file=path, rate_per_second=0.5), clock=clock)
+    for key in (in_file, "Bearer a-key-of-settings"):
         assert keys.authenticate(key)
         with pytest.raises(RateLimited):
             keys.authenticate(key)

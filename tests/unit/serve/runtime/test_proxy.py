@@ -83,11 +83,11 @@ async def test_the_requests_of_one_caller_leave_slots_to_the_others():
 
 async def test_with_keys_a_caller_is_a_key_and_an_unknown_one_is_refused_at_once():
     app = Application()
-    proxy = made(app, api_keys=("one", "other"), max_requests_per_caller=1)
+    proxy = made(app, api_keys=("the-key-of-one-caller", "the-key-of-another"), max_requests_per_caller=1)
     async with caller(proxy) as http:
         first = [
             asyncio.create_task(http.get("/v1/sites", headers={"authorization": f"Bearer {key}"}))
-            for key in ("one", "other")
+            for key in ("the-key-of-one-caller", "the-key-of-another")
         ]
         for _ in first:
             await app.inside.acquire()
@@ -183,14 +183,14 @@ async def test_the_place_of_a_client_that_goes_is_free():
 
 
 def test_the_proxy_reads_the_limits_and_keys_from_its_environment(monkeypatch):
-    serve = ServeSettings(max_requests=7, max_requests_per_caller=5, request_seconds=3, api_keys=("secret",))
+    serve = ServeSettings(max_requests=7, max_requests_per_caller=5, request_seconds=3, api_keys=("a-key-of-settings",))
     for name, value in _environment(Settings(serve=serve)).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(http_protocol, "install", lambda: None)
     *_, made = middlewares()
     proxy = made.cls(None, *made.args, **made.kwargs)
     assert proxy._settings == serve
-    assert proxy._keys.entry_of("Bearer secret")
+    assert proxy._keys.entry_of("Bearer a-key-of-settings")
 
 
 def client(answer):

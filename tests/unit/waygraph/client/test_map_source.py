@@ -47,7 +47,7 @@ def test_a_store_answers_every_endpoint() -> None:
 async def test_every_endpoint_is_in_the_api_description_of_the_service(tmp_path) -> None:
     settings = Settings(store=str(tmp_path / "maps"))
     transport = httpx.ASGITransport(create_api(settings, Maps(settings)))
-    async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
         paths = (await http.get("/openapi.json")).json()["paths"]
     described = {
         (method.upper(), re.sub(r"\{\w+\}", "{}", path)) for path, methods in paths.items() for method in methods
