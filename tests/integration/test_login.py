@@ -50,7 +50,7 @@ def test_the_session_is_saved_when_the_user_finishes_or_closes_the_window(screen
     with FixtureServer(pages) as site:
         settings = Settings(explore=ExploreSettings(basic_auth="ann:pw"))
         for wait_for_user in (user_logs_in, and_closes_the_window):
-            state = asyncio.run(log_in(site.url, settings, initial=None, wait_for_user=wait_for_user))
+            state = asyncio.run(log_in(site.url, settings, initial=None, wait_for_user=wait_for_user)).state
             assert [(c["name"], c["value"]) for c in state["cookies"]] == [("sid", "of-ann")]
             assert "theme-of-ann" in json.dumps(state["origins"])
     assert ("POST", "/session") in site.requests

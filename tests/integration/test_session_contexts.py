@@ -7,6 +7,7 @@ import pytest
 
 from tests.browsers import BROWSERS
 from tests.sites.server import FixtureServer, Page
+from waygraph.agents.runner.network_recording import NetworkRecording
 from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import BrowserSettings
 from waygraph.pipeline.browser.process.launch import launch
@@ -172,3 +173,18 @@ def test_a_partitioned_cookie_of_an_embedded_site_keeps_its_partition():
         frame = site.at("/frame").replace("127.0.0.1", "localhost")
         site.pages["/"] = f"<iframe src={frame}></iframe>"
         assert asyncio.run(with_localhost(run)) == ("__Host-part=embedded", "nobody")
+
+
+def test_restoring_a_session_leaves_no_request_in_the_recording_of_an_agent(tmp_path):
+    async def run(browser):
+        state = {"cookies": [], "origins": [{**stored(database()), "origin": site.url.rstrip("/")}]}
+        with NetworkRecording() as network:
+            context = await open_context(browser, state, **network.context_options)
+            await (await context.new_page()).goto(site.at("/shown"))
+            await context.close()
+            return json.loads((tmp_path / network.store(tmp_path)).read_text())["log"]
+
+    with FixtureServer({"/shown": "<h1>Shown</h1>"}) as site:
+        log = on_browser(run)
+        assert {entry["request"]["url"] for entry in log["entries"]} <= {site.at("/shown"), site.at("/favicon.ico")}
+        assert len(log["pages"]) == 1

@@ -18,6 +18,8 @@ from playwright.async_api import Error as PlaywrightError
 from waygraph.core.errors import InvalidInput
 from waygraph.pipeline.browser.storage.session_file import SessionState
 
+#: Header of documents that no server sent: they are loaded only to reach what an origin stores.
+STAND_IN_HEADER = "x-waygraph-stand-in"
 #: Begin of Playwright's messages about sessions.
 _FAILED = "Browser.new_context: Error setting storage state:"
 #: Bytes of the databases of an origin up to which they are carried from one context to another.
@@ -208,7 +210,7 @@ async def _blank_page(context: BrowserContext) -> AsyncIterator[Page]:
     """Open a page for which every address is an empty document, without a request."""
 
     async def answer(route: Route) -> None:
-        await route.fulfill(content_type="text/html", body="<!doctype html>")
+        await route.fulfill(content_type="text/html", body="<!doctype html>", headers={STAND_IN_HEADER: "1"})
 
     page = await context.new_page()
     try:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from waygraph.agents.runner.har import redact_har
+from waygraph.pipeline.browser.storage.contexts import STAND_IN_HEADER
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +55,7 @@ class NetworkRecording:
             Name of the file; empty if there is none, because the browser was lost.
         """
         try:
-            document = json.loads(self._raw.read_bytes())
+            document = _sent(json.loads(self._raw.read_bytes()))
         except (OSError, ValueError) as error:
             log.info("runner/no_network_log %s: %s", folder.name, error)
             return ""
@@ -62,3 +63,15 @@ class NetworkRecording:
         unfinished.write_text(json.dumps(redact_har(document), ensure_ascii=False, indent=1), encoding="utf-8")
         unfinished.replace(folder / NETWORK_FILE)
         return NETWORK_FILE
+
+
+def _sent(document: dict[str, Any]) -> dict[str, Any]:
+    """Return an archive without the documents that stood in for those of a server while a session was restored."""
+
+    def is_stand_in(entry: dict[str, Any]) -> bool:
+        return any(header["name"].lower() == STAND_IN_HEADER for header in entry["response"]["headers"])
+
+    left = [entry for entry in document["log"]["entries"] if not is_stand_in(entry)]
+    shown = {entry.get("pageref") for entry in left}
+    pages = [page for page in document["log"].get("pages", []) if page["id"] in shown]
+    return {**document, "log": {**document["log"], "pages": pages, "entries": left}}
