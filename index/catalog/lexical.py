@@ -92,13 +92,21 @@ def state_texts(
         seen = observations.get(node.id)
         shown = [segment.text for segment in seen.segments] if seen is not None else []
         generated = descriptions[node.id].texts if node.id in descriptions else ()
-        texts[node.id] = (node.title, urlsplit(node.url).path, *shown, *names[node.id], *generated)
+        texts[node.id] = (node.title, _url_path(node.url), *shown, *names[node.id], *generated)
     return texts
+
+
+def _url_path(url: str) -> str:
+    """Return the path of a URL; empty if the URL is malformed, as addresses of links may be."""
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""
 
 
 def lead_texts(leads: Iterable[Lead]) -> dict[str, Sequence[str]]:
     """Return the texts whose words count for each lead, by id: names of its links, URL path, heading, description."""
-    return {lead.id: (*lead.names, urlsplit(lead.url).path, lead.heading, lead.description) for lead in leads}
+    return {lead.id: (*lead.names, _url_path(lead.url), lead.heading, lead.description) for lead in leads}
 
 
 class LexicalIndex:

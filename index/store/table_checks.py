@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import get_args
-from urllib.parse import urlsplit
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +29,6 @@ _ACTION_KINDS = pa.array(get_args(ActionKind), pa.string())
 _NULLABLE = frozenset({"observation", "evidence"})
 #: Columns that tables of earlier versions lack.
 _ADDED_LATER = frozenset({"openers"})
-#: URLs that have a host; of these, `urlsplit` may reject those with brackets or with characters beyond ASCII.
-_URL, _UNUSUAL_URL = "^(?i:https?)://.", r"[\[\]]|[^\x00-\x7f]"
 #: Largest duration in milliseconds: 11 days. Sums of them stay finite.
 _MAX_MS = 10**9
 #: A float16 without its sign, as an integer: infinity, which undefined values exceed and all finite ones do not reach.
@@ -49,7 +46,6 @@ def check_nodes(table: pa.Table, manifest: Manifest) -> pa.Array:
     _check_count(len(ids) - observations.null_count, manifest.counts.observations, "observations")
     _check_numbers(table.column("depth"), "depth", most=manifest.counts.depth)
     _check_numbers(table.column("load_ms"), "load_ms", most=_MAX_MS)
-    _check_urls(table.column("url"), "state")
     for name in ("screenshot", "dom", "aria"):
         if not _matches(pc.struct_field(observations, name), _OPTIONAL_DIGEST):
             raise ValueError(f"an observation names a blob that cannot exist under '{name}'")
@@ -115,7 +111,6 @@ def check_leads(table: pa.Table, manifest: Manifest, states: pa.Array) -> pa.Arr
         raise ValueError("a lead has the id of a state")
     _check_known(table.column("state"), states, "the state of a lead")
     _check_numbers(table.column("depth"), "depth")
-    _check_urls(table.column("url"), "lead")
     _check_actions(table.column("action"))
     return ids
 
@@ -197,13 +192,6 @@ def _unique_ids(column: pa.ChunkedArray, what: str) -> pa.Array:
 
 def _matches(column: pa.ChunkedArray, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(column, pattern), min_count=0).as_py())
-
-
-def _check_urls(column: pa.ChunkedArray, what: str) -> None:
-    if not _matches(column, _URL):
-        raise ValueError(f"the URL of a {what} is not one of a page")
-    for url in column.filter(pc.match_substring_regex(column, _UNUSUAL_URL)).to_pylist():
-        urlsplit(url)  # raises ValueError
 
 
 def _check_known(column: pa.ChunkedArray | pa.Array, known: pa.Array, what: str) -> None:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from waygraph.core.errors import InvalidInput
+from waygraph.index.store import table_checks as checks
 from waygraph.index.store import tables
 from waygraph.index.store.backends.commit import Commit
 from waygraph.index.store.descriptions import descriptions_table
@@ -53,11 +55,13 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
             tables.VECTOR_ENCODING,
         ),
     }
+    recognition, lineage = recognition_table(draft.recognition), lineage_table(draft.lineage)
+    leads, descriptions = leads_table(draft.leads), descriptions_table(draft.descriptions)
     for name, rows in (
-        (RECOGNITION_FILE, recognition_table(draft.recognition)),
-        (LINEAGE_FILE, lineage_table(draft.lineage)),
-        (LEADS_FILE, leads_table(draft.leads)),
-        (DESCRIPTIONS_FILE, descriptions_table(draft.descriptions)),
+        (RECOGNITION_FILE, recognition),
+        (LINEAGE_FILE, lineage),
+        (LEADS_FILE, leads),
+        (DESCRIPTIONS_FILE, descriptions),
     ):
         if len(rows):
             written[name] = _write_table(files, f"{folder}/{name}", rows.schema, rows.to_batches())
@@ -79,10 +83,20 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         report=dict(draft.report),
         partial=draft.partial,
         files=written,
-    ).to_bytes()
-    commit.put(f"{folder}/{MANIFEST_FILE}", manifest)
+    )
+    try:
+        # Else a version could be published that no reader opens. `MapDraft.check` has checked the vectors.
+        states = checks.check_nodes(nodes, manifest)
+        checks.check_edges(edges, manifest, states)
+        checks.check_recognition(recognition, states)
+        checks.check_lineage(lineage, pa.concat_arrays([states, checks.check_leads(leads, manifest, states)]))
+        checks.check_descriptions(descriptions, states)
+    except ValueError as error:
+        raise InvalidInput(f"The map of '{draft.site}' could not be read back: {error}.") from error
+    content = manifest.to_bytes()
+    commit.put(f"{folder}/{MANIFEST_FILE}", content)
     commit.persist(f"{folder}/{name}" for name in (*written, MANIFEST_FILE))
-    return manifest
+    return content
 
 
 def _write_table(

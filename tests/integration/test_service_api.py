@@ -125,7 +125,7 @@ async def test_forged_sites_are_counted_by_kind_and_their_requests_are_refused(s
         "HEAD: a pipe": "unreadable",
         "HEAD: garbage": "head",
         "manifest: a nested report": "manifest",
-        "nodes: a URL that cannot be split": "table",
+        "nodes: an id twice": "table",
         "vectors: an undefined value": "table",
     }
     sites = {f"bad-{number}.example": name for number, name in enumerate(chosen)}

@@ -644,3 +644,25 @@ def test_equal_version_numbers_of_two_stores_are_distinguished(tmp_path):
     same_width = EncoderInfo("another", DIM, "another fingerprint")
     assert key_of("one") == key_of("restored")
     assert len({key_of("one again"), key_of("made anew", pages=other), key_of("encoded anew", encoder=same_width)}) == 3
+
+
+def test_malformed_urls_of_states_and_leads_do_not_prevent_searches_by_words(store, catalog):
+    malformed = "http://[not an address/"
+    bad = Node("f" * 32, malformed, "Lamps", ("z",), 1, addressable=True)
+    lead = replace(LEAD, url=malformed)
+    plain = draft_with_lead()
+    graph = InteractionGraph([*plain.graph.nodes.values(), bad], plain.graph.edges)
+    store.publish(replace(plain, graph=graph, leads={LEAD.id: lead}))
+    hits = catalog.search(rows([0.6, 0, 0.8]), 3, "f1", words="returns").hits
+    assert hits[0][1].node_id == LEAD.id
+    with catalog.open(SITE) as opened:
+        assert opened.locate(malformed).node_id == bad.id
+
+
+@pytest.mark.parametrize("forged", [{"cost_ms": float("nan")}, {"cost_ms": -1.0}, {"cost_ms": 1e308}])
+def test_map_that_no_reader_would_open_is_not_published(store, forged):
+    plain = draft()
+    edges = [replace(edge, **forged) for edge in plain.graph.edges]
+    with pytest.raises(InvalidInput, match="could not be read back: a value of 'cost_ms'"):
+        store.publish(replace(plain, graph=InteractionGraph(plain.graph.nodes.values(), edges)))
+    assert store.sites() == []
