@@ -91,7 +91,9 @@ async def test_with_keys_a_caller_is_a_key_and_an_unknown_one_is_refused_at_once
         ]
         for _ in first:
             await app.inside.acquire()
-        assert (await http.get("/v1/sites", headers={"authorization": "Bearer one"})).status_code == 429
+        assert (
+            await http.get("/v1/sites", headers={"authorization": "Bearer the-key-of-one-caller"})
+        ).status_code == 429
         refused = await http.post("/v1/search", content=endless(), headers={"authorization": "Bearer unknown"})
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
         assert slug(refused) == "unauthorized"
