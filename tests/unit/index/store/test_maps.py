@@ -103,9 +103,8 @@ texts = st.text(st.characters(), max_size=12)
 def any_map(draw: st.DrawFn) -> dict[str, Any]:
     ids = draw(st.lists(st.text("0123456789abcdef", min_size=1, max_size=32), min_size=1, max_size=6, unique=True))
     clean = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-    url = clean.map("http://shop.example/".__add__)
     nodes = [
-        Node(i, draw(url), draw(clean), tuple(draw(st.lists(clean, max_size=3))), draw(st.integers(0, 9)),
+        Node(i, draw(clean), draw(clean), tuple(draw(st.lists(clean, max_size=3))), draw(st.integers(0, 9)),
              draw(st.booleans()), draw(st.floats(0, 1e6)))
         for i in ids
     ]  # fmt: skip
@@ -122,7 +121,7 @@ def any_map(draw: st.DrawFn) -> dict[str, Any]:
     whole = st.integers(-(2**31), 2**31 - 1)
     segment = st.builds(Segment, clean, clean, st.builds(Box, whole, whole, whole, whole))
     observations = {
-        i: Observation(i, draw(url), draw(clean), tuple(draw(st.lists(segment, max_size=3))))
+        i: Observation(i, draw(clean), draw(clean), tuple(draw(st.lists(segment, max_size=3))))
         for i in draw(st.sets(some))
     }
     pages = {}
