@@ -390,9 +390,12 @@ class Catalog:
 
     def _load_checked(self, site: str, current: Callable[[str], int]) -> OpenMap:
         """Load the current version of a site. Whatever is wrong with it is a StoreError, recorded in `failures`."""
-        number = None
         try:
             number = current(site)
+        except StoreError as error:
+            self.failures.record(site, None, error)
+            raise
+        try:
             self.failures.raise_recent(site, number)
             return self._load(site, number)
         except StoreError as error:

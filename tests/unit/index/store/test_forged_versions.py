@@ -18,7 +18,7 @@ import pytest
 from tests.forged_stores import BAD, FORGERIES, GOOD, Forger, Forgery, forged, make_store
 from tests.stores import DIM
 from waygraph.cli.entry import run
-from waygraph.core.errors import NotFound, StoreError
+from waygraph.core.errors import InvalidInput, NotFound, StoreError
 from waygraph.index.catalog.catalog import Catalog
 from waygraph.index.store import MapVersion, Store
 from waygraph.index.store.upkeep.checks import repair, verify
@@ -237,4 +237,7 @@ def test_names_of_sites_that_do_not_exist_are_not_kept(catalog: Catalog) -> None
     for number in range(3):
         with pytest.raises(NotFound):
             catalog.open(f"site-{number}.example")
+    with pytest.raises(InvalidInput, match="not a site key"):
+        catalog.open("../outside")
     assert len(catalog._site_locks) == 0
+    assert catalog.failures == {}
