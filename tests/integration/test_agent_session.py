@@ -73,7 +73,9 @@ EVENTS = """<!doctype html><title>Events</title>
 COVERS = "is covered by something in front of the page, which has to be closed first."
 REJECTS = "does not accept this value; dates are 2025-01-31, times 13:30, colours #ff8800."
 PAGES = {
-    "/": "<title>Start</title><a href=/form>Form</a>", "/rich": RICH, "/covered": COVERED, "/form": FORM,
+    "/": "<title>Start</title><a href=/form>Form</a>",
+    "/manage": "<select aria-label=Manage><option>Choose<option>Rename<option>Delete my account</select>",
+    "/rich": RICH, "/covered": COVERED, "/form": FORM,
     "/events": EVENTS, "/other": "<title>Other</title><p>Other page", "/found": "<title>Found</title><p>Results",
     "/post": "<title>Posted</title>",
     "/file": Page(b"data", headers={"Content-Disposition": "attachment"}, content_type="application/x-a"),
@@ -288,6 +290,17 @@ def test_actions_that_change_data_are_refused_confirmed_or_allowed(site):
     allowed = run(site, "/form", lambda session, _: do(session, "click [{}]", "Delete account"), destructive="allow")
     assert allowed.done
     assert site.mutations == before + 2
+
+
+def test_an_option_is_gated_by_its_whole_name(site):
+    async def steps(session, page):
+        return [
+            await do(session, "select [{}] [account]", "Manage"),
+            await do(session, "select [{}] [rename]", "Manage"),
+        ]
+
+    refused, done = run(site, "/manage", steps)
+    assert (refused.status, done.status) == ("refused", "done")
 
 
 def test_enter_in_a_focused_field_is_gated_too(site):

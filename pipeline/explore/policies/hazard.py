@@ -68,7 +68,7 @@ class HazardPolicy:
 
 
 def _hazard(candidate: Candidate, snapshot: Snapshot) -> LexiconMatch | None:
-    """Return the first match in this order: method attribute, target, name, handler, icon; generic names come last."""
+    """Return the first match in this order: method, option, target, name, handler, icon; generic names come last."""
     action = candidate.action
     if is_state_changing_method(candidate.method):
         return LexiconMatch(candidate.method, "an attribute says that a script sends this method instead")
@@ -76,7 +76,8 @@ def _hazard(candidate: Candidate, snapshot: Snapshot) -> LexiconMatch | None:
     shows = bool(other_page) or (action.role in _SHOWING_ROLES and not _runs_script(action.target, snapshot.raw_url))
     name = None if _has_anchor(other_page) else hazard_in_name(action.name, shows=shows, leads_to=other_page)
     return (
-        (hazard_in_url(action.target) if action.target else None)
+        (hazard_in_name(action.value, shows=True) if action.kind == "select" else None)  # the name of the option
+        or (hazard_in_url(action.target) if action.target else None)
         or (name if name is not None and not name.is_generic else None)
         or (hazard_in_code(candidate.handler) if candidate.handler else None)
         or (hazard_in_code(action.target) if action.target.startswith("javascript:") else None)

@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import structs
 
+from waygraph.agents.actions.targets import gesture
 from waygraph.agents.actions.types import AgentAction, ClickAction, PressAction, SelectAction, TypeAction
 from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
@@ -80,7 +81,7 @@ class ActionGate:
         ActionRefused
             If the action may not be done; the message is one sentence for the model.
         """
-        candidate = _performed(action, element)
+        candidate = _performed(action, element, observation)
         if candidate is None:
             return
         snapshot = observation.snapshot
@@ -115,7 +116,7 @@ def _without_download(candidate: Candidate) -> Candidate:
     return structs.replace(candidate, download=False)
 
 
-def _performed(action: AgentAction, element: ObservedElement) -> Candidate | None:
+def _performed(action: AgentAction, element: ObservedElement, observation: PageObservation) -> Candidate | None:
     """Return the candidate as the action uses it; None if the action activates nothing."""
     candidate = element.candidate
     match action:
@@ -128,7 +129,8 @@ def _performed(action: AgentAction, element: ObservedElement) -> Candidate | Non
             # The name of a field says what it is for, not what Enter does.
             return structs.replace(candidate, action=structs.replace(candidate.action, name="", target=""))
         case SelectAction():
-            return structs.replace(candidate, submits="")
+            # The option is judged, by its whole name.
+            return structs.replace(candidate, submits="", action=gesture(action, element, observation))
         case _:
             return None
 

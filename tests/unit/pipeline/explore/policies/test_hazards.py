@@ -17,8 +17,8 @@ from waygraph.pipeline.explore.policies.lexicon import fold, lexicon, words
 HERE = Snapshot("id", "http://x/", "http://x/", "", "text/html", 200, (), (), (), capped=False, opened=0)
 
 
-def refusal(name="", role="button", target="", *, kind="click", submits="", **details):
-    action = Action(kind, role=role, name=name, target=target)
+def refusal(name="", role="button", target="", *, kind="click", value="", submits="", **details):
+    action = Action(kind, role=role, name=name, target=target, value=value)
     element = Candidate(action, "a", disabled=False, submits=submits, download=False, box=Box(0, 0, 1, 1), **details)
     return HazardPolicy().refuse(element, HERE)
 
@@ -192,6 +192,11 @@ def test_a_button_whose_handler_changes_data_is_refused(handler):
 )
 def test_a_button_whose_handler_shows_something_is_pressed(handler):
     assert refusal("More", handler=handler) is None
+
+
+def test_an_option_is_refused_by_its_own_name():
+    assert refusal("Action", "combobox", kind="select", value="Delete my account")
+    assert not refusal("Sort", "combobox", kind="select", value="Newest first")
 
 
 @pytest.mark.parametrize(
