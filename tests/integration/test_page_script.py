@@ -188,6 +188,51 @@ def test_roles_and_names_follow_aria():
     assert not any(role == "textbox" for role, _ in found)
 
 
+def test_an_element_without_a_name_has_titles_and_description_as_its_icon():
+    seen = look(
+        """<button aria-describedby=d style="width:9px"><img alt="" title=Bin src=data:, class=pic></button>
+        <i id=d>Removes it</i><button aria-description=Erases style="width:9px"></button>"""
+    )
+    assert [c.icon for c in seen.candidates] == ["Bin Removes it pic", "Erases"]
+
+
+def test_options_are_chosen_by_their_accessible_names():
+    html = """<style>select, ::picker(select) { appearance: base-select }</style>
+        <select onchange="said.textContent = value"><option>One<option value=two><img alt=Second src=data:,></select>
+        <p id=said></p>"""
+    first, (chosen,), _, _ = act(html, "select:")
+    assert [c.action.value for c in first.candidates if c.action.kind == "select"] == ["Second"]
+    assert "two" in [segment.text for segment in chosen.snapshot.segments]
+
+
+def test_a_custom_element_is_disabled_by_its_form_or_its_internals():
+    def box(name, code):
+        return f"""<{name}>Go</{name}><script>customElements.define("{name}", class extends HTMLElement {{
+            static formAssociated = true; constructor() {{ super(); const internals = this.attachInternals();
+            internals.role = "button"; {code} }} }})</script>"""
+
+    disabled = "<fieldset disabled>" + box("x-a", "") + "</fieldset>" + box("x-b", "internals.ariaDisabled = 'true'")
+    seen = look(disabled + box("x-c", ""))
+    assert [c.disabled for c in seen.candidates] == [True, True, False]
+
+
+def test_internals_in_a_frame_name_its_elements():
+    inner = """<x-a style="display:block;height:9px"></x-a><script>
+        customElements.define("x-a", class extends HTMLElement { constructor() {
+            super(); Object.assign(this.attachInternals(), {role: "button", ariaLabel: "Inside"}) } })</script>"""
+    seen = look("<iframe src=/inner></iframe>", **{"/inner": inner})
+    assert [(c.action.role, c.action.name) for c in seen.candidates] == [("button", "Inside")]
+
+
+def test_names_of_elements_that_own_or_refer_to_each_other_end():
+    seen = look(
+        """<button id=a aria-owns=b aria-labelledby="b c">A</button>
+        <button id=b aria-owns=a aria-labelledby=a>B</button>
+        <label id=c for=d><button id=d aria-labelledby=c>D</button></label>"""
+    )
+    assert len(seen.candidates) == 3
+
+
 def test_transparent_text_is_not_part_of_a_name():
     clear = "style='opacity:0'"
     seen = look(

@@ -43,7 +43,7 @@ class Candidate(Struct, frozen=True, gc=False):
     handler
         Text of the handlers in attributes (`onclick`, `wire:click`, `data-action`).
     icon
-        Title and classes of an element whose name has no letters.
+        Titles, description and classes of an element whose name has no letters.
     covered
         Whether an overlay over the whole page takes the pointer from the element.
     form

@@ -82,6 +82,7 @@ writeProperty(window, KEY, {
     digestDocument,
     shadowRoots,
     closedRoots,
+    knownInternals,
     ownSuspects,
     forgetSuspects,
     readHandlers,

@@ -2,7 +2,7 @@
 
 /** @type {Set<string>} */
 const NO_TYPES = new Set();
-const DISABLEABLE = new Set(["button", "input", "select", "textarea", "option", "fieldset"]);
+const DISABLEABLE = new Set(["button", "input", "select", "textarea", "option", "fieldset"]); // besides custom elements
 
 /**
  * A CSS selector that is likely to survive changes of the page, empty if there is none.
@@ -61,7 +61,8 @@ const submissionMethod = (button, handlers) => {
  * @param {any} element
  */
 const isDisabled = (element) =>
-  (DISABLEABLE.has(element.localName) && element.matches(":disabled")) || element.getAttribute("aria-disabled") === "true";
+  ((DISABLEABLE.has(element.localName) || internalsOf(element)) && element.matches(":disabled")) ||
+  ariaOf(element, "aria-disabled") === "true";
 /**
  * Method by which an element submits its form: a submit button, and for agents (which press Enter) a text field as well.
  * @param {Pass} pass

@@ -8,8 +8,8 @@ const METHOD_ATTRIBUTE = /^data-(?:turbo-|http-|ajax-|request-)?method$/;
  * @param {any} element
  * @param {string} name Accessible name of the element.
  * @returns {{ method: string, handler: string, icon: string }} The HTTP method that a script sends instead of following the
- *   link; the text of handlers, and of attributes that frameworks treat as handlers; title and classes of an element whose
- *   name has no letters.
+ *   link; the text of handlers, and of attributes that frameworks treat as handlers; titles, description and classes of an
+ *   element whose name has no letters.
  */
 const declarationsOf = (element, name) => {
   const found = { method: "", handler: "", icon: "" };
@@ -25,7 +25,9 @@ const declarationsOf = (element, name) => {
   if (!/\p{L}/u.test(name)) {
     const parts = [element, ...[...element.querySelectorAll("i, span, svg, use, img")].slice(0, 5)];
     const classes = parts.map((part) => `${part.getAttribute("class") || ""} ${part.getAttribute("href") || ""}`);
-    found.icon = squeeze(`${element.title || ""} ${classes.join(" ")}`);
+    const titles = parts.map((part) => part.getAttribute("title") || "");
+    const described = [element.getAttribute("aria-description") ?? "", ...(element.ariaDescribedByElements ?? []).map(contentText)];
+    found.icon = squeeze([...titles, ...described, ...classes].join(" "));
   }
   return found;
 };

@@ -38,8 +38,11 @@ const findInPlace = (action, options, matchesName, rung) => {
   if (!element) return null;
   const candidates = passOverElement({ ...options, hover: false, kind: action.kind }, element)
     .map((c) => ({ ...c, ...(pseudo && { target: "", role: "", ...controlOf(element, pseudo) }) }));
+  // Where internals are unknown, a custom element is the recorded one if nothing else tells the two apart.
+  const isUnknown = mayHaveUnknownInternals(element);
   const matches = candidates.some((c) =>
-    c.role === action.role && matchesName(c.name, action.name) && hasSimilarTarget(action, c));
+    (c.role === action.role || (isUnknown && c.role === "")) &&
+    (matchesName(c.name, action.name) || (isUnknown && c.name === "")) && hasSimilarTarget(action, c));
   return matches ? [element, rung, pseudo] : null;
 };
 
@@ -288,7 +291,7 @@ const actWithoutPointer = (element, { kind, value }) => {
   noteAction();
   scrollToElement(element);
   if (kind === "select") {
-    const option = Array.from(element.options).find((one) => squeeze(one.label) === value);
+    const option = Array.from(element.options).find((one) => optionName(one) === value);
     if (!option) return { obstacle: ["option_missing", `no option ${value}`] };
     option.selected = true;
     for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));

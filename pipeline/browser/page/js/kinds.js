@@ -20,7 +20,7 @@ const isTextField = (element) => {
 };
 /** @param {Element} element */
 const hasPopup = (element) => {
-  const popup = element.getAttribute("aria-haspopup");
+  const popup = ariaOf(element, "aria-haspopup");
   return popup !== null && popup !== "false";
 };
 
@@ -50,7 +50,7 @@ const MAX_CHOICES = 6;
  */
 const otherOptions = (select) =>
   Array.from(select.options)
-    .filter((option) => !option.selected && !option.disabled && !option.parentElement.disabled && option.label.trim())
+    .filter((option) => !option.selected && !option.disabled && !option.parentElement.disabled && optionName(option))
     .slice(0, MAX_CHOICES);
 
 /** Words on buttons that search. Scripts without spaces have no borders of words. */
@@ -126,13 +126,14 @@ const fieldActions = (element, role, types, options) => {
   const tag = element.localName;
   if (tag === "select") {
     if (element.multiple || !hasAny(types, ["change", "input"])) return [];
-    return otherOptions(element).map((option) => ["select", squeeze(option.label)]);
+    return otherOptions(element).map((option) => ["select", optionName(option)]);
   }
   if (role === "checkbox" || role === "radio") return hasAny(types, [...CLICKS, "change", "input"]) ? [["click", ""]] : [];
   if (hasAny(types, CLICKS)) actions.push(["click", ""]);
   if (isTextField(element)) {
     if (options.submitSearch && isSearchField(element)) actions.push(["submit", searchWord(element.ownerDocument)]);
-    const suggests = role === "combobox" || element.hasAttribute("aria-autocomplete") || hasPopup(element);
+    // The browser itself shows the suggestions of a <datalist>.
+    const suggests = (role === "combobox" && !element.list) || element.hasAttribute("aria-autocomplete") || hasPopup(element);
     // The key that opens a combobox by the ARIA Authoring Practices.
     if (suggests && hasAny(types, KEYS)) actions.push(["press", "ArrowDown"]);
     if (suggests || hasAny(types, TYPING)) actions.push(["input", PROBES[element.type] || "a"]);

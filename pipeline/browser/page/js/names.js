@@ -1,181 +1,8 @@
-// Provides roles and accessible names of elements: the part of WAI-ARIA 1.2 and AccName 1.2 for elements that people click.
-
-/** @type {Record<string, string>} */
-const INPUT_ROLES = {
-  button: "button", submit: "button", reset: "button", image: "button", file: "button",
-  checkbox: "checkbox", radio: "radio", range: "slider", number: "spinbutton", search: "searchbox",
-};
-/** @type {Record<string, string>} */
-const TAG_ROLES = {
-  button: "button", summary: "button", textarea: "textbox", h1: "heading", h2: "heading", h3: "heading",
-  h4: "heading", h5: "heading", h6: "heading", img: "img", svg: "img", td: "cell", li: "listitem", nav: "navigation",
-  main: "main", dialog: "dialog", option: "option", progress: "progressbar", meter: "meter", output: "status",
-};
-const FIELD_ROLES = new Set([
-  "textbox", "searchbox", "combobox", "listbox", "checkbox", "radio", "slider", "spinbutton",
-]);
-/**
- * The role of an element, empty if it has none.
- * @param {Element} node
- * @returns {string}
- */
-const roleOf = (node) => {
-  const element = unclobbered(node);
-  let explicit = element.getAttribute("role");
-  if (explicit) [explicit] = explicit.trim().split(/\s+/);
-  if (explicit && explicit !== "none" && explicit !== "presentation") return explicit;
-  const tag = element.localName;
-  if (tag === "a" || tag === "area") return element.hasAttribute("href") || element.hasAttribute("xlink:href") ? "link" : "";
-  if (tag === "input") return INPUT_ROLES[element.type] || (element.type === "hidden" ? "" : "textbox");
-  if (tag === "select") return element.multiple || element.size > 1 ? "listbox" : "combobox";
-  if (tag === "th") return element.scope === "row" ? "rowheader" : "columnheader";
-  if (hasEditable !== false && element.isContentEditable && !element.parentElement?.isContentEditable) return "textbox";
-  return TAG_ROLES[tag] || "";
-};
-
-// DOM clobbering: a form has its fields as properties, so that <input name=children> hides the form's children. Properties
-// of forms are therefore read through the prototype.
-/** @type {ProxyHandler<any>} */
-const formReader = {
-  get(form, name) {
-    for (let proto = HTMLFormElement.prototype; proto; proto = Object.getPrototypeOf(proto)) {
-      const property = Object.getOwnPropertyDescriptor(proto, name);
-      if (property) {
-        if (property.get) return property.get.call(form);
-        return typeof property.value === "function" ? property.value.bind(form) : property.value;
-      }
-    }
-    return undefined;
-  },
-};
-/**
- * The element itself, or for a form a proxy whose properties are not hidden by its fields.
- * @param {any} element
- * @returns {any}
- */
-const unclobbered = (element) => {
-  const tag = element.localName; // for a form this may be a field
-  if (tag !== "form" && typeof tag !== "object") return element;
-  return Object.prototype.toString.call(element) === "[object HTMLFormElement]" ? new Proxy(element, formReader) : element;
-};
-const documentTitle = /** @type {any} */ (Object.getOwnPropertyDescriptor(Document.prototype, "title")).get;
-
-// Caches of one pass over the page; null outside of it.
-/** @type {Map<Element, CSSStyleDeclaration> | null} */
-let styles = null;
-/** @type {Map<Element, string> | null} */
-let names = null;
-/** @type {Map<Element, boolean> | null} */
-let visibles = null;
-/** Whether any element of the page is editable; null: not known. @type {boolean | null} */
-let hasEditable = null;
-/**
- * Run `work` with the caches.
- * @template T
- * @param {() => T} work
- * @returns {T}
- */
-const withCaches = (work) => {
-  styles = new Map();
-  names = new Map();
-  visibles = new Map();
-  hasEditable = innerScripts(window).next().done ? document.querySelector("[contenteditable]") !== null : null;
-  try {
-    return work();
-  } finally {
-    styles = names = visibles = hasEditable = null;
-  }
-};
-/** @param {any} element */
-const styleOf = (element) => {
-  if (!styles) return getComputedStyle(element);
-  let style = styles.get(element);
-  if (!style) styles.set(element, (style = getComputedStyle(element)));
-  return style;
-};
-
-const MAX_TEXT = 300;
-const LOOSE = /[^\S ]| {2}|^ | $/; // most texts are squeezed already, and need no replacement
-/**
- * A text with whitespace collapsed, cut to `MAX_TEXT` characters, without half surrogate pairs.
- * @param {string} text
- * @returns {string}
- */
-const squeeze = (text) => {
-  const clean = LOOSE.test(text) ? text.replace(/\s+/g, " ").trim() : text;
-  if (clean.length < MAX_TEXT) return clean.toWellFormed();
-  return clean.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, "").toWellFormed();
-};
-const UNTEXTUAL = new Set(["script", "style", "noscript", "template", "select", "textarea"]);
-const BLOCK = /^(block|flex|grid|table|list-item|table-cell|table-row|flow-root)$/;
-
-const VISIBLE = { opacityProperty: true, visibilityProperty: true };
-const VISIBLE_OR_TRANSPARENT = { visibilityProperty: true };
-// Black on white with this opacity has a contrast of 1.12 to 1, which a person does not see. Effects end at such values by
-// chance (a ripple that is interrupted), so what they draw is in one snapshot and not in the next.
-const SEEN_OPACITY = 0.05;
-/**
- * Whether an element is drawn too faintly to be seen, on its own: elements around it may be fainter.
- * @param {CSSStyleDeclaration} style
- */
-const isFaint = (style) => Number(style.opacity) < SEEN_OPACITY;
-/**
- * Whether an element is visible, except for faint elements around it.
- * @param {any} node
- */
-const isVisible = (node) => {
-  let answer = visibles?.get(node);
-  if (answer === undefined) {
-    answer = /** @type {boolean} */ (unclobbered(node).checkVisibility(VISIBLE));
-    visibles?.set(node, answer);
-  }
-  return answer;
-};
+// Provides accessible names (AccName 1.2, HTML-AAM, SVG-AAM), as the browser computes them for its accessibility tree: by
+// references, labels, content, titles. Where they differ from the browser's on purpose, tests/sites/naming.py says why.
 
 /**
- * Whether a person could see an element, if nothing around it is faint.
- * @param {any} node
- */
-const isSeen = (node) => isVisible(node) && !isFaint(styleOf(node));
-
-/**
- * The text in an element. In a visible element, transparent content is skipped: a hidden tooltip keeps the text that it
- * showed last. An element that is not seen itself (a label that fades in) is named by all its content.
- * @param {any} node
- * @returns {string}
- */
-const contentText = (node) => {
-  const element = unclobbered(node);
-  const only = element.firstChild;
-  if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element)) return squeeze(only.data);
-  let text = "";
-  const walk = (/** @type {any} */ parent) => {
-    for (let original = parent.firstChild; original; original = original.nextSibling) {
-      if (text.length > MAX_TEXT) return;
-      const { nodeType } = original;
-      if (nodeType === 3) text += original.data;
-      if (nodeType !== 1) continue;
-      const child = unclobbered(original);
-      if (UNTEXTUAL.has(child.localName)) continue;
-      if (child.getAttribute("aria-hidden") === "true") continue;
-      const { display } = styleOf(original);
-      const isShown = display === "contents" || isSeen(original) || (!isSeen(node) && child.checkVisibility(VISIBLE_OR_TRANSPARENT));
-      if (!isShown) continue;
-      const space = BLOCK.test(display) || child.localName === "br" ? " " : "";
-      const label = child.getAttribute("aria-label") || (child.localName === "img" ? child.alt : "");
-      text += space;
-      if (label) text += ` ${label} `;
-      else if (child.localName === "svg") text += ` ${child.querySelector(":scope > title")?.textContent || ""} `;
-      else walk(shadowOf(child) || child);
-      text += space;
-    }
-  };
-  walk((!element.firstChild && shadowOf(element)) || element);
-  return squeeze(text);
-};
-
-/**
- * The accessible name of an element.
+ * The accessible name of an element. Elements that are clicked without having a role are named by their content as well.
  * @param {any} node
  * @param {string} role
  * @returns {string}
@@ -195,24 +22,167 @@ const nameOf = (node, role) => {
  */
 const computeName = (node, role) => {
   const element = unclobbered(node);
-  const ids = element.getAttribute("aria-labelledby");
-  if (ids) {
-    const root = element.getRootNode();
-    const parts = ids.split(/\s+/).map((/** @type {string} */ id) => root.getElementById?.(id)).filter(Boolean);
-    const text = squeeze(parts.map((/** @type {any} */ part) => part.getAttribute("aria-label") || part.textContent).join(" "));
-    if (text) return text;
-  }
-  const label = squeeze(element.getAttribute("aria-label") || "");
-  if (label) return label;
-  const tag = element.localName;
-  if (tag === "img" || tag === "area" || (tag === "input" && element.type === "image")) return squeeze(element.alt || element.title || "");
-  if (tag === "svg") return squeeze(element.querySelector(":scope > title")?.textContent || "");
-  if (tag === "input" && INPUT_ROLES[element.type] === "button") {
-    return squeeze(element.value || element.title || { submit: "Submit", reset: "Reset" }[/** @type {"submit"} */ (element.type)] || "");
-  }
-  if (FIELD_ROLES.has(role)) {
-    const labels = element.labels ? [...element.labels].map(contentText).join(" ") : "";
-    return squeeze(labels || element.getAttribute("placeholder") || element.title || element.name || "");
-  }
-  return contentText(node) || squeeze(element.title || "");
+  const given = givenName(node, role);
+  if (given !== null) return given;
+  if (FIELD_ROLES.has(role) && role !== "checkbox" && role !== "radio") return fieldText(element) || squeeze(element.name || "");
+  if (element.localName === "option") return optionText(element);
+  if (role === "img") return squeeze(element.title || ""); // its content is the picture
+  if (element.localName === "input") return squeeze(element.title || element.name || "");
+  const content = textIn(node, collecting(node, role)) || textIn(node, collecting(node, role, { includesSigns: true }));
+  return content || squeeze(element.title || "");
 };
+/**
+ * The name that references, attributes, labels, or a caption give an element; null if only its content can name it.
+ * @param {any} node
+ * @param {string} role
+ * @returns {string | null}
+ */
+const givenName = (node, role) => {
+  const element = unclobbered(node);
+  const given = referencedText(element, null) || squeeze(ariaOf(element, "aria-label") ?? "") || labelText(element);
+  return given || nativeText(node, element, role, styleOf(node));
+};
+
+/**
+ * The element that a reference to a shadow host means.
+ * @param {any} element
+ * @returns {any}
+ */
+const referenceTargetOf = (element) => {
+  const root = shadowOf(element);
+  const target = root?.referenceTarget ? root.getElementById(root.referenceTarget) : null;
+  return target ? referenceTargetOf(target) : element;
+};
+/**
+ * The text of the elements that label an element. Ids are resolved within its root; scripts can refer to elements of roots
+ * around it, and the browser says which ones count.
+ * @param {any} element
+ * @param {Collecting | null} how
+ * @returns {string}
+ */
+const referencedText = (element, how) => {
+  const hasAttribute = element.hasAttribute("aria-labelledby"); // also, empty, if a script has set elements
+  const references = (hasAttribute && element.ariaLabelledByElements) || internalsOf(element)?.ariaLabelledByElements;
+  if (!references) return "";
+  const texts = [];
+  for (const reference of references) {
+    const node = referenceTargetOf(reference);
+    const root = unclobbered(node);
+    if (root.inert) continue;
+    const more = { isReferenced: true, includesHidden: isHidden(node, root), visited: how?.visited ?? new Set() };
+    const own = collecting(node, roleOf(node) || "generic", more);
+    texts.push(alternativeOf(node, root, styleOf(node), own) ?? textIn(node, own));
+  }
+  return squeeze(texts.join(" "));
+};
+
+/** Labels by the element that they label, by root. @type {WeakMap<any, Map<any, any[]>> | null} */
+let labelsByRoot = null;
+/**
+ * @param {any} root
+ * @returns {Map<any, any[]>}
+ */
+const labelsIn = (root) => {
+  let found = labelsByRoot?.get(root);
+  if (!found) {
+    found = new Map();
+    for (const label of root.querySelectorAll?.("label") ?? []) {
+      const { control } = label;
+      if (control) found.set(control, [...(found.get(control) ?? []), label]);
+    }
+    labelsByRoot?.set(root, found);
+  }
+  return found;
+};
+/**
+ * The `<label>`s of an element, also those of the shadow host whose reference target it is.
+ * @param {any} element
+ * @returns {any[]}
+ */
+const labelsOf = (element) => {
+  const root = element.getRootNode();
+  const labels = labelsIn(root).get(element) ?? [];
+  const isTarget = root.referenceTarget && root.referenceTarget === element.id;
+  return isTarget ? [...labels, ...labelsOf(root.host)] : labels;
+};
+/**
+ * @param {any} element
+ * @returns {string}
+ */
+const labelText = (element) => {
+  const labels = labelsOf(element).filter((label) => !isHidden(label, label));
+  const texts = labels.map((label) => {
+    const own = collecting(label, "generic", { control: element });
+    return alternativeOf(label, label, styleOf(label), own) ?? textIn(label, own);
+  });
+  return squeeze(texts.join(" "));
+};
+
+/** @type {Record<string, string>} */
+const CAPTIONS = { table: "caption", fieldset: "legend" };
+/** Names that browsers give buttons without one. @type {Record<string, string>} */
+const DEFAULT_NAMES = { submit: "Submit", reset: "Reset", image: "Submit" };
+/**
+ * The name that the language of the element defines, empty if it defines that there is none; null if it says nothing.
+ * @param {any} node
+ * @param {any} element The node, unclobbered.
+ * @param {string} role
+ * @param {CSSStyleDeclaration} style
+ * @returns {string | null}
+ */
+const nativeText = (node, element, role, style) => {
+  const tag = element.localName;
+  if (style.content !== "normal" && style.content !== "" && style.content !== "none") return squeeze(generatedText(style.content));
+  if (tag === "img" || tag === "area") return explicitRole(element) === "none" ? "" : squeeze(element.getAttribute("alt") ?? element.title);
+  if (tag === "input" && INPUT_ROLES[element.type] === "button") return squeeze(inputButtonText(element));
+  if (tag === "iframe") return squeeze(element.title);
+  if (element.namespaceURI === SVG) return svgTitle(element);
+  const caption = Object.hasOwn(CAPTIONS, tag) && element.querySelector(`:scope > ${CAPTIONS[tag]}`);
+  if (caption) return contentText(caption) || null;
+  return (tag === "table" && squeeze(element.getAttribute("summary") ?? "")) || null;
+};
+/** @param {any} element */
+const inputButtonText = (element) => {
+  const { type } = element;
+  if (type === "file") return element.multiple ? "Choose Files" : "Choose File";
+  if (type === "image") return element.alt || element.value || element.title || DEFAULT_NAMES.image;
+  return element.value || (element.hasAttribute("value") ? "" : DEFAULT_NAMES[type]) || element.title;
+};
+/** The name of a field that nothing labels. @param {any} element @returns {string} */
+const fieldText = (element) =>
+  squeeze(element.getAttribute("title") || element.getAttribute("placeholder") || ariaOf(element, "aria-placeholder") || "");
+/**
+ * The title of an SVG element.
+ * @param {any} element
+ * @returns {string | null}
+ */
+const svgTitle = (element) =>
+  squeeze(element.querySelector(":scope > title")?.textContent || element.getAttribute("xlink:title") || "") || null;
+/**
+ * The title of what an SVG `<use>` draws, in the same document.
+ * @param {any} element
+ * @param {Collecting} how
+ * @returns {string}
+ */
+const usedTitle = (element, how) => {
+  const href = element.getAttribute("href") ?? element.getAttribute("xlink:href") ?? "";
+  const used = href.startsWith("#") ? element.getRootNode().getElementById?.(href.slice(1)) : null;
+  if (!used || how.visited.has(used)) return "";
+  return svgTitle(used) ?? "";
+};
+
+// ---- options of lists ----
+
+/**
+ * The text of an option. A list that pages style (`appearance: base-select`) draws the elements in its options, others only
+ * their text. The list may be closed, and nothing of it is seen then.
+ * @param {any} option
+ * @returns {string}
+ */
+const optionText = (option) => {
+  const select = option.closest("select");
+  const isDrawn = select && !option.getAttribute("label") && styleOf(select).appearance === "base-select";
+  return (isDrawn && textIn(option, collecting(option, "option", { includesHidden: true }))) || squeeze(option.label);
+};
+/** The name of an option. @param {any} option @returns {string} */
+const optionName = (option) => nameOf(option, "option");

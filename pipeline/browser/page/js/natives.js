@@ -24,7 +24,7 @@ const BORROWED_NAMES = [
   [WeakSet.prototype, "add has"],
   [String.prototype, "charCodeAt endsWith includes indexOf match matchAll padStart replace slice split startsWith toLowerCase toUpperCase toWellFormed trim"],
   [RegExp.prototype, "exec test"],
-  [Object, "defineProperty entries getOwnPropertyDescriptor getPrototypeOf keys"],
+  [Object, "defineProperty entries getOwnPropertyDescriptor getPrototypeOf hasOwn keys"],
   [Math, "ceil floor imul max min round"],
   [Number, "isFinite"],
   [Promise, "race"],
@@ -33,8 +33,9 @@ const BORROWED_NAMES = [
   [CSS, "escape"],
   [window, "getComputedStyle"],
   [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects getHTML hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],
-  [Document.prototype, "elementFromPoint getAnimations querySelector querySelectorAll"],
-  [DocumentFragment.prototype, "querySelector querySelectorAll"],
+  [Document.prototype, "elementFromPoint getAnimations getElementById querySelector querySelectorAll"],
+  [DocumentFragment.prototype, "getElementById querySelector querySelectorAll"],
+  [HTMLSlotElement.prototype, "assignedNodes"],
   [Node.prototype, "cloneNode contains getRootNode"],
 ];
 for (const [holder, names] of BORROWED_NAMES) {

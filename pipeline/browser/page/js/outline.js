@@ -15,7 +15,6 @@ const STRUCTURE_ROLES = {
 /** Roles whose name comes from the content, besides those of elements that can be acted on. */
 const NAMED_BY_CONTENT = new Set(["heading", "img", "tooltip", "menuitem", "option", "tab", "treeitem", "progressbar", "meter"]);
 const SECTIONING = "article, aside, main, nav, section";
-const FIRST_NAMED = { table: "caption", fieldset: "legend", figure: "figcaption" };
 const MAX_OPTIONS = 100; // of one list
 const MAX_ICON_WORDS = 4; // classes that stand for a missing name
 
@@ -25,27 +24,24 @@ const MAX_ICON_WORDS = 4; // classes that stand for a missing name
  * @param {any} element The node, unclobbered.
  */
 const outlineRole = (node, element) => {
-  const explicit = (element.getAttribute("role") || "").trim().split(/\s+/)[0];
-  if (explicit === "none" || explicit === "presentation") return "";
+  const explicit = explicitRole(element);
+  if (explicit === "none" || explicit === "generic") return "";
+  if (explicit === "region" || explicit === "form") return authorName(node, explicit) ? explicit : "";
   const role = roleOf(node);
   if (role) return role;
   const tag = element.localName;
   if (tag === "header") return element.closest(SECTIONING) ? "" : "banner";
   if (tag === "footer") return element.closest(SECTIONING) ? "" : "contentinfo";
-  if (tag === "section") return authorName(element) ? "region" : "";
+  if (tag === "section") return authorName(node, "region") ? "region" : "";
   return typeof tag === "string" && Object.hasOwn(STRUCTURE_ROLES, tag) ? STRUCTURE_ROLES[tag] : "";
 };
 /**
- * The name that attributes, or a caption, give to an element whose content does not name it.
- * @param {any} element
+ * The name of an element whose content does not name it.
+ * @param {any} node
+ * @param {string} role
  * @returns {string}
  */
-const authorName = (element) => {
-  const tag = /** @type {keyof FIRST_NAMED} */ (element.localName);
-  const caption = FIRST_NAMED[tag] && element.querySelector(`:scope > ${FIRST_NAMED[tag]}`);
-  if (element.hasAttribute("aria-labelledby") || element.hasAttribute("aria-label")) return nameOf(element, "");
-  return caption ? contentText(caption) : squeeze(element.getAttribute("title") || "");
-};
+const authorName = (node, role) => (givenName(node, role) ?? "") || squeeze(unclobbered(node).title || "");
 
 const ARIA_STATES = ["expanded", "selected", "pressed", "checked", "current", "sort", "busy", "invalid"];
 const VALUED = new Set(["slider", "spinbutton", "progressbar", "meter", "scrollbar", "separator"]);
@@ -63,11 +59,11 @@ const statesOf = (element, role, candidate) => {
   const states = [];
   const add = (/** @type {string} */ key, /** @type {unknown} */ value) => states.push([key, squeeze(String(value))]);
   const tag = element.localName;
-  if (role === "heading") add("level", element.getAttribute("aria-level") || tag.slice(1));
+  if (role === "heading") add("level", ariaOf(element, "aria-level") || tag.slice(1));
   if (tag === "input" && (element.type === "checkbox" || element.type === "radio")) {
     add("checked", element.indeterminate ? "mixed" : element.checked);
   } else if (tag === "select") {
-    const chosen = Array.from(element.selectedOptions, (/** @type {any} */ option) => squeeze(option.label));
+    const chosen = Array.from(element.selectedOptions, optionName);
     if (chosen.length) add("value", chosen.join("; "));
   } else if (tag === "input" && element.type === "password") {
     if (element.value) add("value", "•".repeat(Math.min(element.value.length, 20)));
@@ -78,14 +74,14 @@ const statesOf = (element, role, candidate) => {
     if (text) add("value", text);
   }
   if (VALUED.has(role)) {
-    const value = element.getAttribute("aria-valuetext") ?? element.getAttribute("aria-valuenow");
+    const value = ariaOf(element, "aria-valuetext") ?? ariaOf(element, "aria-valuenow");
     if (value) add("value", value);
     else if (tag === "progress" || tag === "meter") add("value", element.value);
   }
   if (tag === "details") add("expanded", element.open);
   if (tag === "summary" && element.parentElement?.localName === "details") add("expanded", element.parentElement.open);
   for (const key of ARIA_STATES) {
-    const value = element.getAttribute(`aria-${key}`);
+    const value = ariaOf(element, `aria-${key}`);
     if (value && value !== "undefined" && !(value === "false" && (key === "current" || key === "busy" || key === "invalid"))) {
       if (!states.some(([known]) => known === key)) add(key, value);
     }
@@ -94,12 +90,12 @@ const statesOf = (element, role, candidate) => {
   if (classes.length) add("icon", classes.slice(-MAX_ICON_WORDS).join(" ")); // the icon itself comes last
   if (candidate ? candidate.disabled : isDisabled(element)) add("disabled", true);
   if (candidate?.covered) add("covered", true);
-  if (element.required || element.getAttribute("aria-required") === "true") add("required", true);
-  if (element.readOnly || element.getAttribute("aria-readonly") === "true") add("readonly", true);
-  if (element.multiple || element.getAttribute("aria-multiselectable") === "true") add("multiselectable", true);
-  if (hasPopup(element)) add("hasPopup", element.getAttribute("aria-haspopup"));
+  if (element.required || ariaOf(element, "aria-required") === "true") add("required", true);
+  if (element.readOnly || ariaOf(element, "aria-readonly") === "true") add("readonly", true);
+  if (element.multiple || ariaOf(element, "aria-multiselectable") === "true") add("multiselectable", true);
+  if (hasPopup(element)) add("hasPopup", ariaOf(element, "aria-haspopup"));
   if (element === activeElementOf(element) && element.localName !== "body") add("focused", true);
-  if (element.getAttribute("aria-modal") === "true" || (tag === "dialog" && element.matches(":modal"))) add("modal", true);
+  if (ariaOf(element, "aria-modal") === "true" || (tag === "dialog" && element.matches(":modal"))) add("modal", true);
   return states;
 };
 
@@ -146,7 +142,7 @@ const outlineOf = (pass) => {
       const states = [];
       if (option.selected) states.push(["selected", "true"]);
       if (option.disabled) states.push(["disabled", "true"]);
-      rows.push([depth, "option", squeeze(option.label), states, -1]);
+      rows.push([depth, "option", optionName(option), states, -1]);
     }
     const more = select.options.length - MAX_OPTIONS;
     if (more > 0) rows.push([depth, "option", "", [["more", String(more)]], -1]);
@@ -195,7 +191,7 @@ const outlineOf = (pass) => {
     if (!position.inFront && !isWithin(position.context.modal, node)) return;
     let inner = depth;
     if (role) {
-      const named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(element);
+      const named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(node, role);
       rows.push([depth, role, named, statesOf(element, role, candidate), index ?? -1]);
       continues = false;
       inner += 1;

@@ -112,10 +112,11 @@ const disclose = (root) => {
  */
 const isUndisclosed = (options) => Boolean(options.reportsSuspects) && withNatives(allSuspects).length > 0;
 
-// The internals of a custom element give access to its closed root.
+// The internals of a custom element give access to its closed root, and have its role and its name, see roles.js.
 const nativeInternals = HTMLElement.prototype.attachInternals;
 HTMLElement.prototype.attachInternals = function attachInternals() {
   const internals = apply(nativeInternals, this, /** @type {any} */ (arguments));
+  knownInternals.set(this, internals);
   const root = internals.shadowRoot;
   if (root?.mode === "closed" && window[KEY].guarded) disclose(root);
   return internals;
