@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from waygraph.core.errors import SiteUnreachable
 from waygraph.core.schemas import SiteDetail
@@ -37,7 +37,12 @@ async def new_mapped_page(browser: Browser, site: SiteDetail, settings: Settings
     return await new_page(browser, profile, settings.explore.storage_state)
 
 
-async def new_page(browser: Browser, profile: CaptureProfile, storage_state: Path | None) -> Page:
+async def new_page(
+    browser: Browser,
+    profile: CaptureProfile,
+    storage_state: Path | None,
+    **options: Any,  # noqa: ANN401 - options of Playwright
+) -> Page:
     """Open a page in a new context.
 
     Parameters
@@ -48,6 +53,8 @@ async def new_page(browser: Browser, profile: CaptureProfile, storage_state: Pat
         Window, language, user agent.
     storage_state
         File with the session to start with; None: no session.
+    **options
+        Further options of the context, such as its proxy.
 
     Returns
     -------
@@ -68,6 +75,7 @@ async def new_page(browser: Browser, profile: CaptureProfile, storage_state: Pat
         timezone_id=profile.timezone,
         user_agent=profile.user_agent or None,
         reduced_motion="reduce",
+        **options,
     )
     page = await context.new_page()
     await start_tab(page, session_values(state))

@@ -23,15 +23,15 @@ ARGUMENTS = (
     "--disable-background-timer-throttling",
     "--disable-renderer-backgrounding",
     "--disable-backgrounding-occluded-windows",
+    # No traffic uses UDP, which neither the guard nor an egress proxy can intercept.
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 
-#: For pages that an exploration acts on: pages open no tabs, no worker belongs to several pages, and no traffic uses
-#: UDP, which neither the guard nor the egress proxy can intercept.
+#: For pages that an exploration acts on: pages open no tabs, and no worker belongs to several pages.
 GUARDED_ARGUMENTS = (
     "--block-new-web-contents",
     "--disable-shared-workers",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 
 
@@ -48,7 +48,7 @@ async def launch(
     headed
         Whether to show a window.
     guarded
-        Whether to disable what `GuardedPage` cannot control: tabs that pages open, shared workers, UDP.
+        Whether to disable what `GuardedPage` cannot control: tabs that pages open, shared workers.
     proxy
         URL of the egress proxy for all traffic, loopback included; empty: none.
 

@@ -14,10 +14,20 @@ from waygraph.agents.observation.page_observation import PageObservation
 ActionStatus = Literal["done", "kept", "invalid", "refused", "failed", "page_lost"]
 
 #: `navigated` to another document or route, `dialog` that was answered, `download` that was started, `new_tab` that
-#: opened, `http_error` of the document, `left_scope`, `asks_password` where the page before did not (the session may
-#: have ended), `changed` in place, `unchanged`.
+#: opened, `http_error` of the document, `left_scope`, `refused` what leads out of the scope of the task or to an
+#: address that is not public, `asks_password` where the page before did not (the session may have ended), `changed` in
+#: place, `unchanged`.
 EventKind = Literal[
-    "navigated", "dialog", "download", "new_tab", "http_error", "left_scope", "asks_password", "changed", "unchanged"
+    "navigated",
+    "dialog",
+    "download",
+    "new_tab",
+    "http_error",
+    "left_scope",
+    "refused",
+    "asks_password",
+    "changed",
+    "unchanged",
 ]
 
 _EVENT_TEXTS: dict[EventKind, str] = {
@@ -27,6 +37,7 @@ _EVENT_TEXTS: dict[EventKind, str] = {
     "new_tab": "A new tab was opened, which is the current one: {}.",
     "http_error": "The server answered with the error {}.",
     "left_scope": "This page is outside of the site of the task: {}.",
+    "refused": "What is outside of the site of the task was not loaded: {}.",
     "asks_password": "This page asks for a password.",
     "changed": "The page has changed.",
     "unchanged": "Nothing on the page has changed.",

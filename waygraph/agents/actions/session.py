@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from playwright.async_api import Page
 
+from waygraph.agents.actions.boundary import AgentBoundary
 from waygraph.agents.actions.navigation import DefaultSelector, MapNavigator, PageSelector
 from waygraph.agents.actions.performer import ActionPerformer
 from waygraph.agents.actions.report import ActionReport, PageEvent
@@ -60,6 +61,8 @@ class SessionOptions:
         Asked about such actions if `destructive` is `confirm`.
     scope
         Hosts that the agent may visit; None: all.
+    boundary
+        What refuses documents outside of the scope; None: nothing does, and only the agent's own actions are checked.
     dialogs
         How JavaScript dialogs are answered. They are reported either way.
     home
@@ -72,6 +75,7 @@ class SessionOptions:
     destructive: DestructiveMode = "refuse"
     confirm: Confirm | None = None
     scope: Scope | None = None
+    boundary: AgentBoundary | None = None
     dialogs: Literal["accept", "dismiss"] = "dismiss"
     home: str = ""
 
@@ -235,21 +239,28 @@ class AgentSession:
             *(PageEvent("dialog", f"{dialog} ({_ANSWERS[self.options.dialogs]})") for dialog in acting.dialogs),
             *(PageEvent("download", url) for url in acting.downloads),
             *done.events,
+            *await self._refused(),
         ]
         events += self._differences(before, after, is_other_tab=done.is_other_tab, is_quiet=not events)
         return ActionReport(action, "failed" if done.failed else "done", done.message, tuple(events), done.rung, after)
 
     async def _report_failure(self, action: AgentAction, failure: BrowserFailure) -> ActionReport:
         """Report an action under which the page failed, and continue in another tab if it is lost."""
+        refused = tuple(await self._refused())
         try:
             observation = await self._look()
         except PageFailure:
             await self._replace_lost_tab()
             observation = self._last = await self._look()
             message = f"The page was lost: {failure.message} Another tab is the current one now."
-            return ActionReport(action, "page_lost", message, observation=observation)
+            return ActionReport(action, "page_lost", message, refused, observation=observation)
         self._last = observation
-        return ActionReport(action, "failed", failure.message, observation=observation)
+        return ActionReport(action, "failed", failure.message, refused, observation=observation)
+
+    async def _refused(self) -> list[PageEvent]:
+        if self.options.boundary is None:
+            return []
+        return [PageEvent("refused", what) for what in await self.options.boundary.take_refused()]
 
     async def _look(self) -> PageObservation:
         return await observe(self.tabs.current, tabs=await self.tabs.listed())

@@ -124,7 +124,7 @@ def _task(result: TaskResult) -> dict[str, Any]:
     task, answer = result.attempt.task, result.attempt.answer
     return {
         **shown,
-        "problem": shortened(answer.problem, _MAX_PROBLEM),
+        "problem": shortened(f"{answer.problem} {_refused(answer.refused)}".strip(), _MAX_PROBLEM),
         "result": {
             "intent": shortened(task.intent, _MAX_INTENT),
             "start_urls": task.start_urls,
@@ -136,6 +136,10 @@ def _task(result: TaskResult) -> dict[str, Any]:
             **_finite({"seconds": answer.seconds, **_usage(answer.usage)}),
         },
     }
+
+
+def _refused(count: int) -> str:
+    return f"{count} documents or connections outside of the sites of the task were refused." if count else ""
 
 
 def _usage(usage: UsageModel | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from playwright.async_api import Error as PlaywrightError
 from pydantic import JsonValue
 
+from waygraph.agents.actions.boundary import AgentBoundary, agent_boundary
 from waygraph.agents.actions.session import AgentSession, SessionOptions
 from waygraph.agents.create import AgentName, AgentParts
 from waygraph.agents.loop.usage_meter import UsageMeter
@@ -172,22 +173,21 @@ class TaskAttempts:
         folder = RunFolder(self._options.output)
         task_folder = folder.task_folder(task.task_id)
         trace = TraceWriter(task_folder)
-        sites = self._mapped_sites(task)
-        mapped: list[JsonValue] = [*sites]
+        mapped: list[JsonValue] = [*self._mapped_sites(task)]
         trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, mapped_sites=mapped)
         own_budget = task_budget(self._options.settings.agents, task.task_id, budget)
         left: _Left | AttemptResult
         with NetworkRecording() as network:
             try:
-                session = self._session(task)
-                context = await self._open_context(session, browser, network)
-                try:
-                    pages = await _open_start_pages(
-                        task, context, session, self._options.settings.browser.navigation_timeout_ms
-                    )
-                    left = await self._attempt(task, pages, sites, trace, own_budget)
-                finally:
-                    await _close(context)
+                async with agent_boundary(_site_urls(task), self._options.settings) as boundary:
+                    session = self._session(task)
+                    context = await self._open_context(session, browser, network, boundary)
+                    try:
+                        timeout_ms = self._options.settings.browser.navigation_timeout_ms
+                        pages = await _open_start_pages(task, context, session, timeout_ms)
+                        left = await self._attempt(task, pages, boundary, trace, own_budget)
+                    finally:
+                        await _close(context)
             except (StartFailed, InvalidInput) as error:
                 left = AttemptResult(None, AttemptFailure.START_FAILED, error.message)
             except (BrowserFailure, PlaywrightError) as error:
@@ -204,6 +204,7 @@ class TaskAttempts:
             answer=answer.answer,
             url=answer.url,
             problem=answer.problem,
+            refused=answer.refused,
             screenshot=left.screenshot,
             network=stored,
         )
@@ -211,7 +212,7 @@ class TaskAttempts:
         return AttemptResult(answer, usage=answer.usage)
 
     async def _attempt(
-        self, task: Task, pages: Sequence[Page], sites: list[str], trace: TraceWriter, budget: ModelBudget
+        self, task: Task, pages: Sequence[Page], boundary: AgentBoundary, trace: TraceWriter, budget: ModelBudget
     ) -> _Left | AttemptResult:
         """Let the agent work; return what it leaves, or why there is no result."""
         began = time.monotonic()
@@ -219,8 +220,10 @@ class TaskAttempts:
             browser=self._options.settings.browser,
             explore=self._options.settings.explore,
             destructive="allow" if self._options.allows_changes else "refuse",
+            scope=await boundary.confine(pages[0].context, _site_urls(task)),
+            boundary=boundary,
         )
-        parts = self._agent_parts(task, budget)
+        parts, sites = self._agent_parts(task, budget), self._mapped_sites(task)
         maps = self._maps if sites else None
         async with AgentSession(pages[0], options, maps=maps, selector=parts.page_selector()) as session:
             for other in pages[1:]:
@@ -250,6 +253,7 @@ class TaskAttempts:
             if run.end is AttemptEnd.BUDGET and budget.parent_is_spent:
                 return AttemptResult(None, AttemptFailure.RUN_BUDGET_SPENT, run.problem)
             last = session.tabs.current.page
+            await boundary.release()  # the scorer may look elsewhere
             findings = await record_findings(task, last)
         answer = TaskAnswer(
             answer=run.answer,
@@ -259,6 +263,7 @@ class TaskAttempts:
             seconds=round(time.monotonic() - began, 3),
             usage=_calls(budget),
             problem=run.problem,
+            refused=boundary.count,
         )
         return _Left(answer, findings, screenshots.latest)
 
@@ -278,7 +283,7 @@ class TaskAttempts:
         return AgentParts(self._options.agent, settings, self._encoder, meter)
 
     async def _open_context(
-        self, session: SessionState | None, browser: Browser, network: NetworkRecording
+        self, session: SessionState | None, browser: Browser, network: NetworkRecording, boundary: AgentBoundary
     ) -> BrowserContext:
         profile = self._options.settings.capture
         return await open_context(
@@ -288,6 +293,7 @@ class TaskAttempts:
             locale=profile.locale,
             timezone_id=profile.timezone,
             reduced_motion="reduce",
+            **boundary.context_options,
             **network.context_options,
         )
 
@@ -301,12 +307,17 @@ class TaskAttempts:
         return read_session_file(path)
 
 
+def _site_urls(task: Task) -> tuple[str, ...]:
+    """Return URLs of all sites of the task, its start URLs first."""
+    if not task.start_urls:
+        raise StartFailed("The task has no start URL.")
+    return (*task.start_urls, *task.site_urls)
+
+
 async def _open_start_pages(
     task: Task, context: BrowserContext, session: SessionState | None, timeout_ms: int
 ) -> Sequence[Page]:
     """Open the start URLs in tabs."""
-    if not task.start_urls:
-        raise StartFailed("The task has no start URL.")
     for url in task.start_urls:
         page = await context.new_page()
         await start_tab(page, session_values(session))

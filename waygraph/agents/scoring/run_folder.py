@@ -62,6 +62,9 @@ class TaskAnswer(_Stored):
         What its models took.
     problem
         What failed, if `ended` is `failed` or `budget`; empty otherwise.
+    refused
+        Number of documents outside of the task's sites, and of connections to addresses that are not public, that were
+        refused.
     """
 
     version: Literal[1] = 1
@@ -72,6 +75,7 @@ class TaskAnswer(_Stored):
     seconds: float = 0.0
     usage: UsageModel | None = None
     problem: str = ""
+    refused: int = 0
 
 
 class StoredTaskFile(_Stored):

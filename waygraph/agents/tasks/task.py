@@ -199,6 +199,8 @@ class Task(BaseModel):
         Names of the sites that the task involves, as the file has them.
     start_urls
         URLs of the tabs that the task starts with.
+    site_urls
+        URLs of its sites, as far as placeholders of their names were given. The agent may go there too.
     storage_state
         File with the session of a logged-in user, as the file names it; empty: there is none.
     template
@@ -221,6 +223,7 @@ class Task(BaseModel):
     intent: Annotated[str, Field(min_length=1)]
     sites: tuple[str, ...] = ()
     start_urls: tuple[str, ...] = ()
+    site_urls: tuple[str, ...] = ()
     storage_state: str = ""
     template: str = ""
     labels: dict[str, str] = {}

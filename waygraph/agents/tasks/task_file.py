@@ -144,5 +144,7 @@ def _read(row: JsonRow, site_urls: Mapping[str, str], tasks: dict[str, Task], pr
         return add_problem("", str(error))
     if task.task_id in tasks:
         return add_problem("task_id", "a task with this id precedes it")
-    tasks[task.task_id] = task.model_copy(update={"placeholders": tuple(sorted(missing))})
+    names = [f"__{site.upper()}__" for site in task.sites]
+    known = tuple(site_urls[name] for name in names if name in site_urls)
+    tasks[task.task_id] = task.model_copy(update={"placeholders": tuple(sorted(missing)), "site_urls": known})
     return None

@@ -20,6 +20,8 @@ from waygraph.cli.options import (
     MaxStepsOption,
     ModelOption,
     NoMapOption,
+    ScopeHostOption,
+    ScopeOption,
     SelectOption,
     StorageStateOption,
     StoreOption,
@@ -57,6 +59,8 @@ def do(
     api_key: ApiKeyOption = None,
     no_map: NoMapOption = False,
     storage_state: StorageStateOption = None,
+    scope: ScopeOption = None,
+    scope_hosts: ScopeHostOption = None,
     max_steps: MaxStepsOption = 20,
     headed: Annotated[bool, typer.Option("--headed", help="Show the window of the browser.")] = False,
     as_json: JsonOption = False,
@@ -64,7 +68,8 @@ def do(
     """Let an agent do one task, and print every step as it is done.
 
     Before an action that would change data at the site you are asked on a terminal; elsewhere it is refused. The map
-    of the site is used if there is one.
+    of the site is used if there is one. The agent stays on the host of the URL, and on those of --scope-host and
+    --scope domain; private addresses are reached only if you name them so.
 
     \b
     Exit codes: 0 the agent says that it is done, 13 it ended without, 12 the chat model failed
@@ -77,7 +82,8 @@ def do(
     from waygraph.agents.run_record import AttemptEnd
 
     name = agent_name(agent)
-    settings = load_settings(agent_overrides(store=store, model=model, base_url=base_url, images=images, select=select))
+    overrides = agent_overrides(store=store, model=model, base_url=base_url, images=images, select=select)
+    settings = load_settings(overrides | {"explore": {"scope": scope, "scope_hosts": scope_hosts}})
     check_model(name, settings)
     sites: list[str] = []
     if not no_map:
@@ -86,7 +92,7 @@ def do(
     attempt = _SingleTask(name, start, settings, storage_state, max_steps, headed=headed)
     done = asyncio.run(attempt.run(task, sites, url or settings.store, api_key))
     if as_json:
-        print_json(_document(done))
+        print_json(_document(done) | {"refused": attempt.refused})
     elif done.end is AttemptEnd.ANSWERED:
         say(f"Done at {done.url}")
         say(f"Answer: {done.answer or '(none)'}")
@@ -116,8 +122,11 @@ class _SingleTask:
         self._max_steps = max_steps
         self._headed = headed
         self._steps = 0
+        self.refused = 0
+        """Number of documents and connections outside of the boundary that were refused."""
 
     async def run(self, task: str, sites: list[str], maps_at: str, api_key: str | None) -> AgentRun:
+        from waygraph.agents.actions.boundary import agent_boundary
         from waygraph.agents.actions.session import AgentSession, SessionOptions
         from waygraph.agents.create import AgentParts
         from waygraph.agents.loop.usage_meter import UsageMeter
@@ -136,14 +145,22 @@ class _SingleTask:
             parts = AgentParts(self._name, settings.agents, encoder, meter)
             maps = await stack.enter_async_context(AsyncWaygraph(maps_at, api_key)) if sites else None
             browser = await stack.enter_async_context(launch(settings.browser, headed=self._headed))
-            page = await new_page(browser, settings.capture, self._storage_state)
+            boundary = await stack.enter_async_context(agent_boundary([self._start], settings))
+            page = await new_page(browser, settings.capture, self._storage_state, **boundary.context_options)
             await load_url(page, self._start, commit_only=True)
             options = SessionOptions(
-                browser=settings.browser, explore=settings.explore, destructive="confirm", confirm=_confirm
+                browser=settings.browser,
+                explore=settings.explore,
+                destructive="confirm",
+                confirm=_confirm,
+                scope=await boundary.confine(page.context, [self._start]),
+                boundary=boundary,
             )
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
                 agent = parts.agent(session, sites=sites, maps=maps, max_steps=self._max_steps)
-                return await agent.run(task, self._print)
+                run = await agent.run(task, self._print)
+                self.refused = boundary.count
+                return run
 
     async def _print(self, step: AgentStep, _: PageObservation) -> None:
         """Print a step on stderr, so that stdout carries the result only."""

@@ -23,6 +23,8 @@ from waygraph.cli.options import (
     ModelOption,
     NoMapOption,
     PlaceholderOption,
+    ScopeHostOption,
+    ScopeOption,
     SelectOption,
     StoreOption,
     UrlOption,
@@ -74,6 +76,8 @@ def run(
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let agents do what changes data at the sites.")
     ] = False,
+    scope: ScopeOption = None,
+    scope_hosts: ScopeHostOption = None,
     max_steps: MaxStepsOption = 20,
     task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
@@ -90,6 +94,9 @@ def run(
     was interrupted: tasks with a result are not done again. `waygraph score RUN` scores it again, without the sites.
     RUN/report.html shows both. Actions that would change data are refused without --allow-changes. The key of
     the model is WAYGRAPH_AGENTS__MODEL__API_KEY.
+
+    An agent stays on the hosts of its task's start URLs, of --placeholder for the sites of the task, and of
+    --scope-host and --scope domain; private addresses are reached only if you name them so.
 
     With --repeat, each repeat is a run of its own in RUN/repeats, and mean and spread are printed. The site of --reset
     and --login is a name of the task file, or the host of a start URL; in commands, {task} is the id of the task and
@@ -117,6 +124,7 @@ def run(
             store=store, model=model, base_url=base_url, images=images, select=select,
             run_cost=max_cost, run_tokens=max_tokens,
         )
+        | {"explore": {"scope": scope, "scope_hosts": scope_hosts}}
     )  # fmt: skip
     check_model(name, settings, is_replayed=cassettes is not None)
     mapped: frozenset[str] = frozenset()

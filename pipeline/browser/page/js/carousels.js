@@ -5,17 +5,6 @@
 // Pressing one scrolls the box, and this is how they are pressed here.
 
 const BUTTON_SHARE = 0.875; // of the box, by which Chromium's buttons scroll
-const CONTENT_PART = /[\w-]+\((?:"(?:[^"\\]|\\.)*"|[^")])*\)|"((?:[^"\\]|\\.)*)"|\//g;
-
-/**
- * The text of a computed `content`: its alternative if it has one. What counters count is not known.
- * @param {string} content
- */
-const contentName = (content) => {
-  let name = "";
-  for (const [part, text] of content.matchAll(CONTENT_PART)) name = part === "/" ? "" : name + (text ?? "").replace(/\\(.)/g, "$1");
-  return squeeze(name);
-};
 /**
  * @typedef {object} ScrollControl
  * @property {string} pseudo
@@ -38,7 +27,7 @@ const scrollButtons = (box) =>
     const position = x ? box.scrollLeft : box.scrollTop;
     const end = x ? box.scrollWidth - box.clientWidth : box.scrollHeight - box.clientHeight;
     const disabled = x + y < 0 ? position <= 0 : position >= end - 1;
-    return [{ pseudo, role: "button", name: contentName(style.content), disabled }];
+    return [{ pseudo, role: "button", name: squeeze(generatedText(style.content)), disabled }];
   });
 /**
  * Role of the scroll markers of a box; empty if it has none.
@@ -76,7 +65,7 @@ const scrollMarkers = (element) => {
   const box = markedBox(element);
   if (!box) return [];
   const disabled = distanceTo(box, element).every((distance) => Math.abs(distance) < 1);
-  return [{ pseudo, role: markerRole(getComputedStyle(box)), name: contentName(content), disabled }];
+  return [{ pseudo, role: markerRole(getComputedStyle(box)), name: squeeze(generatedText(content)), disabled }];
 };
 /**
  * Add the controls of an element as candidates. They are no part of the structure.
