@@ -119,7 +119,7 @@ async def read_session(
     HeldSession
         Cookies, local and session storage, databases.
     """
-    # Playwright's own copies of databases lack types, and a value that contains itself ends its driver.
+    # Playwright's own copies of databases lack types, and some values end its driver.
     state = cast("SessionState", await context.storage_state())
     by_origin = {entry["origin"]: entry for entry in state["origins"]}
     lost: list[str] = []
