@@ -2,7 +2,7 @@
 
     OPENAI_API_KEY=... python examples/openai_tools.py http://127.0.0.1:8321 "Where does example.org explain returns?"
 
-OPENAI_BASE_URL and OPENAI_MODEL select another endpoint and model. Needs: pip install 'waygraph[llm]'
+OPENAI_BASE_URL and OPENAI_MODEL select another endpoint and model. Needs: pip install waygraph openai
 """
 
 from __future__ import annotations
