@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -183,3 +184,34 @@ def test_output_goes_to_the_current_stdout(monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream)
     main(["--version"])
     assert stream.getvalue().startswith("waygraph ")
+
+
+ENDING = """import atexit, ctypes, sys, tempfile, threading, time
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(libc.abort, None, None)  # what a destructor of a compiled library does now and then
+from waygraph import cli
+def run():
+    global folder
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(print, "handler")
+    print(folder.name)
+    threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
+    return {code}
+cli.main = run
+cli.console()
+"""
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_process_ends_in_order_with_its_code_whatever_compiled_libraries_do_at_exit(code):
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING.replace("{code}", str(code))], capture_output=True, text=True, check=False
+    )
+    folder, *printed = done.stdout.splitlines()
+    assert (done.returncode, printed, done.stderr) == (code, ["thread", "handler"], "")
+    assert not Path(folder).exists()
+
+
+def test_an_exception_that_is_nobodys_ends_the_process_as_python_does():
+    script = "from waygraph import cli\ndef run(): raise SystemExit(7)\ncli.main = run\ncli.console()"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7
