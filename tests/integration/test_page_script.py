@@ -196,6 +196,34 @@ def test_an_element_without_a_name_has_titles_and_description_as_its_icon():
     assert [c.icon for c in seen.candidates] == ["Bin Removes it pic", "Erases"]
 
 
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        "<style>@media all { @layer a { button::before { content: 'Delete' } } }</style>",
+        "<style>button { color: red; &::before { content: '' / 'Delete' } }</style>",
+        "<style>:root { --name: 'Delete' } button::before { content: var(--name) }</style>",
+        f"<style>{'i { color: red }' * 400} button::before {{ content: 'Delete' }}</style>",
+        "<style>@import url('data:text/css,button::before{content:%22Delete%22}')</style>",
+        """<script>document.adoptedStyleSheets = [new CSSStyleSheet()];
+        document.adoptedStyleSheets[0].insertRule("button::before { content: 'Delete' }")</script>""",
+        """<style>button::before { content: '' }</style>
+        <script>document.styleSheets[0].cssRules[0].style.content = "'Delete'"</script>""",
+        """<style>button::before { content: '' }</style><script>onload = () => document.querySelector("button").animate(
+        {content: ["'Delete'", "'Delete'"]}, {pseudoElement: "::before", duration: 1, fill: "forwards"})</script>""",
+    ],
+)
+def test_generated_content_is_found_wherever_its_rule_stands(sheet):
+    assert names(look(f"{sheet}<button></button>")) == ["Delete"]
+
+
+def test_generated_content_is_found_in_the_sheet_of_a_shadow_root():
+    seen = look(
+        """<div id=host></div><script>host.attachShadow({mode: "closed"}).innerHTML =
+        `<style>button::before { content: "Delete" }</style><button></button>`</script>"""
+    )
+    assert names(seen) == ["Delete"]
+
+
 def test_options_are_chosen_by_their_accessible_names():
     html = """<style>select, ::picker(select) { appearance: base-select }</style>
         <select onchange="said.textContent = value"><option>One<option value=two><img alt=Second src=data:,></select>

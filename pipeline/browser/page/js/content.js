@@ -11,7 +11,7 @@
  * @property {boolean} includesHidden Whether hidden content counts, because the element is hidden itself.
  * @property {boolean} includesSigns Whether generated content without letters counts, because there is no other text.
  * @property {any} control The field that is being named, which is no part of its own name.
- * @property {Set<any>} visited Elements that were reached by references.
+ * @property {Set<any> | null} visited Elements that were reached by references, if any.
  */
 
 const UNTEXTUAL = new Set(["script", "style", "noscript", "template", "datalist"]);
@@ -46,6 +46,35 @@ const generatedText = (content) => {
     }
   }
   return text.replace(PRIVATE_USE, "");
+};
+/** What icon fonts and empty boxes need. */
+const NO_TEXT = /^(?:none|normal|["\s/]*)$/;
+const MAX_RULES = 300; // to read; asking for each pseudo-element takes as long as reading this many
+/** Whether a document has a rule that may generate text. @type {WeakMap<Document, boolean> | null} */
+let generating = null;
+/**
+ * Whether a rule of a document, or of a shadow root in it, may generate text. Sheets of other origins cannot be read.
+ * @param {any} doc
+ * @returns {boolean}
+ */
+const mayGenerate = (doc) => {
+  const known = generating?.get(doc);
+  if (known !== undefined) return known;
+  const roots = [doc, ...(doc === document ? shadowRoots() : doc.defaultView?.[KEY]?.shadowRoots() ?? [])];
+  let left = MAX_RULES;
+  const isText = (/** @type {any} */ rule) =>
+    left-- <= 0 || !NO_TEXT.test((rule.style?.content ?? "").replace(PRIVATE_USE, "")) ||
+    hasText(rule.cssRules) || hasText(rule.styleSheet?.cssRules);
+  const hasText = (/** @type {any} */ rules) => rules?.length > 0 && Array.from(rules).some(isText);
+  let answer = true;
+  try {
+    answer = roots.flatMap((root) => [...root.styleSheets, ...root.adoptedStyleSheets]).some((sheet) => hasText(sheet.cssRules)) ||
+      doc.getAnimations().some((/** @type {any} */ animation) => animation.effect?.pseudoElement);
+  } catch {
+    // a sheet of another origin
+  }
+  generating?.set(doc, answer);
+  return answer;
 };
 /**
  * The text of a pseudo-element, with the spaces that its box makes. Signs beside a text (a plus that becomes a minus, an
@@ -130,7 +159,7 @@ const NOTHING_OWNED = { byOwner: new Map(), all: new Set() };
  */
 const textIn = (node, how) => {
   const element = unclobbered(node);
-  const generates = how.isName && !how.includesHidden;
+  const generates = how.isName && !how.includesHidden && mayGenerate(element.ownerDocument);
   const only = element.firstChild;
   if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element) && !element.hasAttribute("aria-owns")) {
     if (!generates) return squeeze(only.data);
@@ -138,7 +167,6 @@ const textIn = (node, how) => {
   }
   let text = "";
   const owned = how.isName ? ownedIn(element.getRootNode()) : NOTHING_OWNED;
-  const isRootSeen = how.includesHidden || isSeen(how.root);
   const add = (/** @type {any} */ original) => {
     const child = unclobbered(original);
     const tag = child.localName;
@@ -149,7 +177,7 @@ const textIn = (node, how) => {
     const { display } = style;
     if (!how.includesHidden) {
       if (display === "none" || isAriaHidden(child) || (how.isName && child.inert)) return;
-      shows = display === "contents" || isSeen(original) || (!isRootSeen && child.checkVisibility(VISIBLE_OR_TRANSPARENT));
+      shows = display === "contents" || isSeen(original) || (!isSeen(how.root) && child.checkVisibility(VISIBLE_OR_TRANSPARENT));
       if (!shows && style.visibility === "visible") return;
     } else if (!how.isReferenced && isAriaHidden(child)) return;
     const space = BLOCK.test(display) || tag === "br" ? " " : "";
@@ -168,6 +196,7 @@ const textIn = (node, how) => {
       } else if (child.nodeType === 1 && !owned.all.has(child)) add(child);
     }
     for (const child of owned.byOwner.get(parent) ?? []) {
+      how.visited ??= new Set();
       if (how.visited.has(child)) continue;
       how.visited.add(child);
       text += " ";
@@ -217,7 +246,7 @@ const alternativeOf = (node, element, style, how) => {
   const native = nativeText(node, element, own, style);
   if (native !== null) return native;
   if (tag === "rt" || tag === "rp") return ""; // how the characters before it are read
-  if (tag === "use") return usedTitle(element, how);
+  if (tag === "use") return usedTitle(element);
   if (own === "img" && tag !== "svg") return squeeze(element.title || ""); // its content is the picture
   if (!element.hasAttribute("title")) return null;
   return textIn(node, how) || squeeze(element.getAttribute("title"));
@@ -256,4 +285,4 @@ const contentText = (node) => textIn(node, collecting(node, "", { isName: false 
  * @returns {Collecting}
  */
 const collecting = (root, role, more) =>
-  ({ root, role, isName: true, isReferenced: false, includesHidden: false, includesSigns: false, control: null, visited: new Set(), ...more });
+  ({ root, role, isName: true, isReferenced: false, includesHidden: false, includesSigns: false, control: null, visited: null, ...more });

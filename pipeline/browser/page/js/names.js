@@ -69,7 +69,7 @@ const referencedText = (element, how) => {
     const node = referenceTargetOf(reference);
     const root = unclobbered(node);
     if (root.inert) continue;
-    const more = { isReferenced: true, includesHidden: isHidden(node, root), visited: how?.visited ?? new Set() };
+    const more = { isReferenced: true, includesHidden: isHidden(node, root), visited: how?.visited ?? null };
     const own = collecting(node, roleOf(node) || "generic", more);
     texts.push(alternativeOf(node, root, styleOf(node), own) ?? textIn(node, own));
   }
@@ -94,6 +94,8 @@ const labelsIn = (root) => {
   }
   return found;
 };
+/** @type {any[]} */
+const NO_LABELS = [];
 /**
  * The `<label>`s of an element, also those of the shadow host whose reference target it is.
  * @param {any} element
@@ -101,7 +103,7 @@ const labelsIn = (root) => {
  */
 const labelsOf = (element) => {
   const root = element.getRootNode();
-  const labels = labelsIn(root).get(element) ?? [];
+  const labels = labelsIn(root).get(element) ?? NO_LABELS;
   const isTarget = root.referenceTarget && root.referenceTarget === element.id;
   return isTarget ? [...labels, ...labelsOf(root.host)] : labels;
 };
@@ -110,8 +112,9 @@ const labelsOf = (element) => {
  * @returns {string}
  */
 const labelText = (element) => {
-  const labels = labelsOf(element).filter((label) => !isHidden(label, label));
-  const texts = labels.map((label) => {
+  const labels = labelsOf(element);
+  if (labels.length === 0) return "";
+  const texts = labels.filter((label) => !isHidden(label, label)).map((label) => {
     const own = collecting(label, "generic", { control: element });
     return alternativeOf(label, label, styleOf(label), own) ?? textIn(label, own);
   });
@@ -161,14 +164,12 @@ const svgTitle = (element) =>
 /**
  * The title of what an SVG `<use>` draws, in the same document.
  * @param {any} element
- * @param {Collecting} how
  * @returns {string}
  */
-const usedTitle = (element, how) => {
+const usedTitle = (element) => {
   const href = element.getAttribute("href") ?? element.getAttribute("xlink:href") ?? "";
   const used = href.startsWith("#") ? element.getRootNode().getElementById?.(href.slice(1)) : null;
-  if (!used || how.visited.has(used)) return "";
-  return svgTitle(used) ?? "";
+  return (used && svgTitle(used)) ?? "";
 };
 
 // ---- options of lists ----

@@ -46,6 +46,7 @@ let hasEditable = null;
 const withCaches = (work) => {
   styles = new Map();
   ownedByRoot = new WeakMap();
+  generating = new WeakMap();
   labelsByRoot = new WeakMap();
   names = new Map();
   visibles = new Map();
@@ -53,7 +54,7 @@ const withCaches = (work) => {
   try {
     return work();
   } finally {
-    styles = names = visibles = hasEditable = ownedByRoot = labelsByRoot = null;
+    styles = names = visibles = hasEditable = generating = ownedByRoot = labelsByRoot = null;
   }
 };
 /** @param {any} element */
