@@ -3,11 +3,11 @@
 from collections import Counter
 
 from tests.ground_truth.demo_shop import TrueState, Truth
-from waygraph.index.graph import InteractionGraph, Observation
+from waygraph.index.graph import HIDDEN_ROLE, InteractionGraph, Observation
 
 
 def _looks_like(state: TrueState, url: str, observation: Observation, base: str) -> bool:
-    said = " | ".join(segment.text for segment in observation.segments)
+    said = " | ".join(segment.text for segment in observation.segments if segment.role != HIDDEN_ROLE)
     return (
         url == base + state.path
         and observation.title == state.title
