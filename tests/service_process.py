@@ -31,7 +31,7 @@ print("ended", flush=True)
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A folder for temporary files; its path is short because Ray makes sockets in it."""
-    with tempfile.TemporaryDirectory(prefix="wg") as folder:
+    with tempfile.TemporaryDirectory(prefix="w") as folder:
         yield Path(folder)
 
 

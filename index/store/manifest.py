@@ -181,8 +181,9 @@ class Manifest(_StoreDocument):
             raise ValueError("its settings have no valid URL policy") from error
         if policy.fragment not in get_args(FragmentRule) or not all(isinstance(p, str) for p in policy.drop_parameters):
             raise ValueError("its settings have no valid URL policy")
-        parts: tuple[tuple[str, type], ...] = (("refresh", dict), ("advice", list))
-        if bad := [name for name, kind in parts if not isinstance(self.report.get(name) or kind(), kind)]:
+        # A draft has tuples where a file has lists.
+        parts: tuple[tuple[str, tuple[type, ...]], ...] = (("refresh", (dict,)), ("advice", (list, tuple)))
+        if bad := [name for name, kinds in parts if not isinstance(self.report.get(name) or kinds[0](), kinds)]:
             raise ValueError(f"'{bad[0]}' of its report is of another type")
         for name in ("fates", "record"):
             if not (isinstance(digest := self.report.get(name) or "", str) and (not digest or is_digest(digest))):

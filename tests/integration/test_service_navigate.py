@@ -131,7 +131,7 @@ async def test_a_model_that_hangs_leaves_time_to_answer_with_the_best_score(stor
             served.open()
             served.search(SITE, SearchRequest(query=CARDS))  # loads the encoder
             transport = httpx.ASGITransport(create_api(settings, served))
-            async with httpx.AsyncClient(transport=transport, base_url="http://service") as http:
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
                 answer = await http.post("/v1/navigate", json={"site": SITE, "query": CARDS, "select": "llm"})
     assert answer.status_code == 200
     found = NavigateAnswer.model_validate_json(answer.content)

@@ -226,6 +226,11 @@ def test_streamed_run_file_is_written_completely_or_not_at_all(store):
         list(store.read_run_stream("run-2", "report.json"))
 
 
+def test_a_report_with_advice_can_be_published(store):
+    store.publish(draft(store, report={"advice": ("Allow the request.",)}))
+    assert store.manifest(SITE).report["advice"] == ["Allow the request."]
+
+
 def test_a_map_without_observations_and_vectors_can_be_published(store):
     store.publish(draft(store, observations={}, pages={}))
     assert store.read(SITE).pages == {}
