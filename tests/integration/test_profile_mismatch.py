@@ -9,6 +9,7 @@ from tests.browsers import LOOPBACK_ONLY
 from tests.sites.profiles import MEMBER, club, rail
 from tests.sites.server import FixtureServer
 from waygraph.core.settings import Settings
+from waygraph.index.graph import HIDDEN_ROLE
 from waygraph.index.store import Store
 from waygraph.pipeline.browser.page.features import features
 from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
@@ -41,7 +42,10 @@ class Mapped:
         self.key = capture.site
         self.maps = StoreMap(store.location)
         self._profiled = profiled
-        said = {o.node_id: " | ".join(s.text for s in o.segments) for o in capture.observations.values()}
+        said = {
+            o.node_id: " | ".join(s.text for s in o.segments if s.role != HIDDEN_ROLE)
+            for o in capture.observations.values()
+        }
         named = {profiled.seen(self._path(node.url), said[node.id]): node.id for node in capture.graph.nodes.values()}
         self.ids = {name: node_id for name, node_id in named.items() if name}
 

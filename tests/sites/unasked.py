@@ -41,8 +41,6 @@ SPECULATION: Mapping[str, str] = {
     f"`<p><script type=speculationrules>{rules('in-fragment')}</` + 'script>'))</script>",
     "in-shadow-root": f"<div id=host></div><script>{_ADDS} document.querySelector('#host').attachShadow({{mode: 'open'}})"
     ".append(rules('in-shadow-root'))</script>",
-    "declared-shadow-root": "<div><template shadowrootmode=open>" + script(rules("declared-shadow-root"))
-    + "</template></div>",
     "every-link": '<a href="/unasked/every-link">A link</a>'
     + script('{"prefetch": [{"where": {"href_matches": "/unasked/*"}, "eagerness": "eager"}]}'),
     "on-hover": '<a href="/unasked/on-hover">Hovered</a>' + script(rules("on-hover", "prerender", "moderate")),
@@ -54,8 +52,10 @@ SPECULATION: Mapping[str, str] = {
     "link-prerender": "<link rel=prerender href=/unasked/link-prerender>",
 }  # fmt: skip
 
-#: Only the egress proxy stops this: no script of ours sees a closed root that the parser makes. Inside TLS it passes.
-PROXIED = "<div><template shadowrootmode=closed>" + script(rules("closed")) + "</template></div>"
+#: Only the egress proxy stops these: scripts of ours are not told of a root that the parser makes. Inside TLS they pass.
+PROXIED = "".join(
+    f"<div><template shadowrootmode={mode}>{script(rules(mode))}</template></div>" for mode in ("open", "closed")
+)
 
 #: What scripts such as instant.page and Turbo prefetch when the pointer is over a link.
 _ON_HOVER = """<script>addEventListener("mouseover", ({target}) => {

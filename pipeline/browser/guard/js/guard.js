@@ -103,10 +103,6 @@
           if (!(node instanceof Element)) continue;
           disarm(node);
           if (node.firstChild) for (const script of querySelectorAll.call(node, "script")) disarm(script);
-          if (node.shadowRoot) {
-            watch(node.shadowRoot); // the parser has made it
-            for (const script of node.shadowRoot.querySelectorAll("script")) disarm(script);
-          }
         }
       }
     });
