@@ -12,7 +12,6 @@ from tests.unit.waygraph.agents.search.trees import click, grown, put, state, st
 from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.run_report.write import write_report
 from waygraph.agents.runner.trace import TREE_FILE, TraceWriter
-from waygraph.agents.scoring.dialects import DIALECTS, DialectName
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.scoring.run_score import score_run
 from waygraph.agents.search.tree import BacktrackRecord, CandidateStatus, KnownState, SearchTree, StepRecord
@@ -50,7 +49,7 @@ def make_agent_run(folder: Path) -> Path:
     _write_hostile_walk(run.task_folder(FAILED))
     TraceWriter(run.task_folder(MISSING)).write("end", failure="start_failed", problem="The shop did not answer.")
     stored = run.read()
-    scoring = score_run(stored, DIALECTS[DialectName.WEBARENA])
+    scoring = score_run(stored)
     with ThreadPoolExecutor(1) as thread:  # Playwright's own event loop runs in this one
         score = thread.submit(asyncio.run, scoring).result()
     return write_report(folder, stored, score)

@@ -98,7 +98,7 @@ async def test_a_stored_run_is_scored_without_the_site(recorded, tmp_path: Path)
     file = StoredTaskFile(name="own", sha256="0" * 64)
     folder.write_manifest(TaskRunManifest(created="2026-11-23T10:00:00Z", task_file=file, tasks=("1",)))
     folder.write_attempt(task, TaskAnswer(answer="", url="http://127.0.0.1/"), findings)
-    (score,) = (await score_run(folder.read(), UPSTREAM)).scores
+    (score,) = (await score_run(folder.read())).scores
     assert [check.score for check in score.checks] == [1, 1, 1, 0, None, 1, 0, None, 1, 0]
     assert score.reward == 0
 

@@ -76,7 +76,7 @@ class AgentParts:
             return None
         from waygraph.agents.webnavigator import ModelPageSelector  # noqa: PLC0415 - agents differ in imports
 
-        return ModelPageSelector(self.meter, images=self.settings.images)
+        return ModelPageSelector(self.meter, images=self.settings.images == "all")
 
     def agent(
         self,
@@ -132,7 +132,7 @@ class AgentParts:
             decider: WebNavigatorDecider | OccamDecider = WebNavigatorDecider(self.meter, sites)
         else:
             decider = OccamDecider(self.meter, sites, has_home=has_home, candidates=self.settings.candidates)
-        return ModelAgent(session, decider, self.meter, max_steps=max_steps, images=self.settings.images)
+        return ModelAgent(session, decider, self.meter, max_steps=max_steps, images=self.settings.images == "all")
 
     def _tree_search(
         self,

@@ -10,6 +10,7 @@ from waygraph.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from waygraph.agents.create import AgentName
+    from waygraph.agents.scoring.dialects import DialectName
     from waygraph.core.settings import Settings
 
 
@@ -23,12 +24,22 @@ def agent_name(text: str) -> AgentName:
         raise typer.BadParameter(f"'{text}' is none of {', '.join(AgentName)}.", param_hint="--agent") from None
 
 
+def dialect_name(text: str | None) -> DialectName | None:
+    """Return the dialect that `--dialect` names; None without the option."""
+    from waygraph.agents.scoring.dialects import DialectName
+
+    try:
+        return DialectName(text) if text is not None else None
+    except ValueError:
+        raise typer.BadParameter(f"'{text}' is none of {', '.join(DialectName)}.", param_hint="--dialect") from None
+
+
 def agent_overrides(
     *,
     store: str | None,
     model: str | None,
     base_url: str | None,
-    images: bool | None,
+    images: str | None,
     select: str | None,
     **limits: float | None,
 ) -> dict[str, Any]:

@@ -38,6 +38,16 @@ LoginMaxAgeOption = Annotated[
         show_default="24h",
     ),
 ]
+WaitAfterOption = Annotated[
+    timedelta,
+    typer.Option(
+        "--wait-after",
+        metavar="TIME",
+        parser=parse_duration,
+        help="Wait after tasks whose file says required_wait, before the next one on their sites.",
+        show_default="20m",
+    ),
+]
 
 
 def hook_options(

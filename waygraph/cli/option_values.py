@@ -94,7 +94,7 @@ def parse_headers(values: Sequence[str] | None) -> Mapping[str, str] | None:
     """
     headers: dict[str, str] = {}
     for text in values or ():
-        lines = _read_lines(Path(text[1:]), "--header") if text.startswith("@") else [text]
+        lines = read_lines(Path(text[1:]), "--header") if text.startswith("@") else [text]
         for number, line in enumerate(lines, start=1):
             name, colon, value = line.partition(":")
             if not colon or not name.strip():
@@ -129,7 +129,7 @@ def parse_basic_auth(value: str | None, file: Path | None) -> str | None:
     if value is not None and file is not None:
         raise InvalidInput("Both --basic-auth and --basic-auth-file were given.", hint="Use one of them.")
     if file is not None:
-        value = next(iter(_read_lines(file, "--basic-auth-file")), "")
+        value = next(iter(read_lines(file, "--basic-auth-file")), "")
     if value is not None and not re.match(r"[^:]+:", value):
         option = "--basic-auth" if file is None else f"--basic-auth-file: the first line of '{file}'"
         raise InvalidInput(f"{option} does not have the form user:password.", hint="For an empty password write user:")
@@ -249,7 +249,8 @@ def preset_depths(
     return None, depths
 
 
-def _read_lines(file: Path, option: str) -> list[str]:
+def read_lines(file: Path, option: str) -> list[str]:
+    """Return the lines of a file that an option names, without surrounding space and empty ones."""
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:

@@ -67,7 +67,30 @@ BaseUrlOption = Annotated[
     str | None, typer.Option("--base-url", metavar="URL", help="OpenAI-compatible endpoint of the model.")
 ]
 ImagesOption = Annotated[
-    bool | None, typer.Option("--images/--no-images", help="Send screenshots to the model.", show_default=False)
+    str | None,
+    typer.Option(
+        "--images",
+        metavar="WHEN",
+        help="Send screenshots to the model: off, auto (in tasks whose required_obs is image) or all.",
+        show_default="off",
+    ),
+]
+DialectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        help="Rules of scoring: webarena, agentoccam or weboperator.",
+        show_default="the run's, else that of each task's benchmark",
+    ),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="KEY=VALUE",
+        help="Only tasks with this label, such as level=hard; repeatable: other keys narrow, equal keys widen.",
+    ),
 ]
 SelectOption = Annotated[
     str | None,

@@ -404,15 +404,30 @@ class ChatSettings(ModelEndpoint):
     """Send the temperature. Some models accept no other than their own."""
 
 
+class ShopSettings(_Section):
+    """Administrator of WebArena's shop, whose API a few of its tasks are scored with."""
+
+    url: str = ""
+    """URL of the shop; empty: the host that the task starts on."""
+    user: str = ""
+    """Name of the administrator, for example `admin`."""
+    password: SecretStr = SecretStr("")
+    """Password of the administrator. A secret."""
+    token: SecretStr = SecretStr("")
+    """Access token of the API, in place of name and password. A secret."""
+
+
 class AgentSettings(_Section):
     """Models of agents, and what they may take."""
 
     model: ChatSettings = ChatSettings()
     """The model that decides what to do."""
     judge: ChatSettings = ChatSettings()
-    """The model that compares answers with references."""
-    images: bool = False
-    """Send screenshots to the agent's model, of its page and of the pages that it chooses from. It must take images."""
+    """The model that compares answers with references, and that judges tasks by their screenshots."""
+    shop: ShopSettings = ShopSettings()
+    images: Literal["off", "auto", "all"] = "off"
+    """When screenshots are sent to the agent's model, of its page and of the pages that it chooses from: never, in
+    tasks whose file says that they need images, or always. The model must take images."""
     select: Literal["model", "first"] = "model"
     """Which of the pages that a map finds `navigate` goes to: the one that the agent's model chooses, or the first."""
     candidates: int = Field(1, ge=1, le=20)

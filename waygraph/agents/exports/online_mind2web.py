@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
+
+from waygraph.agents.scoring.web_judge import Trajectory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from waygraph.agents.runner.trace_reading import TaskTrace
-    from waygraph.agents.scoring.run_folder import TaskAnswer
+    from waygraph.agents.scoring.run_folder import StoredAttempt, TaskAnswer
     from waygraph.agents.tasks.task import Task
 
 SCHEMA_VERSION = "online-mind2web-v2"
@@ -103,3 +106,25 @@ def result_document(task: Task, answer: TaskAnswer, steps: Sequence[TrajectorySt
         "action_history": history,
         "agent_final_answer": answer.answer,
     }
+
+
+def judged_trajectory(attempt: StoredAttempt, trace: TaskTrace) -> Trajectory:
+    """Return what WebJudge looks at.
+
+    Parameters
+    ----------
+    attempt
+        The task with what the agent left.
+    trace
+        Its trace.
+
+    Returns
+    -------
+    Trajectory
+        All actions but the last one, which is the answer, and the windows.
+    """
+    steps = trajectory(attempt.answer, trace)
+    # Actions that change nothing leave the same window.
+    names = [name for name, _ in groupby([*(step.source for step in steps), trace.last_screenshot])]
+    files = [file for name in names if (file := trace.screenshot(name)) is not None]
+    return Trajectory(tuple(step.action for step in steps[:-1]), tuple(files), attempt.answer.answer)

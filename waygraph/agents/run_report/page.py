@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from waygraph.agents.run_report.figures import TaskResult, evaluators_of, group_figures, grouped, site_of
 from waygraph.agents.run_report.traces import RunTraces
+from waygraph.agents.scoring.figures import GroupFigures, site_of
 from waygraph.core.report_file import ReportFile, size_in_report
 from waygraph.core.text import shortened
 
 if TYPE_CHECKING:
-    from waygraph.agents.scoring.checks import TaskCheck
+    from waygraph.agents.scoring.checks import TaskCheck, TaskScore
     from waygraph.agents.scoring.repeats import RepeatedScore
-    from waygraph.agents.scoring.run_folder import TaskRunManifest
+    from waygraph.agents.scoring.run_folder import StoredAttempt, StoredRun, TaskRunManifest
     from waygraph.agents.scoring.run_score import RunScore
     from waygraph.core.schemas import UsageModel
 
@@ -23,6 +23,49 @@ if TYPE_CHECKING:
 #: `waygraph score --json` has all tasks.
 MAX_ROWS_BYTES, MAX_TASKS = 2 * 2**20, 2_000
 _MAX_INTENT, _MAX_ANSWER, _MAX_PROBLEM = 1_000, 2_000, 600
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """A task of a run, with its score.
+
+    Attributes
+    ----------
+    task_id
+        Id of the task.
+    score
+        Its score.
+    attempt
+        What the agent left; None: the task has no result.
+    problem
+        Why it has none, as far as that is known.
+    """
+
+    task_id: str
+    score: TaskScore
+    attempt: StoredAttempt | None
+    problem: str = ""
+
+
+def task_results(run: StoredRun, score: RunScore) -> tuple[TaskResult, ...]:
+    """Return the tasks of a run with their scores, in the order of the run.
+
+    Parameters
+    ----------
+    run
+        The run.
+    score
+        Its scores.
+
+    Returns
+    -------
+    tuple of TaskResult
+        The tasks.
+    """
+    return tuple(
+        TaskResult(each.task_id, each, run.attempts.get(each.task_id), run.problems.get(each.task_id, ""))
+        for each in score.scores
+    )
 
 
 def run_page(
@@ -53,12 +96,12 @@ def run_page(
         "name": name,
         "created": manifest.created,
         "labels": manifest.labels,
-        "dialect": score.dialect,
+        "scorers": score.scorers,
+        "interval": score.interval,
         "task_file": {"name": score.task_file.name, "sha256": score.task_file.sha256},
         "needs": {need.value: count for need, count in score.needs.items()},
-        "all": _finite(asdict(group_figures("all", results))),
-        "by_site": [_finite(asdict(group)) for group in grouped(results, site_of)],
-        "by_evaluator": [_finite(asdict(group)) for group in grouped(results, evaluators_of)],
+        "all": _figures(score.figures),
+        "groups": {kind: [_figures(group) for group in groups] for kind, groups in score.groups.items()},
         "tasks": [{**row, "replay": traces.replays.get(row["id"])} for row in rows],
         "texts": traces.texts,
         "left_out": {**traces.left_out, "tasks": len(results) - len(rows)},
@@ -157,6 +200,10 @@ def _check(check: TaskCheck) -> dict[str, Any]:
         "found": check.found,
         "note": check.note or (f"needs {check.need.value}" if check.need else ""),
     }
+
+
+def _figures(group: GroupFigures) -> dict[str, Any]:
+    return _finite(group.model_dump())
 
 
 def _finite(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waygraph.agents.run_report.figures import task_results
-from waygraph.agents.run_report.page import repeats_page, run_page
+from waygraph.agents.run_report.page import repeats_page, run_page, task_results
 from waygraph.agents.run_report.traces import read_traces
 from waygraph.agents.scoring.run_folder import RunFolder
 

@@ -27,6 +27,7 @@ from waygraph.agents.runner.screenshots import TraceScreenshots
 from waygraph.agents.runner.trace import TREE_FILE, TraceWriter
 from waygraph.agents.scoring.page_recorder import record_findings
 from waygraph.agents.scoring.run_folder import RunFolder, TaskAnswer
+from waygraph.agents.scoring.shop_access import shop_access
 from waygraph.core.errors import BrowserFailure, InvalidInput, WaygraphError
 from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.page.failures import PageFailure
@@ -254,7 +255,8 @@ class TaskAttempts:
                 return AttemptResult(None, AttemptFailure.RUN_BUDGET_SPENT, run.problem)
             last = session.tabs.current.page
             await boundary.release()  # the scorer may look elsewhere
-            findings = await record_findings(task, last)
+            shop = shop_access(self._options.settings.agents.shop, task.start_urls[0])
+            findings = await record_findings(task, last, shop)
         answer = TaskAnswer(
             answer=run.answer,
             url=run.url,
@@ -276,6 +278,8 @@ class TaskAttempts:
     def _agent_parts(self, task: Task, budget: ModelBudget) -> AgentParts:
         """Return what the agent of a task is made of; its calls are charged to the budget, and recorded if wanted."""
         settings, model = self._options.settings.agents, self._model
+        if settings.images == "auto":
+            settings = settings.model_copy(update={"images": "all" if needs_images(task) else "off"})
         if self._options.cassettes is not None:
             path = self._options.cassettes / f"{quote(task.task_id, safe='')}.jsonl"
             model = CassetteModel(path, model, secrets=[settings.model.api_key.get_secret_value()])
@@ -305,6 +309,11 @@ class TaskAttempts:
         if not path.is_file():
             raise StartFailed(f"The task's session file does not exist: {path}")
         return read_session_file(path)
+
+
+def needs_images(task: Task) -> bool:
+    """Return whether the task's file says that the task cannot be done from texts (WebChoreArena's `required_obs`)."""
+    return task.labels.get("required_obs") == "image"
 
 
 def _site_urls(task: Task) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import os
 import signal
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -22,8 +23,8 @@ from waygraph.agents.runner.attempt import AttemptResult
 from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
 from waygraph.agents.runner.retries import AttemptFailure, may_try_again
 from waygraph.agents.runner.trace import TraceWriter
+from waygraph.agents.runner.waits import POSTMILL_WAIT_S, SiteWaits
 from waygraph.agents.runner.worker import TaskWorker
-from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.cluster import ray_cluster
 from waygraph.core.errors import InUse, InvalidInput
@@ -33,6 +34,7 @@ from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
 
 if TYPE_CHECKING:
     from waygraph.agents.runner.attempt import AttemptOptions
+    from waygraph.agents.scoring.dialects import DialectName
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
     from waygraph.core.schemas import UsageModel
@@ -57,10 +59,13 @@ class TaskLimits:
         Browsers, with one task each.
     per_site
         Tasks on one site: of one host of their first start URL.
+    wait_after_s
+        Wait after a task that its file says needs one (`SiteWaits`), in seconds.
     """
 
     workers: int = 2
     per_site: int = 2
+    wait_after_s: float = POSTMILL_WAIT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,7 @@ def run_tasks(
     limits: TaskLimits,
     *,
     hooks: HookOptions | None = None,
+    dialect: DialectName | None = None,
     on_ended: Callable[[TaskEnded], None] = lambda _: None,
 ) -> dict[str, str]:
     """Do tasks in workers on the connected Ray, or a private one, and store what the agent left.
@@ -114,6 +120,8 @@ def run_tasks(
         How many tasks are done at the same time.
     hooks
         What is done before each task; None: nothing.
+    dialect
+        Dialect in which the run is to be scored; None: each task in that of its benchmark.
     on_ended
         Called when a task has ended.
 
@@ -142,7 +150,7 @@ def run_tasks(
     options.output.mkdir(parents=True, exist_ok=True)
     try:
         with exclusive_lock(options.output / _LOCK_FILE):
-            _write_manifest(file, tasks, options)
+            _write_manifest(file, tasks, options, dialect)
             run = _TaskRun(tasks, options, limits, TaskHooks(hooks or HookOptions()), on_ended)
             if not run.has_work:
                 return {}
@@ -180,13 +188,15 @@ def private_cpus(workers: int, cpus: int | None = None) -> int:
     return max(cpus or len(os.sched_getaffinity(0)), math.ceil(workers * _WORKER_CPUS))
 
 
-def _write_manifest(file: TaskFile, tasks: Sequence[Task], options: AttemptOptions) -> None:
+def _write_manifest(
+    file: TaskFile, tasks: Sequence[Task], options: AttemptOptions, dialect: DialectName | None
+) -> None:
     """Write `run.json`, or extend the tasks of the one that is there if it is of the same run."""
     folder = RunFolder(options.output)
     manifest = TaskRunManifest(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         task_file=StoredTaskFile(name=file.name, sha256=file.sha256),
-        dialect=DialectName.WEBARENA,
+        dialect=dialect,
         tasks=tuple(task.task_id for task in tasks),
         labels={
             "agent": options.agent,
@@ -216,7 +226,7 @@ def _model_labels(options: AttemptOptions) -> dict[str, str]:
     agents = options.settings.agents
     return {
         "model": agents.model.model,
-        "images": "yes" if agents.images else "no",
+        "images": agents.images,
         "select": agents.select,
         "candidates": str(agents.candidates),
     }
@@ -262,6 +272,7 @@ class _TaskRun:
         """Number of tasks that are being done, by site."""
         self._exclusive: set[str] = set()
         """Sites that were reset for a task that is being done."""
+        self._waits = SiteWaits(limits.wait_after_s)
         self._freed = asyncio.Condition()
         self._failures: dict[str, Counter[AttemptFailure]] = {}
         self._without_result: dict[str, str] = {}
@@ -319,8 +330,11 @@ class _TaskRun:
                         self._waiting.remove(task)
                         self._busy[_host_of(task)] += 1
                         self._exclusive |= self._hooks.reset_sites(task)
+                        self._waits.begin(task)
                         return task
-                await self._freed.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._waits.left()):
+                        await self._freed.wait()
             return None
 
     def _give_up_waiting(self) -> None:
@@ -338,7 +352,8 @@ class _TaskRun:
 
     def _has_room(self, task: Task) -> bool:
         """Return whether a task may begin; none begins on a site that another one was promised the reset state of."""
-        is_free = self._exclusive.isdisjoint(self._hooks.reset_sites(task))
+        reset = self._hooks.reset_sites(task)
+        is_free = self._exclusive.isdisjoint(reset) and self._waits.allow(task, reset)
         return is_free and self._busy[_host_of(task)] < self._limits.per_site
 
     async def _finish(self, task: Task, result: AttemptResult) -> None:
@@ -346,6 +361,7 @@ class _TaskRun:
         async with self._freed:
             self._busy[_host_of(task)] -= 1
             self._exclusive -= self._hooks.reset_sites(task)
+            self._waits.end(task)
             self._charge(result.usage)
             self._freed.notify_all()
             if result.failure is not None:

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
-from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.tasks.task import EvaluatorKind
 from waygraph.core.schemas import UsageModel
 from waygraph.core.text import shortened
@@ -21,7 +20,9 @@ class ScoringNeed(StrEnum):
     """What a check needs and does not have."""
 
     MODEL = "a model"
+    TRACE = "a trace"
     LIVE_SITE = "the live site"
+    SHOP = "an account of the shop's administrator"
     SITE_URL = "the URL of a site"
     DIALECT = "another dialect"
     OTHER_SCORER = "another scorer"
@@ -72,8 +73,8 @@ class TaskScore(_Result):
     ----------
     task_id
         Id of the task.
-    dialect
-        The dialect.
+    scorer
+        What gave the reward: a dialect, or a judge with its version; empty: the task is not known.
     reward
         Product of the scores of all checks; absent if it depends on a check that could not be made.
     success
@@ -87,7 +88,7 @@ class TaskScore(_Result):
     """
 
     task_id: str
-    dialect: DialectName
+    scorer: str
     reward: float | None
     success: bool | None
     checks: tuple[TaskCheck, ...]
@@ -96,7 +97,7 @@ class TaskScore(_Result):
 
 
 def combine_checks(
-    task_id: str, dialect: DialectName, checks: Sequence[TaskCheck], usage: UsageModel | None = None
+    task_id: str, scorer: str, checks: Sequence[TaskCheck], usage: UsageModel | None = None
 ) -> TaskScore:
     """Return the score of a task from its checks.
 
@@ -106,8 +107,8 @@ def combine_checks(
     ----------
     task_id
         Id of the task.
-    dialect
-        The dialect.
+    scorer
+        What made them.
     checks
         The checks, at least one.
     usage
@@ -124,7 +125,7 @@ def combine_checks(
     known = bool(checks) and (not needs or reward == 0)
     return TaskScore(
         task_id=task_id,
-        dialect=dialect,
+        scorer=scorer,
         reward=reward if known else None,
         success=reward == 1 if known else None,
         checks=tuple(checks),

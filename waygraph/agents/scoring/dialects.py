@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from waygraph.agents.tasks.task import TaskBenchmark
+
 
 class DialectName(StrEnum):
     """Name of a dialect, after the repository whose evaluators have it."""
@@ -72,3 +74,11 @@ DIALECTS = {
         ),
     )
 }
+
+#: Benchmarks whose own evaluators speak another dialect than WebArena's.
+_OWN_DIALECTS = {TaskBenchmark.WEBCHOREARENA: DialectName.AGENTOCCAM}
+
+
+def dialect_of(benchmark: TaskBenchmark) -> DialectName:
+    """Return the dialect of a benchmark's own evaluators."""
+    return _OWN_DIALECTS.get(benchmark, DialectName.WEBARENA)

@@ -14,6 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from waygraph.agents.scoring.final_state import FindingProblem, PageFinding, TargetKey
+from waygraph.agents.scoring.shop_access import SETTINGS_NEEDED
 from waygraph.agents.tasks.page_functions import (
     LAST_URL,
     PageCall,
@@ -134,7 +135,7 @@ class _Recorder:
 
     async def _call_shop(self, call: PageCall) -> str:
         if self._shop is None:
-            raise PageTargetError(FindingProblem.NOT_CONFIGURED, f"{call.function} needs access to the shop's API")
+            raise PageTargetError(FindingProblem.NOT_CONFIGURED, f"{call.function} needs {SETTINGS_NEEDED}")
         try:
             match call.function:
                 case PageFunction.LATEST_ORDER_URL:

@@ -99,7 +99,7 @@ class TaskRunManifest(_Stored):
     task_file
         The task file.
     dialect
-        Dialect in which the run is to be scored.
+        Dialect in which the run is to be scored; absent: each task in that of its benchmark.
     tasks
         Ids of the tasks that the run was to do.
     labels
@@ -110,7 +110,7 @@ class TaskRunManifest(_Stored):
     version: Literal[1] = 1
     created: str
     task_file: StoredTaskFile
-    dialect: DialectName = DialectName.WEBARENA
+    dialect: DialectName | None = None
     tasks: Annotated[tuple[str, ...], Field(min_length=1)]
     labels: dict[str, str] = {}
 

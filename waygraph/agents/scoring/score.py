@@ -8,7 +8,7 @@ from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.scoring.answer_text import clean_answer
 from waygraph.agents.scoring.checks import ScoringNeed, TaskCheck, TaskScore, combine_checks, evidence
 from waygraph.agents.scoring.dialects import ScoringDialect
-from waygraph.agents.scoring.final_state import FinalState, FindingProblem, TargetKey
+from waygraph.agents.scoring.final_state import FinalState, FindingProblem, PageFinding, TargetKey
 from waygraph.agents.scoring.judge import AnswerJudge
 from waygraph.agents.scoring.text_checks import (
     TextSubject,
@@ -18,6 +18,8 @@ from waygraph.agents.scoring.text_checks import (
     check_unachievable,
 )
 from waygraph.agents.scoring.url_match import is_url_match
+from waygraph.agents.scoring.web_judge import Trajectory, judge_task
+from waygraph.agents.tasks.formats import WEB_JUDGE
 from waygraph.agents.tasks.task import EvaluatorKind, PageTarget, Task, TaskEvaluation
 
 #: Rank among alternatives of one that could not be checked: only a full score is certainly as good.
@@ -25,7 +27,11 @@ _UNDECIDED_RANK = 1 - 1e-9
 
 
 async def score_task(
-    task: Task, state: FinalState, dialect: ScoringDialect, judge_model: ChatModel | None = None
+    task: Task,
+    state: FinalState,
+    dialect: ScoringDialect,
+    judge_model: ChatModel | None = None,
+    trajectory: Trajectory | None = None,
 ) -> TaskScore:
     """Score the final state of a task.
 
@@ -41,13 +47,17 @@ async def score_task(
     dialect
         The dialect.
     judge_model
-        What compares texts by their meaning; None: such checks are not made.
+        What compares texts by their meaning, and looks at screenshots; None: such checks are not made.
+    trajectory
+        What the agent saw and did, for WebJudge; None: that is not known.
 
     Returns
     -------
     TaskScore
         Reward, success, and all checks with evidence.
     """
+    if WEB_JUDGE in task.other_scorers:
+        return await judge_task(task, trajectory, judge_model)
     judge = AnswerJudge(judge_model) if judge_model is not None else None
     if task.evaluation is None:
         checks = [
@@ -145,7 +155,7 @@ class _Evaluators:
                 evaluator=EvaluatorKind.PROGRAM_HTML,
                 rule=EvaluatorKind.PROGRAM_HTML.value,
                 subject=name,
-                need=ScoringNeed.LIVE_SITE,
+                need=ScoringNeed.SHOP if _lacks_shop(finding) else ScoringNeed.LIVE_SITE,
                 expected=evidence(contents.model_dump_json(exclude_none=True)),
                 note="not recorded" if finding is None else f"{finding.problem}: {finding.detail}",
             )
@@ -163,6 +173,10 @@ class _Evaluators:
         if finding.problem is FindingProblem.SCRIPT_FAILED:
             checks = [check.model_copy(update={"note": f"{finding.problem}: {finding.detail}"}) for check in checks]
         return checks
+
+
+def _lacks_shop(finding: PageFinding | None) -> bool:
+    return finding is not None and finding.problem is FindingProblem.NOT_CONFIGURED
 
 
 def _texts(value: str | tuple[str, ...]) -> tuple[str, ...]:

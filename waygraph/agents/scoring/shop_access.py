@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 from pydantic import SecretStr
 
 from waygraph.core.errors import SiteUnreachable
+from waygraph.core.settings import ShopSettings
 
 _TIMEOUT_SECONDS = 30.0
 
 
+#: What is missing without an account.
+SETTINGS_NEEDED = "WAYGRAPH_AGENTS__SHOP__USER and WAYGRAPH_AGENTS__SHOP__PASSWORD, or WAYGRAPH_AGENTS__SHOP__TOKEN"
+
+
+def shop_access(settings: ShopSettings, start_url: str) -> ShopAccess | None:
+    """Return the access that settings describe; None: they name neither an account nor a token.
+
+    Parameters
+    ----------
+    settings
+        Account or token of the shop's administrator.
+    start_url
+        Page that the task starts with, whose host is the shop's unless the settings name another.
+
+    Returns
+    -------
+    ShopAccess or None
+        The access. Nothing was requested yet.
+    """
+    if not settings.token.get_secret_value() and not settings.user:
+        return None
+    parts = urlsplit(start_url)
+    return ShopAccess(
+        settings.url or f"{parts.scheme}://{parts.netloc}", settings.user, settings.password, settings.token
+    )
+
+
 class ShopAccess:
-    """Reads orders and reviews as an administrator of the shop. A token is requested at the first call.
+    """Reads orders and reviews as an administrator of the shop. Without a token, one is requested at the first call.
 
     Parameters
     ----------
@@ -24,13 +52,15 @@ class ShopAccess:
         Name of the administrator.
     password
         Password of the administrator.
+    token
+        Access token, in place of name and password; empty: there is none.
     """
 
-    def __init__(self, base_url: str, user: str, password: SecretStr) -> None:
+    def __init__(self, base_url: str, user: str, password: SecretStr, token: SecretStr | None = None) -> None:
         self._base_url = base_url.rstrip("/")
         self._user = user
         self._password = password
-        self._token = ""
+        self._token = token.get_secret_value() if token is not None else ""
 
     async def latest_order_url(self) -> str:
         """Return the URL of the page of the latest order, as its customer sees it."""

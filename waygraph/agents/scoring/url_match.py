@@ -50,6 +50,31 @@ def is_url_match(final_url: str, references: Sequence[str], dialect: ScoringDial
     return False
 
 
+def unmet_alternatives(reference: str, dialect: ScoringDialect) -> tuple[str, ...]:
+    """Return the alternatives of a reference that do not match it themselves.
+
+    Parameters
+    ----------
+    reference
+        The reference.
+    dialect
+        How URLs are compared.
+
+    Returns
+    -------
+    tuple of str
+        Alternatives that lack query parameters which others have.
+
+    Examples
+    --------
+    >>> from waygraph.agents.scoring.dialects import DIALECTS, DialectName
+    >>> unmet_alternatives("http://a/x?q=1 |OR| http://a/y", DIALECTS[DialectName.WEBARENA])
+    ('http://a/y',)
+    """
+    alternatives = reference.split(ALTERNATIVES_SEPARATOR)
+    return tuple(each for each in alternatives if not is_url_match(each, [reference], dialect))
+
+
 def _parse(url: str, dialect: ScoringDialect) -> tuple[str, dict[str, list[str]]]:
     cleaned = url.rstrip("/")
     parts = urlsplit(cleaned.lower() if dialect.lowers_urls else cleaned)

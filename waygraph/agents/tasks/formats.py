@@ -22,7 +22,10 @@ from waygraph.core.text import replace_surrogates
 #: What scores the tasks of Online-Mind2Web (Xue et al. 2025): a judge that reads screenshots.
 WEB_JUDGE = "WebJudge"
 #: Fields that become labels of a task.
-_LABELS = ("level", "reference_length", "type_main", "type_sub", "required_obs", "affects_environment", "description")
+_LABELS = (
+    "level", "reference_length", "type_main", "type_sub", "required_obs", "required_wait", "affects_environment",
+    "description",
+)  # fmt: skip
 
 
 class _Row(BaseModel):
@@ -148,7 +151,8 @@ def _start_urls(text: str) -> tuple[str, ...]:
 
 
 def _labels(row: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(row[name]) for name in _LABELS if row.get(name) is not None}
+    labels = {name: row[name] for name in _LABELS if row.get(name) not in (None, "")}
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in labels.items()}
 
 
 def _webarena(row: Mapping[str, Any]) -> Task:

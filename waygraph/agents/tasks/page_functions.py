@@ -39,6 +39,12 @@ _ARGUMENTS = {
     PageFunction.LATEST_REVIEW_AUTHOR: 1,
     PageFunction.LATEST_REVIEW_RATING: 1,
 }
+#: Functions that read the API of the shop.
+SHOP_FUNCTIONS = {
+    PageFunction.LATEST_ORDER_URL,
+    PageFunction.LATEST_REVIEW_AUTHOR,
+    PageFunction.LATEST_REVIEW_RATING,
+}
 _URL_FUNCTIONS = {PageFunction.POST_URL, PageFunction.LATEST_ORDER_URL}
 
 

@@ -76,6 +76,12 @@ SOURCES = {
             name="webchorearena",
             file="webchorearena.json",
             page="https://github.com/WebChoreArena/WebChoreArena",
+            # The default branch: the hash says whether it still has the file that was checked (of commit e6122180).
+            url=(
+                "https://raw.githubusercontent.com/WebChoreArena/WebChoreArena/HEAD/"
+                "AgentOccam/config_files/test_webchore.raw.json"
+            ),
+            sha256="0a045e46f3d36d7847c4846cd9595df8ac9672d62e36603454a068bb3ed3a702",
         ),
         TaskSource(
             name="online-mind2web",

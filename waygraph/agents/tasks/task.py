@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from waygraph.agents.tasks.page_functions import parse_locator_call, parse_url_call
+from waygraph.agents.tasks.page_functions import SHOP_FUNCTIONS, parse_locator_call, parse_url_call
 
 #: Separator of alternatives, in reference URLs and in required texts.
 ALTERNATIVES_SEPARATOR = " |OR| "
@@ -180,6 +180,13 @@ class TaskEvaluation(_PublishedRecord):
         if EvaluatorKind.PROGRAM_HTML in self.eval_types and not self.program_html:
             raise ValueError("program_html has no targets")
         return self
+
+
+def calls_shop(evaluation: TaskEvaluation) -> bool:
+    """Return whether a page target reads the API of the shop."""
+    options = [option for target in evaluation.program_html for option in (target, *target.alternatives)]
+    calls = [call for each in options for call in (parse_url_call(each.url), parse_locator_call(each.locator)) if call]
+    return any(call.function in SHOP_FUNCTIONS for call in calls)
 
 
 class Task(BaseModel):

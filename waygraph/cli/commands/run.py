@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waygraph.cli.agent_options import agent_name, agent_overrides, check_model
+from waygraph.cli.agent_options import agent_name, agent_overrides, check_model, dialect_name
 from waygraph.cli.display.stored_run import print_stored, score_stored
-from waygraph.cli.hook_options import LoginMaxAgeOption, LoginOption, ResetOption, hook_options
-from waygraph.cli.option_values import existing_file
+from waygraph.cli.hook_options import LoginMaxAgeOption, LoginOption, ResetOption, WaitAfterOption, hook_options
+from waygraph.cli.option_values import existing_file, read_lines
 from waygraph.cli.options import (
     AgentOption,
     ApiKeyOption,
     BaseUrlOption,
+    DialectOption,
     ImagesOption,
     JsonOption,
     MaxStepsOption,
@@ -28,6 +30,7 @@ from waygraph.cli.options import (
     SelectOption,
     StoreOption,
     UrlOption,
+    WhereOption,
     load_settings,
 )
 from waygraph.cli.output import clean, print_json, say, warn
@@ -35,9 +38,12 @@ from waygraph.cli.selection import open_source
 from waygraph.core.errors import InvalidInput, RunUnfinished
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from waygraph.agents.runner.task_run import TaskEnded
     from waygraph.agents.tasks.task import Task
     from waygraph.agents.tasks.task_file import TaskFile
+    from waygraph.core.settings import ShopSettings
 
 
 def run(
@@ -71,7 +77,12 @@ def run(
     api_key: ApiKeyOption = None,
     no_map: NoMapOption = False,
     site: Annotated[str, typer.Option("--site", metavar="NAME", help="Only tasks that involve this site.")] = "",
-    task: Annotated[list[str] | None, typer.Option("--task", metavar="ID", help="Only this task; repeatable.")] = None,
+    task: Annotated[
+        list[str] | None,
+        typer.Option("--task", metavar="ID", help="Only this task, or @FILE with ids; repeatable."),
+    ] = None,
+    where: WhereOption = None,
+    dialect: DialectOption = None,
     placeholder: PlaceholderOption = None,
     allow_changes: Annotated[
         bool, typer.Option("--allow-changes", help="Let agents do what changes data at the sites.")
@@ -86,6 +97,7 @@ def run(
     reset: ResetOption = None,
     login: LoginOption = None,
     login_max_age: LoginMaxAgeOption = None,
+    wait_after: WaitAfterOption = timedelta(minutes=20),
     as_json: JsonOption = False,
 ) -> None:
     """Let an agent do the tasks of a file, each in a browser session of its own, and score them.
@@ -93,7 +105,8 @@ def run(
     Every task's trace (what the agent saw and did) and its result are kept in RUN. The same command resumes a run that
     was interrupted: tasks with a result are not done again. `waygraph score RUN` scores it again, without the sites.
     RUN/report.html shows both. Actions that would change data are refused without --allow-changes. The key of
-    the model is WAYGRAPH_AGENTS__MODEL__API_KEY.
+    the model is WAYGRAPH_AGENTS__MODEL__API_KEY; the account that reads the API of WebArena's shop is
+    WAYGRAPH_AGENTS__SHOP__USER and __PASSWORD.
 
     An agent stays on the hosts of its task's start URLs, of --placeholder for the sites of the task, and of
     --scope-host and --scope domain; private addresses are reached only if you name them so.
@@ -110,6 +123,7 @@ def run(
     Examples:
       waygraph run --tasks tasks.json --output runs/monday --store maps
       waygraph run --tasks tasks.json --output runs/without --no-map --site shopping
+      waygraph run --tasks tasks.json --output runs/calc --where type_main=calc --task @ids.txt
       waygraph run --tasks tasks.json --output runs/model --agent webnavigator --model qwen --base-url http://127.0.0.1:8000/v1
       waygraph run --tasks tasks.json --output runs/three --repeat 3 --reset "shopping=docker restart shop"
     """  # noqa: D301 - \b keeps the lines of an example together
@@ -117,8 +131,8 @@ def run(
     from waygraph.agents.runner.task_run import TaskLimits, run_tasks
     from waygraph.agents.scoring.repeats import plan_repeats
 
-    name, file = agent_name(agent), _read(tasks, placeholder)
-    chosen = _chosen(file, site, task)
+    name, spoken, file = agent_name(agent), dialect_name(dialect), _read(tasks, placeholder)
+    chosen = _chosen(file, site, task, where)
     settings = load_settings(
         agent_overrides(
             store=store, model=model, base_url=base_url, images=images, select=select,
@@ -127,6 +141,7 @@ def run(
         | {"explore": {"scope": scope, "scope_hosts": scope_hosts}}
     )  # fmt: skip
     check_model(name, settings, is_replayed=cassettes is not None)
+    _warn_about(chosen, settings.agents.shop, wait_after)
     mapped: frozenset[str] = frozenset()
     if not no_map:
         with open_source(store, url, api_key) as source:
@@ -155,8 +170,9 @@ def run(
                 file,
                 chosen,
                 replace(options, output=folder),
-                TaskLimits(workers, per_site),
+                TaskLimits(workers, per_site, wait_after.total_seconds()),
                 hooks=hooks,
+                dialect=spoken,
                 on_ended=_print_ended,
             )
             without_result.update(missing)
@@ -188,11 +204,30 @@ def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
     return read
 
 
-def _chosen(file: TaskFile, site: str, ids: list[str] | None) -> list[Task]:
+def _chosen(file: TaskFile, site: str, ids: list[str] | None, where: list[str] | None) -> list[Task]:
+    from waygraph.agents.tasks.where import matching, parse_conditions
+
+    wanted: set[str] = set()
+    for text in ids or ():
+        wanted.update(read_lines(Path(text[1:]), "--task") if text.startswith("@") else [text])
     known = {each.task_id for each in file.tasks}
-    if unknown := [id_ for id_ in ids or () if id_ not in known]:
+    if unknown := sorted(wanted.difference(known)):
         raise InvalidInput(f"{file.name} has no task {unknown[0]}.", hint="waygraph tasks list shows all ids.")
-    return [each for each in file.tasks if (not site or site in each.sites) and (not ids or each.task_id in ids)]
+    of_site = (each for each in file.tasks if not site or site in each.sites)
+    return matching((each for each in of_site if not wanted or each.task_id in wanted), parse_conditions(where))
+
+
+def _warn_about(chosen: Sequence[Task], shop: ShopSettings, wait_after: timedelta) -> None:
+    """Say what a run of tasks lacks or takes, before it begins."""
+    from waygraph.agents.runner.waits import needs_wait
+    from waygraph.agents.scoring.shop_access import SETTINGS_NEEDED, shop_access
+    from waygraph.agents.tasks.task import calls_shop
+
+    asking = sum(task.evaluation is not None and calls_shop(task.evaluation) for task in chosen)
+    if asking and shop_access(shop, "") is None:
+        warn(f"{asking} task(s) are scored with the shop's API and get no reward without {SETTINGS_NEEDED}.")
+    if wait_after and (waits := sum(map(needs_wait, chosen))):
+        warn(f"After each of {waits} task(s) that need it, their sites rest for {wait_after} (--wait-after).")
 
 
 def _print_ended(ended: TaskEnded) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waygraph.cli.options import JsonOption, PlaceholderOption
+from waygraph.cli.options import JsonOption, PlaceholderOption, WhereOption
 from waygraph.cli.output import print_json, print_table, say, warn, write_file
 from waygraph.core.errors import InvalidInput
 
@@ -36,6 +36,7 @@ def list_tasks(
     file: _FileArgument,
     *,
     site: Annotated[str, typer.Option("--site", metavar="NAME", help="Only tasks that involve this site.")] = "",
+    where: WhereOption = None,
     placeholder: PlaceholderOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -46,12 +47,13 @@ def list_tasks(
     \b
     Examples:
       waygraph tasks list test.raw.json
-      waygraph tasks list test.raw.json --site shopping --json > shopping.json
+      waygraph tasks list test.raw.json --site shopping --where level=hard --json > hard.json
     """  # noqa: D301 - \b keeps the lines of an example together
-    from waygraph.agents.run_report.figures import evaluators_of
+    from waygraph.agents.scoring.figures import evaluators_of
+    from waygraph.agents.tasks.where import matching, parse_conditions
 
     read = _read(file, placeholder)
-    tasks = [task for task in read.tasks if not site or site in task.sites]
+    tasks = matching((task for task in read.tasks if not site or site in task.sites), parse_conditions(where))
     if as_json:
         print_json([task.model_dump(mode="json", by_alias=True) for task in tasks])
     else:
@@ -61,21 +63,31 @@ def list_tasks(
         warn(f"{len(read.problems)} problem(s) with rows that are not listed; see: waygraph tasks check {file}")
 
 
-def check(file: _FileArgument, *, placeholder: PlaceholderOption = None, as_json: JsonOption = False) -> None:
+def check(
+    file: _FileArgument,
+    *,
+    where: WhereOption = None,
+    placeholder: PlaceholderOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Check a task file: count what it holds, and name every row that is no task, by line and field.
 
-    Exits with 2 if there are such rows. Placeholders such as __SHOPPING__ that have no URL are named, and are no
-    problem of the file.
+    Exits with 2 if there are such rows. Placeholders such as __SHOPPING__ that have no URL, and reference URLs that no
+    page can match, are named and are no problem of the file's form. --where counts only the tasks that it selects.
 
     \b
     Examples:
       waygraph tasks check test.raw.json
       waygraph tasks check test.raw.json --placeholder __SHOPPING__=http://127.0.0.1:7770
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.tasks.where import matching, parse_conditions
+
     read = _read(file, placeholder)
+    read = replace(read, tasks=tuple(matching(read.tasks, parse_conditions(where))))
     counts = _counts(read)
+    warnings = _warnings(read)
     if as_json:
-        print_json({**counts, "problems": [asdict(problem) for problem in read.problems]})
+        print_json({**counts, "warnings": warnings, "problems": [asdict(problem) for problem in read.problems]})
     else:
         say(f"{read.name}: {len(read.tasks)} tasks, sha256 {read.sha256}")
         for title, part in counts.items():
@@ -83,6 +95,8 @@ def check(file: _FileArgument, *, placeholder: PlaceholderOption = None, as_json
                 say(f"{title.replace('_', ' ')}: " + ", ".join(f"{name} {number}" for name, number in part.items()))
         if read.placeholders():
             say(f"placeholders without a URL: {', '.join(read.placeholders())}")
+        for task_id, text in warnings.items():
+            say(f"task {task_id}: {text}")
         if read.problems:
             rows = [(problem.line, problem.task_id, problem.field, problem.message) for problem in read.problems]
             print_table(("line", "task", "field", "problem"), rows, right=("line",))
@@ -110,7 +124,7 @@ def fetch(
 ) -> None:
     """Download the task file of a benchmark, and check that it is the pinned one.
 
-    webarena-verified is pinned. webarena is known by its commit, and of webchorearena and online-mind2web no address
+    webarena-verified and webchorearena are pinned. webarena is known by its commit, and of online-mind2web no address
     is known to be right: give --url. A file without a pin or --sha256 is not written; its hash is printed, and the
     command exits with 2, unless --accept is given.
 
@@ -205,7 +219,7 @@ def _read(file: Path, placeholder: list[str] | None) -> TaskFile:
 
 
 def _counts(read: TaskFile) -> dict[str, object]:
-    from waygraph.agents.run_report.figures import evaluators_of
+    from waygraph.agents.scoring.figures import GROUPING_LABELS, evaluators_of
 
     needs: Counter[str] = Counter(_need(task) for task in read.tasks)
     return {
@@ -215,20 +229,41 @@ def _counts(read: TaskFile) -> dict[str, object]:
         "formats": dict(Counter(task.benchmark.value for task in read.tasks)),
         "sites": dict(Counter(", ".join(sorted(task.sites)) or "(none named)" for task in read.tasks).most_common()),
         "evaluators": dict(Counter(map(evaluators_of, read.tasks)).most_common()),
+        **{
+            label: dict(Counter(task.labels[label] for task in read.tasks if label in task.labels).most_common())
+            for label in GROUPING_LABELS
+        },
         "to_score": dict(needs.most_common()),
         "placeholders": read.placeholders(),
     }
 
 
+def _warnings(read: TaskFile) -> dict[str, str]:
+    """Return what is odd about tasks, by id: reference URLs that no page can match."""
+    from waygraph.agents.scoring.dialects import DIALECTS, dialect_of
+    from waygraph.agents.scoring.url_match import unmet_alternatives
+
+    found = {}
+    for task in read.tasks:
+        reference = task.evaluation.reference_url if task.evaluation is not None else None
+        if reference and (unmet := unmet_alternatives(reference, DIALECTS[dialect_of(task.benchmark)])):
+            found[task.task_id] = (
+                "url_match wants the query parameters of all alternatives together, so no page matches as: "
+                + ", ".join(unmet)
+            )
+    return found
+
+
 def _need(task: Task) -> str:
     """Return what scoring a task takes beyond its answer."""
-    from waygraph.agents.tasks.task import EvaluatorKind
+    from waygraph.agents.tasks.formats import WEB_JUDGE
+    from waygraph.agents.tasks.task import EvaluatorKind, calls_shop
 
     evaluation = task.evaluation
     if evaluation is None:
-        return "another scorer"
+        return "a model that takes images" if WEB_JUDGE in task.other_scorers else "another scorer"
     if EvaluatorKind.PROGRAM_HTML in evaluation.eval_types:
-        return "values of pages"
+        return "the shop's API" if calls_shop(evaluation) else "values of pages"
     references = evaluation.reference_answers
     if EvaluatorKind.STRING_MATCH in evaluation.eval_types and references is not None:
         if references.is_unachievable and evaluation.string_note:

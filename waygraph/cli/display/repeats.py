@@ -28,7 +28,7 @@ def print_repeats(result: RepeatedScore) -> None:
     if result.undecided:
         say(f"{result.undecided} results have no reward and count as failures here; --checks names what they lack.")
     first = result.repeats[0]
-    say(f"dialect {first.dialect}; tasks of {first.task_file.name}, sha256 {first.task_file.sha256}")
+    say(f"scored by {', '.join(first.scorers)}; tasks of {first.task_file.name}, sha256 {first.task_file.sha256}")
 
 
 def _missing(count: int) -> str:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from waygraph.cli.display.repeats import print_repeats
 from waygraph.cli.display.run_score import print_score, score_with_judge
-from waygraph.cli.output import say
+from waygraph.cli.output import say, warn
 
 if TYPE_CHECKING:
     from waygraph.agents.scoring.dialects import DialectName
     from waygraph.agents.scoring.repeats import RepeatedScore
+    from waygraph.agents.scoring.run_folder import StoredRun
     from waygraph.agents.scoring.run_score import RunScore
+    from waygraph.agents.tasks.where import Conditions
     from waygraph.core.settings import ChatSettings
 
 
@@ -23,6 +26,7 @@ def score_stored(
     *,
     dialect: DialectName | None = None,
     cassette: Path | None = None,
+    conditions: Conditions | None = None,
     report: bool = False,
 ) -> RunScore | RepeatedScore:
     """Score a run, or each repeat of a repeated one.
@@ -36,7 +40,9 @@ def score_stored(
     dialect
         The dialect; None: the one that the run names.
     cassette
-        Recording of the judge; None: none.
+        Recording of the judge; None: the one beside the run.
+    conditions
+        Which tasks are scored, see `matching`; None: all.
     report
         Whether to write `report.html`.
 
@@ -48,7 +54,7 @@ def score_stored(
     Raises
     ------
     InvalidInput
-        If the folder is no stored run.
+        If the folder is no stored run, or no task meets the conditions.
     """
     from waygraph.agents.scoring.repeats import repeat_folders, summarise_repeats
 
@@ -57,7 +63,9 @@ def score_stored(
         from waygraph.agents.scoring.run_folder import RunFolder
 
         stored = RunFolder(path).read()
-        score = asyncio.run(score_with_judge(stored, dialect or stored.manifest.dialect, judge, cassette))
+        if conditions:
+            stored = _only(stored, conditions)
+        score = asyncio.run(score_with_judge(path, stored, dialect, judge, cassette))
         if report:
             write_report(path, stored, score)
         return score
@@ -71,6 +79,17 @@ def score_stored(
 
         write_repeats_report(folder, result, repeats)
     return result
+
+
+def _only(stored: StoredRun, conditions: Conditions) -> StoredRun:
+    """Return a run of the tasks that meet conditions. What is known of tasks without a result is their id alone."""
+    from waygraph.agents.tasks.where import matching
+
+    ids = {task.task_id for task in matching((each.task for each in stored.attempts.values()), conditions)}
+    if missing := len(stored.manifest.tasks) - len(stored.attempts):
+        warn(f"{missing} task(s) without a result are left out: their labels are not known.")
+    kept = tuple(task_id for task_id in stored.manifest.tasks if task_id in ids)
+    return replace(stored, manifest=stored.manifest.model_copy(update={"tasks": kept}))
 
 
 def print_stored(result: RunScore | RepeatedScore, *, checks: bool) -> None:

@@ -56,6 +56,10 @@ export function rateOf({ successes, undecided, tasks }: { successes: number; und
   return undecided ? `${percent(successes)} to ${percent(successes + undecided)}` : percent(successes);
 }
 
+function interval([low, high]: [number, number]): string {
+  return `${(100 * low).toFixed(1)}% to ${(100 * high).toFixed(1)}%`;
+}
+
 /** A price, in the currency of the configured ones. */
 function money(cost: number): string {
   return Number(cost.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 6 });
@@ -64,6 +68,7 @@ function money(cost: number): string {
 function Run({ content, images }: Props) {
   const { all, needs, task_file: file, left_out: left } = content;
   const labels = Object.entries(content.labels).filter(([, value]) => value).map(([name, value]) => `${line(name, 40)} ${line(value, 120)}`);
+  const scorers = Object.entries(content.scorers).map(([name, tasks]) => `${line(name, 80)} (${number(tasks)})`);
   const lacking = Object.entries(needs).map(([need, tasks]) => `${line(need, 60)} (${number(tasks)})`);
   const notes = [
     [left.traces, "trace", "traces"],
@@ -75,7 +80,7 @@ function Run({ content, images }: Props) {
       <div class="report-head">
         <h1>Run {line(content.name, 120)}</h1>
         <p class="muted">
-          {[...labels, `begun ${dateTime(content.created)}`, `scored in the dialect ${content.dialect}`].join(" · ")}
+          {[...labels, `begun ${dateTime(content.created)}`, `scored by ${scorers.join(", ")}`].join(" · ")}
         </p>
         <p class="muted">
           Tasks of {line(file.name, 120)}, sha256 <code>{line(file.sha256, 64)}</code>
@@ -85,9 +90,11 @@ function Run({ content, images }: Props) {
         items={[
           [`${number(all.successes)} of ${number(all.tasks)}`, "tasks succeeded"],
           [rateOf(all), "rate of success"],
+          [content.interval ? interval(content.interval) : "", "95% interval"],
           [all.steps, "step", "steps"],
           [all.seconds === null ? "" : duration(all.seconds), "time of all tasks"],
-          [all.tokens, "token", "tokens"],
+          [all.input_tokens, "input token", "input tokens"],
+          [all.output_tokens, "output token", "output tokens"],
           [all.cost === null ? "" : money(all.cost), "cost"],
         ]}
       />
@@ -108,32 +115,40 @@ function Run({ content, images }: Props) {
           </p>
         )}
       </div>
-      <Groups title="By site" name="Site" groups={content.by_site} />
-      <Groups title="By evaluator" name="Evaluator" groups={content.by_evaluator} />
+      {Object.entries(content.groups).map(([kind, groups]) => (
+        <Groups key={kind} kind={line(kind, 40).replaceAll("_", " ")} groups={groups} />
+      ))}
       <Tasks content={content} images={images} />
     </main>
   );
 }
 
-function Groups({ title, name, groups }: { title: string; name: string; groups: readonly GroupFigures[] }) {
-  if (!groups.length) return null;
-  const mean = (total: number | null, { done }: GroupFigures) => (total === null ? "" : (total / done).toFixed(1));
+function Groups({ kind, groups }: { kind: string; groups: readonly GroupFigures[] }) {
+  const mean = (value: number | null) => value?.toFixed(1) ?? "";
+  const whole = (value: number | null) => (value === null ? "" : number(Math.round(value)));
+  const withModel = groups.some((each) => each.input_tokens);
+  const title = `By ${kind}`;
   return (
-    <Section title={title} note={`Steps and seconds are means per task${groups.some((each) => each.tokens) ? ", tokens and cost are sums" : ""}.`}>
+    <Section title={title} note={withModel ? "Steps, seconds and tokens are means per task, cost is a sum." : "Steps and seconds are means per task."}>
       <Table
         label={title}
         rows={groups}
         columns={[
-          { title: name, cell: (each) => line(each.name, 120) },
+          { title: kind[0]!.toUpperCase() + kind.slice(1), cell: (each) => line(each.name, 120) },
           { title: "Tasks", isNumber: true, cell: (each) => number(each.tasks) },
           { title: "Succeeded", isNumber: true, cell: (each) => number(each.successes) },
           { title: "Rate", isNumber: true, cell: rateOf },
           { title: "", cell: (each) => <Shares group={each} /> },
           { title: "No reward", isNumber: true, cell: (each) => number(each.undecided) },
-          { title: "Steps", isNumber: true, cell: (each) => mean(each.steps, each) },
-          { title: "Seconds", isNumber: true, cell: (each) => mean(each.seconds, each) },
+          { title: "Steps", isNumber: true, cell: (each) => mean(each.mean_steps) },
+          { title: "Seconds", isNumber: true, cell: (each) => mean(each.mean_seconds) },
           // Agents without a model have neither, and models without configured prices have no cost.
-          ...(groups.some((each) => each.tokens) ? [{ title: "Tokens", isNumber: true, cell: (each: GroupFigures) => number(each.tokens) }] : []),
+          ...(withModel
+            ? [
+                { title: "Input tokens", isNumber: true, cell: (each: GroupFigures) => whole(each.mean_input_tokens) },
+                { title: "Output tokens", isNumber: true, cell: (each: GroupFigures) => whole(each.mean_output_tokens) },
+              ]
+            : []),
           ...(groups.some((each) => each.cost !== null)
             ? [{ title: "Cost", isNumber: true, cell: (each: GroupFigures) => (each.cost === null ? "" : money(each.cost)) }]
             : []),

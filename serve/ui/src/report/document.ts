@@ -135,7 +135,7 @@ export interface ChangesContent {
   left_out: number;
 }
 
-/** Numbers of a group of tasks: `waygraph/agents/run_report/figures.py`. */
+/** Numbers of a group of tasks: `waygraph/agents/scoring/figures.py`. */
 export interface GroupFigures {
   name: string;
   tasks: number;
@@ -144,8 +144,14 @@ export interface GroupFigures {
   done: number;
   steps: number;
   seconds: number | null;
-  tokens: number;
+  input_tokens: number;
+  output_tokens: number;
   cost: number | null;
+  /** Means are over the tasks with a result; null: there is none. */
+  mean_steps: number | null;
+  mean_seconds: number | null;
+  mean_input_tokens: number | null;
+  mean_output_tokens: number | null;
 }
 
 export interface TaskCheck {
@@ -187,13 +193,16 @@ export interface AgentsContent {
   name: string;
   created: string;
   labels: Record<string, string>;
-  dialect: string;
+  /** Numbers of tasks by what gave them their rewards, such as a dialect. */
+  scorers: Record<string, number>;
+  /** 95% interval of the rate of success; null: some task has no reward. */
+  interval: [number, number] | null;
   task_file: { name: string; sha256: string };
   /** Numbers of tasks without a reward, by what they lack. */
   needs: Record<string, number>;
   all: GroupFigures;
-  by_site: GroupFigures[];
-  by_evaluator: GroupFigures[];
+  /** By what makes them: `site`, `evaluator`, or a label of the tasks. */
+  groups: Record<string, GroupFigures[]>;
   tasks: AgentTask[];
   /** What agents read, by the keys in their replays. */
   texts: Record<string, string>;

@@ -11,10 +11,8 @@ from PIL import Image
 
 from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.run_report import page, traces
-from waygraph.agents.run_report.figures import evaluators_of, group_figures, grouped, site_of, task_results
 from waygraph.agents.run_report.write import write_repeats_report, write_report
 from waygraph.agents.runner.trace import TraceWriter
-from waygraph.agents.scoring.dialects import DIALECTS, DialectName
 from waygraph.agents.scoring.repeats import summarise_repeats
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.scoring.run_score import score_run
@@ -64,22 +62,44 @@ async def stored(tmp_path):
     folder.write_attempt(make_task("a/b", intent=HOSTILE), make_answer(HOSTILE, problem=HOSTILE), {})
     folder.write_attempt(make_task("4", sites=()), make_answer(steps=1, seconds=1.0), {})
     run = folder.read()
-    return run, await score_run(run, DIALECTS[DialectName.WEBARENA])
+    return run, await score_run(run)
 
 
 def test_numbers_add_up_by_site(stored):
-    results = task_results(*stored)
-    shop, elsewhere = grouped(results, site_of)
+    _, score = stored
+    shop, elsewhere = score.groups["site"]
     assert (shop.name, shop.tasks, shop.successes, shop.undecided) == ("shop", 3, 1, 0)
-    assert (shop.steps, shop.seconds, shop.tokens, shop.cost) == (8, 6.0, 32, 0.75)
-    assert (elsewhere.name, elsewhere.tokens, elsewhere.cost) == ("a.example:80", 0, None)
-    (by_evaluator,) = grouped(results, evaluators_of)
+    assert (shop.steps, shop.seconds, shop.input_tokens, shop.output_tokens, shop.cost) == (8, 6.0, 30, 2, 0.75)
+    assert (shop.mean_steps, shop.mean_seconds, shop.mean_input_tokens) == (2.667, 2.0, 10.0)
+    assert (elsewhere.name, elsewhere.input_tokens, elsewhere.cost) == ("a.example:80", 0, None)
+    (by_evaluator,) = score.groups["evaluator"]
     assert (by_evaluator.name, by_evaluator.tasks) == ("string_match", 4)
+    assert list(score.groups) == ["site", "evaluator"], "no task has a label"
 
 
 def test_a_task_without_a_result_is_undecided(stored):
-    every = group_figures("all", task_results(*stored))
+    every = stored[1].figures
     assert (every.tasks, every.done, every.successes, every.undecided) == (5, 4, 2, 1)
+
+
+async def test_tasks_over_several_sites_are_one_row_and_labels_make_rows(tmp_path):
+    folder = RunFolder(tmp_path)
+    places = {"1": ("shop",), "2": ("shop", "forum"), "3": ("shop", "map"), "4": ("forum",)}
+    folder.write_manifest(
+        TaskRunManifest(created="2026", task_file=StoredTaskFile(name="t.json", sha256="0"), tasks=tuple(places))
+    )
+    for task_id, sites in places.items():
+        labels = {"type_main": "calc" if task_id == "1" else "others", "level": "hard"}
+        task = make_task(task_id, sites=sites).model_copy(update={"labels": labels})
+        folder.write_attempt(task, make_answer("42" if task_id == "2" else "41"), {})
+    run = folder.read()
+    score = await score_run(run)
+    rows = {kind: {row.name: (row.tasks, row.successes) for row in rows} for kind, rows in score.groups.items()}
+    assert rows["site"] == {"multi-site": (2, 1), "forum": (1, 0), "shop": (1, 0)}
+    assert rows["type_main"] == {"others": (3, 1), "calc": (1, 0)}
+    assert rows["level"] == {"hard": (4, 1)}
+    content, _, _ = document_of(write_report(tmp_path, run, score))
+    assert [row["name"] for row in content["groups"]["type_main"]] == ["others", "calc"]
 
 
 def document_of(path):
@@ -174,13 +194,13 @@ def test_sizes_count_what_the_file_escapes():
     assert size_in_report("<é") == len('"\\u003cé"'.encode())
 
 
-def test_files_that_are_no_images_and_times_that_are_no_numbers_are_left_out(stored, tmp_path):
+async def test_files_that_are_no_images_and_times_that_are_no_numbers_are_left_out(stored, tmp_path):
     folder = RunFolder(tmp_path)
     trace = TraceWriter(folder.task_folder("1"))
     trace.write("step", action="x", screenshot=trace.store_screenshot(b"no image"))
     folder.write_attempt(make_task("1"), make_answer(seconds=float("nan")), {})
     run = folder.read()
-    content, images, _ = document_of(write_report(tmp_path, run, stored[1]))
+    content, images, _ = document_of(write_report(tmp_path, run, await score_run(run)))
     assert (images, content["left_out"]["images"]) == ({}, 1)
     assert (content["tasks"][0]["result"]["seconds"], content["all"]["seconds"]) == (None, None)
 

@@ -6,7 +6,7 @@ from waygraph.agents.scoring.checks import TaskCheck, combine_checks
 from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.scoring.repeats import plan_repeats, repeat_folders, summarise_repeats
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskRunManifest
-from waygraph.agents.scoring.run_score import RunScore
+from waygraph.agents.scoring.run_score import summarise_scores
 from waygraph.core.errors import InvalidInput
 
 FILE = StoredTaskFile(name="t.json", sha256="0")
@@ -17,17 +17,7 @@ def run_score(**rewards):
         combine_checks(task_id, DialectName.WEBARENA, [TaskCheck(evaluator=None, rule="r", subject="s", score=reward)])
         for task_id, reward in rewards.items()
     )
-    known = [score.reward for score in scores if score.reward is not None]
-    return RunScore(
-        dialect=DialectName.WEBARENA,
-        task_file=FILE,
-        tasks=len(scores),
-        scored=len(known),
-        successes=sum(score.success is True for score in scores),
-        mean_reward=None,
-        needs={},
-        scores=scores,
-    )
+    return summarise_scores(DialectName.WEBARENA, FILE, scores, {})
 
 
 def test_mean_and_spread_are_those_of_the_rates_of_success():

@@ -10,7 +10,7 @@ import pytest
 from waygraph.agents.models.cassette import CassetteModel
 from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.agents.scoring.checks import ScoringNeed
-from waygraph.agents.scoring.dialects import DIALECTS, DialectName
+from waygraph.agents.scoring.dialects import DialectName
 from waygraph.agents.scoring.final_state import FindingProblem, PageFinding
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.scoring.run_score import score_run
@@ -65,7 +65,7 @@ def test_a_run_is_read_as_it_was_written(folder, tmp_path):
 
 
 async def test_a_run_is_scored_from_its_files(folder):
-    score = await score_run(folder.read(), DIALECTS[DialectName.AGENTOCCAM])
+    score = await score_run(folder.read(), DialectName.AGENTOCCAM)
     assert [each.reward for each in score.scores] == [0.5, 1.0, None, None]
     assert (score.tasks, score.scored, score.successes, score.mean_reward) == (4, 2, 1, 0.75)
     assert score.needs == {ScoringNeed.MODEL: 1, ScoringNeed.RUN: 1}
@@ -78,7 +78,7 @@ async def test_an_attempt_replaces_an_earlier_one(folder):
     assert not folder.has("never done")
     failed = PageFinding(url="http://a.example/x", problem=FindingProblem.UNREACHABLE)
     folder.write_attempt(LOOKED, TaskAnswer(answer="", url="http://a.example/"), {**FINDINGS, (1, 0): failed})
-    score = await score_run(folder.read(), DIALECTS[DialectName.WEBARENA])
+    score = await score_run(folder.read(), DialectName.WEBARENA)
     assert score.scores[1].needs == (ScoringNeed.LIVE_SITE,)
 
 
@@ -130,7 +130,7 @@ def test_score_prints_what_is_known_and_what_is_missing(folder, tmp_path, capsys
 
 async def record_judge(folder, cassette):
     judge = ScriptedModel(['{"reason": "the same", "verdict": "correct"}'])
-    await score_run(folder.read(), DIALECTS[DialectName.WEBARENA], CassetteModel(cassette, judge))
+    await score_run(folder.read(), DialectName.WEBARENA, CassetteModel(cassette, judge))
 
 
 def test_a_recorded_judge_is_replayed_without_a_model(folder, tmp_path, capsys):
