@@ -41,6 +41,10 @@ class _Stored(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
+class _Versioned(BaseModel):
+    version: int = FORMAT_VERSION
+
+
 class TaskAnswer(_Stored):
     """The file `answer.json`: what the agent left.
 
@@ -309,7 +313,15 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _read(path: Path, document: type[Document]) -> Document:
-    return document.model_validate_json(path.read_bytes())
+    content = path.read_bytes()
+    try:
+        return document.model_validate_json(content)
+    except ValidationError:
+        # Another version has other fields: that says more than the first of them that is unknown.
+        version = _Versioned.model_validate_json(content).version
+        if version == FORMAT_VERSION:
+            raise
+        raise ValueError(f"{path.name} has version {version}; version {FORMAT_VERSION} is read") from None
 
 
 def _reason(error: OSError | ValueError) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from waygraph.agents.tasks.page_functions import SHOP_FUNCTIONS, parse_locator_call, parse_url_call
 
@@ -51,6 +52,18 @@ def _without_null(value: object) -> object:
     return () if value is None else value
 
 
+def _checked_url(url: str) -> str:
+    # The alternatives of a reference are URLs of their own.
+    for part in url.split(ALTERNATIVES_SEPARATOR):
+        try:
+            urlsplit(part).port  # noqa: B018 - reading it is the check
+        except ValueError as error:
+            raise ValueError(f"not a URL ({error})") from None
+    return url
+
+
+#: A URL whose parts can be read; a placeholder may stand for its beginning.
+_Url = Annotated[str, AfterValidator(_checked_url)]
 _Texts = Annotated[tuple[str, ...], Field(min_length=1)]
 
 
@@ -136,7 +149,7 @@ class PageTarget(_PublishedRecord):
 class UrlAlternative(_PublishedRecord):
     """A further reference URL (AgentOccam's dialect)."""
 
-    reference_url: Annotated[str, Field(min_length=1)]
+    reference_url: Annotated[_Url, Field(min_length=1)]
 
 
 class TaskEvaluation(_PublishedRecord):
@@ -162,7 +175,7 @@ class TaskEvaluation(_PublishedRecord):
 
     eval_types: Annotated[tuple[EvaluatorKind, ...], Field(min_length=1)]
     reference_answers: Annotated[ReferenceAnswers | None, BeforeValidator(lambda value: value or None)] = None
-    reference_url: str | None = None
+    reference_url: _Url | None = None
     program_html: Annotated[tuple[PageTarget, ...], BeforeValidator(_without_null)] = ()
     string_note: str | None = None
     url_note: str | None = None
@@ -229,7 +242,7 @@ class Task(BaseModel):
     benchmark: TaskBenchmark
     intent: Annotated[str, Field(min_length=1)]
     sites: tuple[str, ...] = ()
-    start_urls: tuple[str, ...] = ()
+    start_urls: tuple[_Url, ...] = ()
     site_urls: tuple[str, ...] = ()
     storage_state: str = ""
     template: str = ""

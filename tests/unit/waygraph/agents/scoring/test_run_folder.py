@@ -109,7 +109,7 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="no stored run"):
         RunFolder(tmp_path).read()
     (tmp_path / "run.json").write_text('{"format": "waygraph-run", "version": 9}')
-    with pytest.raises(InvalidInput, match="version"):
+    with pytest.raises(InvalidInput, match=r"run\.json has version 9; version 1 is read"):
         RunFolder(tmp_path).read()
 
 
@@ -144,6 +144,20 @@ def test_score_prints_one_json_document(folder, tmp_path, capsys):
     run_command("score", str(tmp_path / "run"), "--dialect", "agentoccam", "--json")
     document = json.loads(capsys.readouterr().out)
     assert (document["dialect"], document["mean_reward"]) == ("agentoccam", 0.75)
+
+
+def test_alternatives_of_urls_that_no_page_matches_are_named(tmp_path, capsys):
+    """WebArena wants the query parameters of all alternatives together."""
+    urls = {"1": "http://a/x?q=1 |OR| http://a/y?q=2", "2": "http://a/x?q=1 |OR| http://a/y", "3": "http://a/x?q=1"}
+    rows = [row(id_, {"eval_types": ["url_match"], "reference_url": url}) for id_, url in urls.items()]
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps(rows))
+    run_command("tasks", "check", str(file), "--json")
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert list(warnings) == ["2"]
+    assert warnings["2"].endswith(": http://a/y")
+    run_command("tasks", "check", str(file))
+    assert "task 2: url_match wants" in capsys.readouterr().out
 
 
 def test_tasks_are_listed_and_checked(tmp_path, capsys):

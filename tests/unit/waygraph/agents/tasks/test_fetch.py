@@ -3,6 +3,7 @@
 import hashlib
 import io
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -92,6 +93,21 @@ def test_the_hash_of_a_known_source_does_not_hold_for_another_address(url):
         choose_source(known, None, "abc")
     with pytest.raises(InvalidInput, match="No address"):
         choose_source(SOURCES["online-mind2web"], None, None)
+
+
+def test_webchorearena_is_fetched_from_its_address_and_refused_if_it_is_another_file(
+    url, tmp_path, monkeypatch, capsys
+):
+    known = SOURCES["webchorearena"]
+    assert known.url.startswith("https://raw.githubusercontent.com/WebChoreArena/WebChoreArena/")
+    monkeypatch.setitem(SOURCES, "webchorearena", replace(known, url=url + "tasks.json"))
+    path = tmp_path / "tasks.json"
+    command = ["tasks", "fetch", "webchorearena", "-o", str(path)]
+    assert main(command) == TasksNotFetched.exit_code
+    assert (known.sha256 in capsys.readouterr().err, path.exists()) == (True, False)
+    monkeypatch.setitem(SOURCES, "webchorearena", replace(known, url=url + "tasks.json", sha256=HASH))
+    assert main(command) == 0
+    assert "the expected hash" in capsys.readouterr().out
 
 
 def test_hashes_in_the_table_are_complete():

@@ -14,6 +14,7 @@ from waygraph.agents.tasks.json_rows import json_rows
 from waygraph.agents.tasks.page_functions import PageFunction, parse_locator_call, parse_url_call, post_url
 from waygraph.agents.tasks.task import EvaluatorKind, Task
 from waygraph.agents.tasks.task_file import TaskFile, read_task_file
+from waygraph.agents.tasks.where import matching, parse_conditions
 from waygraph.core.errors import InvalidInput
 
 WEBARENA = {
@@ -102,6 +103,34 @@ def test_a_broken_row_is_named_by_line_and_field_and_the_others_load(tmp_path):
         (6, "a1b2", "website"),
         (7, "621", "task_id"),
     ]
+
+
+@pytest.mark.parametrize("url", ["http://[x/", "http://x:99999/"])
+def test_a_url_that_cannot_be_read_is_a_problem_of_its_row_and_not_of_the_run(tmp_path, url):
+    matched = {"eval_types": ["url_match"], "reference_url": f"http://y/ |OR| {url}"}
+    alternative = {**matched, "reference_url": "http://y/", "or": [{"reference_url": url}]}
+    rows = [{**ONLINE, "website": url}, *({**WEBARENA, "eval": each} for each in (matched, alternative)), WEBCHOREARENA]
+    found = read(tmp_path, *rows)
+    assert [task.task_id for task in found.tasks] == ["10001"]
+    assert [problem.field for problem in found.problems] == [
+        "start_urls.0", "eval.reference_url", "eval.or.0.reference_url",
+    ]  # fmt: skip
+    assert all("not a URL" in problem.message for problem in found.problems)
+
+
+def test_labels_are_spelled_as_in_json_and_empty_ones_are_none(tmp_path):
+    (task,) = read(tmp_path, {**WEBCHOREARENA, "type_sub": "", "affects_environment": False}).tasks
+    assert (task.labels["required_wait"], task.labels["affects_environment"]) == ("true", "false")
+    assert "type_sub" not in task.labels
+
+
+def test_tasks_are_selected_by_labels(tmp_path):
+    hard, copy, easy = read(tmp_path, WEBCHOREARENA, ONLINE_COPY, ONLINE).tasks
+    every = [hard, copy, easy]
+    assert matching(every, parse_conditions(["type_main=calc"])) == [hard]
+    assert matching(every, parse_conditions(["level=hard", "level=easy"])) == [copy, easy]
+    assert matching(every, parse_conditions(["level=easy", "reference_length=4"])) == [easy]
+    assert matching(every, parse_conditions(None)) == every
 
 
 def test_rows_before_a_row_that_is_not_json_load(tmp_path):
