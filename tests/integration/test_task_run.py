@@ -22,6 +22,7 @@ from waygraph.core.errors import InUse, InvalidInput, RunUnfinished
 from waygraph.core.locks import exclusive_lock
 from waygraph.core.settings import AgentSettings, ChatSettings, Settings
 from waygraph.core.urls import site_key
+from waygraph.demo_site.local_server import LocalServer, Response
 
 TASKS = Path("bench/tasks/demo_shop.json")
 
@@ -95,6 +96,41 @@ def test_results_and_traces_are_stored_and_not_made_twice(file, options, shop, t
     run_tasks(file, tasks_of(file, "101", "102", "103"), run, TaskLimits(), on_ended=ended.append)
     assert sorted((each.task_id, each.tasks) for each in ended) == [("101", 3), ("102", 3)]
     assert RunFolder(run.output).read_manifest().tasks == ("101", "103", "102")
+
+
+def shop_with_api(request):
+    """Answer as WebArena's shop does: an API for its administrator, and the page of the latest order."""
+    if request.path == "/rest/default/V1/integration/admin/token":
+        return Response('"t0k"', content_type="application/json")
+    if request.path == "/rest/V1/orders":
+        return Response('{"items": [{"increment_id": "000000189"}]}', content_type="application/json")
+    title = "Order 189" if request.path == "/sales/order/view/order_id/189/" else "Shop"
+    return Response(f"<!doctype html><title>{title}</title><h1>{title}</h1>", content_type="text/html")
+
+
+def test_the_command_scores_with_the_shops_api_in_the_dialect_that_it_is_given(tmp_path, monkeypatch, capsys):
+    target = {"url": "func:shopping_get_latest_order_url()", "locator": "document.title"}
+    target["required_contents"] = {"must_include": ["Order 189"]}
+    evaluation = {"eval_types": ["program_html"], "program_html": [target]}
+    row = {"task_id": 1, "intent": "Order it", "sites": ["shopping"], "start_url": "__SHOPPING__", "eval": evaluation}
+    tasks = tmp_path / "tasks.json"
+    tasks.write_text(json.dumps([row, {**row, "task_id": 2, "type_main": "others"}, {"task_id": 3}]))
+    with LocalServer(shop_with_api) as server:
+        command = ["run", "--tasks", str(tasks), "--placeholder", f"__SHOPPING__={server.url}", "--no-map", "--json"]
+        assert main([*command, "--output", str(tmp_path / "without"), "--where", "type_main=others"]) == 0
+        without = capsys.readouterr()
+        monkeypatch.setenv("WAYGRAPH_AGENTS__SHOP__USER", "admin")
+        monkeypatch.setenv("WAYGRAPH_AGENTS__SHOP__PASSWORD", "s3cret")
+        assert main([*command, "--output", str(tmp_path / "run"), "--dialect", "weboperator"]) == 0
+    score = json.loads(without.out)
+    assert (score["needs"], score["scorers"]) == ({"an account of the shop's administrator": 1}, {"agentoccam": 1})
+    assert "get no reward without WAYGRAPH_AGENTS__SHOP__USER" in without.err
+    assert "1 problem(s) with rows that are no tasks" in without.err
+    score = json.loads(capsys.readouterr().out)
+    assert (score["tasks"], score["successes"], score["scorers"]) == (2, 2, {"weboperator": 2})
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["dialect"] == "weboperator"
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"s3cret" in path.read_bytes() for path in written)
 
 
 def command_of(process):
@@ -223,6 +259,28 @@ def test_a_model_is_asked_its_usage_stored_and_its_calls_replayed(file, options,
     assert run_tasks(file, chosen, replayed, TaskLimits()) == {}
     assert RunFolder(replayed.output).read().attempts["101"].answer.answer == "42"
     assert len(server.requests) == asked
+
+
+@pytest.mark.extended
+def test_images_are_sent_in_tasks_that_need_them(file, options, shop_store, chat_server):
+    server = chat_server(reply(ANSWER))
+    settings = model_settings(shop_store, server.url, images="auto")
+    run = options(agent=AgentName.WEBNAVIGATOR, settings=settings, maps=False)
+    labels = {"101": "image", "102": "any", "103": "text"}
+    chosen = [
+        task.model_copy(update={"labels": {"required_obs": labels[task.task_id]}}) for task in tasks_of(file, *labels)
+    ]
+    assert run_tasks(file, chosen, run, TaskLimits(workers=1)) == {}
+    sent = [
+        any(part["type"] == "image_url" for message in request["messages"] for part in parts_of(message))
+        for request in server.requests
+    ]
+    assert sent == [True, False, False]
+    assert RunFolder(run.output).read_manifest().labels["images"] == "auto"
+
+
+def parts_of(message):
+    return message["content"] if isinstance(message["content"], list) else []
 
 
 @pytest.mark.extended

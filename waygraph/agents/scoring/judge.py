@@ -45,21 +45,23 @@ class GradeVerdict(StrEnum):
     INCORRECT = "incorrect"
 
 
-class _Reply(BaseModel):
+class JudgeReply(BaseModel):
+    """A judge's reply; further fields are refused, for servers with strict schemas."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-Grade = TypeVar("Grade", bound=_Reply)
+Grade = TypeVar("Grade", bound=JudgeReply)
 
 
-class AnswerGrade(_Reply):
+class AnswerGrade(JudgeReply):
     """The judge's reply about an answer."""
 
     reason: str
     verdict: GradeVerdict
 
 
-class ReasonGrade(_Reply):
+class ReasonGrade(JudgeReply):
     """The judge's reply about a reason."""
 
     reason: str

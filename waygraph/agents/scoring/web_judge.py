@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from waygraph.agents.models.chat import ChatMessage, ChatModel, ChatRequest, ImagePart, add_usage, no_usage
 from waygraph.agents.models.structured import Record, complete_as
 from waygraph.agents.scoring.checks import ScoringNeed, TaskCheck, TaskScore, combine_checks, evidence
-from waygraph.agents.scoring.judge import MAX_TOKENS
+from waygraph.agents.scoring.judge import MAX_TOKENS, JudgeReply
 from waygraph.agents.tasks.formats import WEB_JUDGE
 from waygraph.agents.tasks.task import Task
 from waygraph.core.errors import ModelFailure
@@ -55,24 +55,20 @@ order, its answer, and remarks on screenshots; the screenshots follow in the sam
 Give a short reason, then the verdict. {_MATERIAL}"""
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class KeyPoints(_Reply):
+class KeyPoints(JudgeReply):
     """The judge's reply about a task."""
 
     key_points: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class ScreenshotRating(_Reply):
+class ScreenshotRating(JudgeReply):
     """The judge's reply about a screenshot."""
 
     reason: str
     rating: Annotated[int, Field(ge=1, le=5)]
 
 
-class TrajectoryVerdict(_Reply):
+class TrajectoryVerdict(JudgeReply):
     """The judge's reply about an attempt."""
 
     reason: str
