@@ -45,9 +45,9 @@ RICH_TEXT = """RootWebArea 'Rich'
     Iframe 'Chat'
       button [5] 'In frame'
     textbox [6] 'Name' [value: Ann]
-    combobox [7] 'Size' Small [selected: true]; Large [value: Small]
-    button [8] 'Frozen' [disabled: true]
-    generic [9] 'Open me'"""
+    combobox [7] 'Size' [value: Small] [8] Small; [9] Large
+    button [10] 'Frozen' [disabled: true]
+    generic [11] 'Open me'"""
 COVERED = """<!doctype html><title>Covered</title><a href=/x>Behind</a>
 <div style="position:fixed;inset:0;background:#fff8"><button onclick="this.parentNode.remove()">Close</button></div>"""
 FORM = """<!doctype html><title>Form</title>
@@ -127,7 +127,7 @@ def test_frames_shadow_roots_tables_and_menus_are_one_text(site):
         observation = await session.observe()
         again = await session.observe()
         assert observation.text == again.text
-        assert "button [8] 'Frozen' [disabled: true]" in observation.raw_text
+        assert "button [10] 'Frozen' [disabled: true]" in observation.raw_text
         return observation.text, (await session.screenshot(marks=True)), (await session.screenshot())
 
     text, marked, plain = run(site, "/rich", steps)
@@ -192,11 +192,12 @@ def test_an_id_survives_a_page_that_moved_under_it(site):
 @pytest.mark.parametrize(
     ("path", "written", "says"),
     [
-        ("/rich", "click [99]", "There is no element [99]; the ids of this page go from 1 to 9."),
-        ("/rich", "click [8]", "[8] button 'Frozen' is disabled; something else has to be done first."),
+        ("/rich", "click [99]", "There is no element [99]; the ids of this page go from 1 to 11."),
+        ("/rich", "click [10]", "[10] button 'Frozen' is disabled; something else has to be done first."),
         ("/rich", "type [4] [x]", "[4] button 'Details' is no field, so nothing can be typed into it."),
         ("/rich", "select [7] [Huge]", "[7] combobox 'Size' has no option 'Huge'; its options are 'Small', 'Large'."),
-        ("/rich", "type [7] [Large]", "[7] combobox 'Size' is a list of options; write select [7] [option]."),
+        ("/rich", "type [7] [Huge]", "[7] combobox 'Size' has no option 'Huge'; its options are 'Small', 'Large'."),
+        ("/rich", "show [7]", "Nothing is left out behind [7]; the page shows it already."),
         ("/rich", "scroll [up]", "Nothing can be scrolled further up here."),
         ("/rich", "tab_focus [3]", "There is no tab 3; the tabs go from 0 to 0."),
         ("/rich", "close_tab", "The only tab cannot be closed."),
@@ -279,7 +280,7 @@ def test_actions_that_change_data_are_refused_confirmed_or_allowed(site):
     before = site.mutations
     refused = run(site, "/form", steps)
     assert [report.status for report in refused] == ["done", "refused", "refused"]
-    says = "[10] button 'Delete account' was left alone, because it would change data at the site (delete)."
+    says = "[13] button 'Delete account' was left alone, because it would change data at the site (delete)."
     assert refused[1].message == says
     assert site.mutations == before
     confirmed = run(site, "/form", steps, destructive="confirm", confirm=confirm)

@@ -5,24 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from waygraph.agents.actions.types import ACTION_TYPES, ActionSyntaxError, AgentAction, make_action
+from waygraph.agents.actions.types import (
+    ACTION_TYPES,
+    ActionSyntaxError,
+    AgentAction,
+    check_available,
+    example_names,
+    make_action,
+)
 
 #: Names that the papers use, and ours for the same action.
 _ALIASES = {
     "fill": "type", "select_option": "select", "choose": "select", "page_focus": "tab_focus", "focus_tab": "tab_focus",
     "tab_close": "close_tab", "page_close": "close_tab", "optimal_navigate": "navigate", "open_tab": "new_tab",
     "back": "go_back", "forward": "go_forward", "home": "go_home", "finish": "stop", "answer": "stop",
+    "open": "show", "expand": "show",
 }  # fmt: skip
 #: Fields by position. The last one takes everything up to the last bracket.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "click": ("element",), "type": ("element", "text"), "select": ("element", "option"), "press": ("key",),
     "hover": ("element",), "scroll": ("direction",), "goto": ("url",), "new_tab": ("url",), "tab_focus": ("tab",),
-    "note": ("text",), "stop": ("answer",), "branch": ("plan", "intent"), "prune": ("plan", "reason"),
-    "navigate": ("site", "query"), "go_back": (), "go_forward": (), "go_home": (), "close_tab": (),
+    "show": ("part",), "note": ("text",), "stop": ("answer",), "branch": ("plan", "intent"),
+    "prune": ("plan", "reason"), "navigate": ("site", "query"), "go_back": (), "go_forward": (), "go_home": (), "close_tab": (),
 }  # fmt: skip
 _OPTIONAL = {"new_tab": 0, "stop": 0}
 #: Fields whose values have no brackets.
-_SHORT = frozenset({"element", "tab", "direction"})
+_SHORT = frozenset({"element", "part", "tab", "direction"})
 _NAME = re.compile(r"([a-zA-Z_]+)\s*")
 _FENCE = re.compile(r"\A```(?:[a-z]*\n)?(.*)```\Z", re.DOTALL)
 _LABEL = re.compile(r"\A(?:action|in summary, the next action i will perform is)\s*:\s*", re.IGNORECASE)
@@ -65,11 +73,11 @@ def parse_brackets(text: str, allowed: Collection[str] | None = None) -> AgentAc
     body = _LABEL.sub("", fence[1] if fence else body).strip()
     match = _NAME.match(body)
     if match is None:
-        raise ActionSyntaxError("There is no action; write one such as click [12] or stop [answer].")
+        usages = " or ".join(ACTION_TYPES[name].usage.replace("[id]", "[12]") for name in example_names(allowed))
+        raise ActionSyntaxError(f"There is no action; write one such as {usages}.")
     written, rest = match[1].lower(), body[match.end() :]
     name = _ALIASES.get(written, written)
-    if name not in _FIELDS:
-        return make_action(name, {}, allowed)  # raises
+    check_available(name, allowed)
     if written == "optimal_navigate":
         thinking, rest = _take_first(name, rest)
         return make_action(name, {**_values(name, rest), "thinking": thinking}, allowed)

@@ -7,7 +7,14 @@ import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from waygraph.agents.actions.types import ACTION_TYPES, ActionSyntaxError, AgentAction, make_action
+from waygraph.agents.actions.types import (
+    ACTION_TYPES,
+    ActionSyntaxError,
+    AgentAction,
+    check_available,
+    example_names,
+    make_action,
+)
 
 #: Names that other frameworks use: the action, and its fields by position.
 _SIGNATURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -19,7 +26,8 @@ _SIGNATURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "scroll": ("scroll", ("direction", "element")), "goto": ("goto", ("url",)), "go_back": ("go_back", ()),
     "go_forward": ("go_forward", ()), "go_home": ("go_home", ()), "new_tab": ("new_tab", ("url",)),
     "tab_focus": ("tab_focus", ("tab",)), "tab_close": ("close_tab", ()), "close_tab": ("close_tab", ()),
-    "note": ("note", ("text",)), "stop": ("stop", ("answer",)), "send_msg_to_user": ("stop", ("answer",)),
+    "show": ("show", ("part",)), "note": ("note", ("text",)), "stop": ("stop", ("answer",)),
+    "send_msg_to_user": ("stop", ("answer",)),
     "report_infeasible": ("stop", ("answer",)), "branch": ("branch", ("plan", "intent")),
     "prune": ("prune", ("plan", "reason")), "navigate": ("navigate", ("site", "query", "thinking")),
 }  # fmt: skip
@@ -27,6 +35,7 @@ _KEYWORDS = {
     "bid": "element", "id": "element", "element_id": "element", "value": "text", "press_enter_after": "press_enter",
     "enter": "press_enter", "options": "option", "key_comb": "key", "index": "tab", "page_id": "tab", "domain": "site",
 }  # fmt: skip
+_EXAMPLE_VALUES = {"click": "'12'", "stop": "'answer'"}
 _MAX_CHARS = 100_000
 
 
@@ -53,10 +62,9 @@ def parse_call(text: str, allowed: Collection[str] | None = None) -> AgentAction
     ActionSyntaxError
         If it is no action; the message is one sentence for the model.
     """
-    name, arguments, keywords = _read_call(text)
-    if name not in _SIGNATURES:
-        return make_action(name, {}, allowed)  # raises
-    action, fields = _SIGNATURES[name]
+    name, arguments, keywords = _read_call(text, allowed)
+    action, fields = _SIGNATURES.get(name, (name, ()))
+    check_available(action, allowed)
     if name == "press" and len(arguments) == 1:
         fields = ("key",)
     if name == "scroll" and len(arguments) == 2 and all(isinstance(each, int | float) for each in arguments):
@@ -80,9 +88,10 @@ def parse_call(text: str, allowed: Collection[str] | None = None) -> AgentAction
     return make_action(action, values, allowed)
 
 
-def _read_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
+def _read_call(text: str, allowed: Collection[str] | None) -> tuple[str, list[Any], dict[str, Any]]:
     source = text.strip().removeprefix("```python").strip("`").strip()
-    problem = "That is no function call; write one such as click('12') or stop('answer')."
+    examples = (f"{name}({_EXAMPLE_VALUES.get(name, '...')})" for name in example_names(allowed))
+    problem = f"That is no function call; write one such as {' or '.join(examples)}."
     if len(source) > _MAX_CHARS:
         raise ActionSyntaxError(f"An action must not have more than {_MAX_CHARS} characters.")
     try:

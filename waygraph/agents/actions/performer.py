@@ -27,12 +27,14 @@ from waygraph.agents.actions.types import (
     SelectAction,
     TypeAction,
 )
+from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.core.settings import BrowserSettings
+from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.failures import FailureKind, NotActionable, PageFailure
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 
-_PAST = {"click": "Clicked", "type": "Filled", "select": "Chose", "press": "Pressed", "hover": "Moved the pointer to"}
+_PAST = {"click": "Clicked", "type": "Filled", "press": "Pressed", "hover": "Moved the pointer to"}
 #: What keeps an element from being acted on, for models. Messages of the browser package quote the page's code.
 _OBSTACLES = {
     FailureKind.ELEMENT_MISSING: "is no longer on the page; it has changed since it was observed",
@@ -148,9 +150,8 @@ class ActionPerformer:
         if result.popup is not None:
             self._tabs.adopt(result.popup.page, result.popup)
             events = (PageEvent("new_tab", result.popup.page.url),)
-        return Performed(
-            f"{_PAST[action.action]} {element}.", events, result.rung, result.snapshot, is_other_tab=bool(events)
-        )
+        message = _message(action, element, recorded, observation)
+        return Performed(message, events, result.rung, result.snapshot, is_other_tab=bool(events))
 
     async def _press(self, action: PressAction, observation: PageObservation) -> Performed:
         focused = next((each for each in observation.elements if ("focused", "true") in each.states), None)
@@ -228,3 +229,15 @@ class ActionPerformer:
                     raise ActionInvalid("The only tab cannot be closed.")
                 await self._tabs.close_current()
                 return Performed("Closed the tab.", is_other_tab=True)
+
+
+def _message(action: ElementAction, element: ObservedElement, recorded: Action, observation: PageObservation) -> str:
+    """Return what was done to an element, in one sentence."""
+    field = observation.elements.get(element.list_ref) or element
+    if recorded.kind != "select":
+        return f"{'Filled' if element.list_ref else _PAST[action.action]} {field}."
+    chosen = next((each for each in observation.elements.options(field.ref) if each.name == recorded.value), None)
+    is_taken_back = (
+        chosen is not None and ("selected", "true") in chosen.states and ("multiselectable", "true") in field.states
+    )
+    return f"{'Took back' if is_taken_back else 'Chose'} '{recorded.value}' in {field}."

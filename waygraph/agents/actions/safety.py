@@ -120,6 +120,10 @@ def _performed(action: AgentAction, element: ObservedElement, observation: PageO
     """Return the candidate as the action uses it; None if the action activates nothing."""
     candidate = element.candidate
     match action:
+        case ClickAction() | TypeAction() | SelectAction() if element.list_ref or element.is_list:
+            made = gesture(action, element, observation)
+            # The option is judged, by its whole name. A suggestion for a field is only filled in.
+            return None if made.kind == "input" else structs.replace(candidate, submits="", action=made)
         case ClickAction():
             is_field = candidate.tag == "input" and element.role in _FIELDS
             return structs.replace(candidate, submits="") if is_field else candidate
@@ -128,9 +132,6 @@ def _performed(action: AgentAction, element: ObservedElement, observation: PageO
         case TypeAction() if action.press_enter:
             # The name of a field says what it is for, not what Enter does.
             return structs.replace(candidate, action=structs.replace(candidate.action, name="", target=""))
-        case SelectAction():
-            # The option is judged, by its whole name.
-            return structs.replace(candidate, submits="", action=gesture(action, element, observation))
         case _:
             return None
 

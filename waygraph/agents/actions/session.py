@@ -24,6 +24,7 @@ from waygraph.agents.actions.types import (
     NavigateAction,
     NoteAction,
     PruneAction,
+    ShowAction,
     StopAction,
 )
 from waygraph.agents.observation.capture import agent_snapshot_options, observe, take_screenshot
@@ -54,7 +55,7 @@ class SessionOptions:
     explore
         Settings that a map was made with, so that states have the ids of the map; None: the defaults.
     allowed
-        Names of the actions that may be used; None: all.
+        Names of the actions that may be used; None: all. Without `show`, texts of pages leave nothing out.
     destructive
         What to do with actions that would change data at the site.
     confirm
@@ -129,6 +130,7 @@ class AgentSession:
             MapNavigator(maps, gate, self.options.browser, selector or DefaultSelector()) if maps is not None else None
         )
         self._last: PageObservation | None = None
+        self._abridges = self.options.allowed is None or "show" in self.options.allowed
         self._home = self.options.home
 
     async def __aenter__(self) -> Self:
@@ -146,6 +148,8 @@ class AgentSession:
     async def observe(self) -> PageObservation:
         """Observe the current tab. Ids of earlier observations are invalid from now on.
 
+        Observations in reports of `act` fold what did not change; this one does not.
+
         Returns
         -------
         PageObservation
@@ -156,14 +160,17 @@ class AgentSession:
         BrowserFailure
             If no page can be observed: the browser or the context is gone.
         """
+        self._last = await self._observe()
+        self._home = self._home or self._last.url
+        return self._last
+
+    async def _observe(self, before: PageObservation | None = None) -> PageObservation:
         try:
-            self._last = await self._look()
+            return await self._look(before)
         except PageFailure as failure:
             log.info("agent/page_lost %s", failure.message)
             await self._replace_lost_tab()
-            self._last = await self._look()
-        self._home = self._home or self._last.url
-        return self._last
+            return await self._look()
 
     async def screenshot(self, *, marks: bool = False) -> bytes:
         """Take a PNG of the window.
@@ -212,6 +219,8 @@ class AgentSession:
         if isinstance(action, tuple(_KEPT)):
             return ActionReport(action, "kept", _KEPT[type(action)])
         before = self._last or await self.observe()
+        if isinstance(action, ShowAction):
+            return self._show(action, before)
         try:
             return await self._perform(action, before)
         except (ActionInvalid, NotActionable) as error:
@@ -223,6 +232,15 @@ class AgentSession:
         except WaygraphError as error:  # of the maps
             return ActionReport(action, "failed", error.message, observation=await self.observe())
 
+    def _show(self, action: ShowAction, before: PageObservation) -> ActionReport:
+        shown = before.with_part(action.part)
+        if shown is None:
+            return ActionReport(
+                action, "invalid", f"Nothing is left out behind [{action.part}]; the page shows it already."
+            )
+        self._last = shown
+        return ActionReport(action, "kept", f"The page shows [{action.part}] in full now.", observation=shown)
+
     async def _perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
         acting = self.tabs.current
         if not isinstance(action, NavigateAction):
@@ -232,9 +250,11 @@ class AgentSession:
         else:
             raise ActionInvalid("There are no maps here; use the links and the search of the site.")
         if done.snapshot is not None:
-            after = self._last = PageObservation.of(done.snapshot, await self.tabs.listed())
+            tabs = await self.tabs.listed()
+            after = PageObservation.of(done.snapshot, tabs, abridges=self._abridges, before=before)
         else:
-            after = await self.observe()
+            after = await self._observe(before)
+        self._last = after
         events = [
             *(PageEvent("dialog", f"{dialog} ({_ANSWERS[self.options.dialogs]})") for dialog in acting.dialogs),
             *(PageEvent("download", url) for url in acting.downloads),
@@ -262,8 +282,9 @@ class AgentSession:
             return []
         return [PageEvent("refused", what) for what in await self.options.boundary.take_refused()]
 
-    async def _look(self) -> PageObservation:
-        return await observe(self.tabs.current, tabs=await self.tabs.listed())
+    async def _look(self, before: PageObservation | None = None) -> PageObservation:
+        tabs = await self.tabs.listed()
+        return await observe(self.tabs.current, tabs=tabs, abridges=self._abridges, before=before)
 
     async def _replace_lost_tab(self) -> None:
         """Close the current tab if it does not respond, and continue in another one."""

@@ -79,7 +79,8 @@ def gesture(action: ElementAction, element: ObservedElement, observation: PageOb
     ActionInvalid
         If the element does not take it: it is disabled, covered, or of another kind.
     """
-    if not isinstance(action, HoverAction) and element.candidate.disabled:
+    is_disabled = element.candidate.disabled or (bool(element.list_ref) and ("disabled", "true") in element.states)
+    if not isinstance(action, HoverAction) and is_disabled:
         raise ActionInvalid(f"{element} is disabled; something else has to be done first.")
     if element.candidate.covered:
         raise ActionInvalid(f"{element} is covered by something in front of the page, which has to be closed first.")
@@ -91,6 +92,8 @@ def _kind_and_value(
     action: ElementAction, element: ObservedElement, observation: PageObservation
 ) -> tuple[ActionKind, str]:
     match action:
+        case ClickAction() if element.list_ref:
+            return element.candidate.action.kind, element.candidate.action.value
         case ClickAction():
             return ("dblclick" if action.double else "contextmenu" if action.button == "right" else "click"), ""
         case HoverAction():
@@ -100,31 +103,34 @@ def _kind_and_value(
         case SelectAction():
             return "select", _option(action.option, element, observation)
         case TypeAction():
-            if element.candidate.tag == "select":
-                raise ActionInvalid(f"{element} is a list of options; write select [{element.ref}] [option].")
-            if element.role not in _TYPED_ROLES:
-                raise ActionInvalid(f"{element} is no field, so nothing can be typed into it.")
-            if ("readonly", "true") in element.states:
-                raise ActionInvalid(f"{element} is read-only; clicking it may open something.")
+            field = observation.elements.get(element.list_ref) or element
+            if field.is_list:  # models write this, and it is the way to an option that has no id
+                return "select", _option(action.text, field, observation)
+            if field.role not in _TYPED_ROLES:
+                raise ActionInvalid(f"{field} is no field, so nothing can be typed into it.")
+            if ("readonly", "true") in field.states:
+                raise ActionInvalid(f"{field} is read-only; clicking it may open something.")
             return ("submit" if action.press_enter else "input"), action.text
 
 
 def _option(wanted: str, element: ObservedElement, observation: PageObservation) -> str:
-    """Return the label of the option that is meant: the same words, in any case."""
-    if element.candidate.tag != "select":
+    """Return the name of the option that is meant: the same words, in any case."""
+    of_list = observation.elements.get(element.list_ref) or element
+    if not of_list.is_list:
         raise ActionInvalid(f"{element} is no list of options; click it, and then the option that appears.")
-    node = next(node for node in observation.tree.walk() if node.ref == element.ref)
-    options = [child for child in node.children if child.role == "option"]
-    labels = [option.name for option in options if "more" not in option.states]
+    options = observation.elements.options(of_list.ref)
     folded = " ".join(wanted.split()).casefold()
-    found = [label for label in labels if label.casefold() == folded] or (
-        [label for label in labels if folded and folded in label.casefold()]
+    found = [each for each in options if each.name.casefold() == folded] or (
+        [each for each in options if folded and folded in each.name.casefold()]
     )
-    if not found and len(labels) < len(options):  # a long list, of which the observation shows the beginning
+    if not found and observation.is_cut(of_list.ref):  # the observation has the beginning of the list
         return " ".join(wanted.split())
-    if len(set(found)) != 1:
-        shown = ", ".join(f"'{label}'" for label in labels[:_LISTED_OPTIONS])
-        more = f" and {len(labels) - _LISTED_OPTIONS} more" if len(labels) > _LISTED_OPTIONS else ""
-        problem = "several options like" if found else "no option"
-        raise ActionInvalid(f"{element} has {problem} '{wanted[:60]}'; its options are {shown}{more}.")
-    return found[0]
+    if len(found) != 1:
+        names = [each.name for each in found or options]
+        shown = ", ".join(f"'{name}'" for name in names[:_LISTED_OPTIONS])
+        more = f" and {len(names) - _LISTED_OPTIONS} more" if len(names) > _LISTED_OPTIONS else ""
+        problem, those = ("several options like", "they") if found else ("no option", "its options")
+        raise ActionInvalid(f"{of_list} has {problem} '{wanted[:60]}'; {those} are {shown}{more}.")
+    if ("disabled", "true") in found[0].states:
+        raise ActionInvalid(f"{found[0]} is disabled; something else has to be done first.")
+    return found[0].name

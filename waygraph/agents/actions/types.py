@@ -19,6 +19,7 @@ from waygraph.core.schemas import MAX_QUERY_CHARS
 #: Longest text that an argument may have, in characters.
 MAX_TEXT = 20_000
 _ID = re.compile(r"[\[#]?(\d{1,6})\]?")
+_PART = re.compile(r"p?\d{1,6}")
 
 
 class ActionSyntaxError(InvalidInput):
@@ -30,6 +31,13 @@ def _element_id(value: object) -> str:
     if match is None:
         raise ValueError(f"'{_short(value)}' is not the id of an element, which is a number such as 12")
     return str(int(match[1]))
+
+
+def _part_id(value: object) -> str:
+    text = str(value).strip().strip("[]#").lower()
+    if isinstance(value, bool) or not _PART.fullmatch(text):
+        raise ValueError(f"'{_short(value)}' is not an id, such as 12 or p3")
+    return text
 
 
 def _flag(value: object) -> object:
@@ -54,6 +62,7 @@ def _address(value: str) -> str:
 
 
 ElementId = Annotated[str, BeforeValidator(_element_id), Field(description="Id of the element in the observation.")]
+PartId = Annotated[str, BeforeValidator(_part_id), Field(description="Id of the element or part in the observation.")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Words = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
@@ -67,7 +76,7 @@ class _ActionModel(BaseModel):
 
 
 class ClickAction(_ActionModel):
-    """Click an element."""
+    """Click an element; an option of a list is chosen by it."""
 
     usage: ClassVar[str] = "click [id]"
     action: Literal["click"] = "click"
@@ -77,7 +86,7 @@ class ClickAction(_ActionModel):
 
 
 class TypeAction(_ActionModel):
-    """Replace the content of a field by a text, and press Enter if wanted."""
+    """Replace the content of a field, and press Enter if wanted; in a list of options, choose the one of this name."""
 
     usage: ClassVar[str] = "type [id] [text] [press_enter: 0 or 1]"
     action: Literal["type"] = "type"
@@ -173,6 +182,14 @@ class CloseTabAction(_ActionModel):
     action: Literal["close_tab"] = "close_tab"
 
 
+class ShowAction(_ActionModel):
+    """Show what the page leaves out behind an id: an unchanged part, the rest of a list or text, more lines."""
+
+    usage: ClassVar[str] = "show [id]"
+    action: Literal["show"] = "show"
+    part: PartId
+
+
 class NoteAction(_ActionModel):
     """Write a note for later steps; the page is left alone."""
 
@@ -233,6 +250,7 @@ AgentAction = Annotated[
     | NewTabAction
     | FocusTabAction
     | CloseTabAction
+    | ShowAction
     | NoteAction
     | StopAction
     | BranchAction
@@ -246,11 +264,25 @@ ACTION_TYPES: Mapping[str, type[_ActionModel]] = {
     kind.model_fields["action"].default: kind
     for kind in (
         ClickAction, TypeAction, SelectAction, PressAction, HoverAction, ScrollAction, GotoAction, GoBackAction,
-        GoForwardAction, GoHomeAction, NewTabAction, FocusTabAction, CloseTabAction, NoteAction, StopAction,
+        GoForwardAction, GoHomeAction, NewTabAction, FocusTabAction, CloseTabAction, ShowAction, NoteAction, StopAction,
         BranchAction, PruneAction, NavigateAction,
     )
 }  # fmt: skip
 _ADAPTER: TypeAdapter[AgentAction] = TypeAdapter(AgentAction)
+
+
+def check_available(name: str, allowed: Collection[str] | None = None) -> None:
+    """Raise `ActionSyntaxError` if there is no action of this name, or if it is not one of those that are allowed."""
+    names = [known for known in ACTION_TYPES if allowed is None or known in allowed]
+    if name not in names:
+        raise ActionSyntaxError(f"'{_short(name)}' is not an available action; the actions are {', '.join(names)}.")
+
+
+def example_names(allowed: Collection[str] | None = None) -> list[str]:
+    """Return the names of one or two of the actions that are allowed, to show how they are written."""
+    usual = ["click", "stop"]
+    known = [*usual, *(name for name in ACTION_TYPES if name not in usual)]
+    return [name for name in known if allowed is None or name in allowed][:2]
 
 
 def make_action(name: str, values: Mapping[str, Any], allowed: Collection[str] | None = None) -> AgentAction:
@@ -275,9 +307,7 @@ def make_action(name: str, values: Mapping[str, Any], allowed: Collection[str] |
     ActionSyntaxError
         If there is no such action, it is not allowed, or a value does not fit.
     """
-    names = [known for known in ACTION_TYPES if allowed is None or known in allowed]
-    if name not in names:
-        raise ActionSyntaxError(f"'{_short(name)}' is not an available action; the actions are {', '.join(names)}.")
+    check_available(name, allowed)
     try:
         return _ADAPTER.validate_python({**values, "action": name})
     except ValidationError as error:

@@ -29,7 +29,7 @@ class GreedyMemory:
         URLs that were observed, without fragments.
     """
 
-    tried: dict[str, set[tuple[str, str, str, int]]] = field(default_factory=dict)
+    tried: dict[str, set[tuple[str, str, str, str, int]]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
 
     def note_page(self, url: str) -> None:
@@ -45,6 +45,8 @@ class GreedyMemory:
         candidate = element.candidate
         if candidate.disabled or candidate.covered or not element.name or _key(element) in self.tried.get(state, ()):
             return False
+        if element.list_ref and not {("selected", "true"), ("disabled", "true")}.isdisjoint(element.states):
+            return False
         target = candidate.action.target
         return not target.startswith(("http:", "https:")) or urldefrag(target).url not in self.seen
 
@@ -53,6 +55,6 @@ class GreedyMemory:
         return max((each for each in scored if self.is_open(state, each.element)), key=lambda e: e.score, default=None)
 
 
-def _key(element: ObservedElement) -> tuple[str, str, str, int]:
+def _key(element: ObservedElement) -> tuple[str, str, str, str, int]:
     action = element.candidate.action
-    return action.role, action.name, action.target, action.nth
+    return action.role, action.name, action.target, action.value, action.nth

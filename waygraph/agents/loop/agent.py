@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from waygraph.agents.actions.brackets import parse_brackets
-from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, StopAction
+from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, ShowAction, StopAction
 from waygraph.agents.loop.decision import Decider, Decision, Situation
 from waygraph.agents.loop.usage_meter import UsageMeter
 from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Answers in a row that are no action, or none that fits the page, after which the task has failed.
 MAX_UNUSABLE = 5
+#: Times in a row that `show` counts as no action.
+FREE_SHOWS = 3
 
 
 class ModelAgent:
@@ -36,7 +38,7 @@ class ModelAgent:
     meter
         The model that the decider asks, with the usage of its calls.
     max_steps
-        Limit of actions. Answers that could not be used do not count.
+        Limit of actions. Answers that could not be used do not count, nor does `show`, unless it is repeated.
     images
         Whether the decider gets screenshots.
     """
@@ -114,7 +116,7 @@ class _ModelRun:
 
     async def work(self, task: str, max_steps: int) -> AttemptEnd:
         self.observation = await self._session.observe()
-        actions = unusable = 0
+        actions = unusable = shows = 0
         problem = ""
         while actions < max_steps:
             screenshot = await self._session.screenshot(marks=True) if self._images else None
@@ -129,7 +131,8 @@ class _ModelRun:
                 await self._record(decision, "unparsed", problem)
                 unusable += 1
             else:
-                actions += 1
+                shows = shows + 1 if isinstance(action, ShowAction) else 0
+                actions += shows == 0 or shows > FREE_SHOWS
                 if isinstance(action, StopAction):
                     self.answer = action.answer
                     await self._record(decision, "kept", "Stopped.")

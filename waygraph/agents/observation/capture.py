@@ -45,7 +45,13 @@ def agent_snapshot_options(
     return replace(options, outline=True, hover=False, banners=False, accept_dialogs=accept_dialogs)
 
 
-async def observe(view: PageView, *, tabs: Sequence[OpenTab] = ()) -> PageObservation:
+async def observe(
+    view: PageView,
+    *,
+    tabs: Sequence[OpenTab] = (),
+    abridges: bool = False,
+    before: PageObservation | None = None,
+) -> PageObservation:
     """Wait until the page has settled, then observe it.
 
     This costs one round trip, as `PageView.observe` does.
@@ -56,6 +62,10 @@ async def observe(view: PageView, *, tabs: Sequence[OpenTab] = ()) -> PageObserv
         A view with `agent_snapshot_options`.
     tabs
         Open tabs, to be listed in the text.
+    abridges
+        Whether the text leaves out what can be asked for; see `PageObservation.with_part`.
+    before
+        The observation before, whose unchanged parts are folded in the text; None: nothing is.
 
     Returns
     -------
@@ -67,7 +77,7 @@ async def observe(view: PageView, *, tabs: Sequence[OpenTab] = ()) -> PageObserv
     PageFailure
         If the page does not respond.
     """
-    return PageObservation.of(await view.observe(digest=False), tabs)
+    return PageObservation.of(await view.observe(digest=False), tabs, abridges=abridges, before=before)
 
 
 async def take_screenshot(view: PageView, *, jpeg_quality: int | None = None) -> bytes:

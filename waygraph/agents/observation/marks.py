@@ -24,7 +24,7 @@ def draw_marks(screenshot: bytes, elements: Iterable[ObservedElement], view: Win
     screenshot
         The image.
     elements
-        Elements of the observation; those outside of the window and covered ones get no mark.
+        Elements of the observation; those outside of the window, covered ones and options of lists get no mark.
     view
         Where the window was on the page when the observation was taken.
 
@@ -43,7 +43,7 @@ def draw_marks(screenshot: bytes, elements: Iterable[ObservedElement], view: Win
         left, top = (box.x - view.scroll_x) * scale, (box.y - view.scroll_y) * scale
         right, bottom = left + box.width * scale, top + box.height * scale
         is_outside = right <= 0 or bottom <= 0 or left >= image.width or top >= image.height
-        if is_outside or element.candidate.covered or right - left < 1 or bottom - top < 1:
+        if is_outside or element.list_ref or element.candidate.covered or right - left < 1 or bottom - top < 1:
             continue
         colour = _COLOURS[number % len(_COLOURS)]
         draw.rectangle((left, top, right, bottom), outline=colour, width=max(1, round(scale)))

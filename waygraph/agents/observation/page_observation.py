@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
 from waygraph.agents.observation.elements import ElementTable
-from waygraph.agents.observation.render import MAX_LINES, render
+from waygraph.agents.observation.passes.abridging import Abridged, abridge, part_fingerprints
+from waygraph.agents.observation.render import MAX_LINES, lines_of, render
 from waygraph.agents.observation.simplify import simplify
 from waygraph.agents.observation.ui_tree import UiNode, build_tree
 from waygraph.pipeline.browser.page.snapshot import Snapshot
@@ -37,23 +38,56 @@ class PageObservation:
         The raw tree.
     tabs
         All open tabs.
+    abridges
+        Whether the text leaves out what `with_part` shows: the rest of long lists and texts, lines, unchanged parts.
+    known_parts
+        Fingerprints of the parts of the page before, which are folded if this one has them unchanged.
+    opened
+        Ids that were asked for.
+    window
+        Number of the page of lines that the text has, from 0.
     """
 
     snapshot: Snapshot
     elements: ElementTable
     tree: UiNode
     tabs: tuple[OpenTab, ...] = ()
+    abridges: bool = False
+    known_parts: frozenset[int] = frozenset()
+    opened: frozenset[str] = frozenset()
+    window: int = 0
 
     @classmethod
-    def of(cls, snapshot: Snapshot, tabs: Sequence[OpenTab] = ()) -> Self:
-        """Build the observation of a snapshot that was taken with an outline."""
+    def of(
+        cls,
+        snapshot: Snapshot,
+        tabs: Sequence[OpenTab] = (),
+        *,
+        abridges: bool = False,
+        before: PageObservation | None = None,
+    ) -> Self:
+        """Build the observation of a snapshot that was taken with an outline.
+
+        Parameters
+        ----------
+        snapshot
+            The snapshot.
+        tabs
+            All open tabs.
+        abridges
+            Whether the text leaves out what can be asked for.
+        before
+            The observation before, whose unchanged parts are folded in the text; None: nothing is.
+
+        Returns
+        -------
+        PageObservation
+            The observation.
+        """
         elements = ElementTable.of(snapshot)
-        first_row: dict[int, str] = {}
-        numbers = iter(elements)
-        for row in snapshot.outline:
-            if row.candidate >= 0 and row.candidate not in first_row:
-                first_row[row.candidate] = next(numbers).ref
-        return cls(snapshot, elements, build_tree(snapshot.outline, first_row, title=snapshot.title), tuple(tabs))
+        tree = build_tree(snapshot.outline, elements.refs, title=snapshot.title)
+        known = part_fingerprints(before.simplified) if abridges and before is not None else frozenset()
+        return cls(snapshot, elements, tree, tuple(tabs), abridges, known)
 
     @property
     def url(self) -> str:
@@ -72,13 +106,69 @@ class PageObservation:
 
     @cached_property
     def text(self) -> str:
-        """The simplified tree as text of at most `MAX_LINES` lines, below a list of the tabs if there are several."""
-        return self._tab_list() + render(self.simplified, max_lines=MAX_LINES)
+        """The simplified tree as text of at most `MAX_LINES` lines, below a list of the tabs if there are several.
+
+        What it leaves out, if it does, has an id for `with_part`.
+        """
+        return self._tab_list() + ("\n".join(self._window_lines()) if self.abridges else self.full_text)
+
+    @cached_property
+    def full_text(self) -> str:
+        """The simplified tree as text of at most `MAX_LINES` lines, with nothing else left out."""
+        return render(self.simplified, max_lines=MAX_LINES)
+
+    def with_part(self, part: str) -> PageObservation | None:
+        """Return this observation with a text that shows what was left out.
+
+        Parameters
+        ----------
+        part
+            Id behind which something is left out, or that of an element that is left out itself.
+
+        Returns
+        -------
+        PageObservation or None
+            The observation; None: nothing is left out there.
+        """
+        if not self.abridges:
+            return None
+        hidden = self._abridged.hidden
+        number = int(part.removeprefix("p")) - self._abridged.parts - 1 if part.startswith("p") else -1
+        if 0 <= number < len(self._windows) and number != self.window:
+            return replace(self, window=number)
+        key = part if part in hidden else next((key for key, refs in hidden.items() if part in refs), None)
+        return None if key is None else replace(self, opened=self.opened | {key}, window=0)
 
     @cached_property
     def raw_text(self) -> str:
         """The raw tree as text."""
         return render(self.tree)
+
+    @cached_property
+    def _abridged(self) -> Abridged:
+        focused = [each.ref for each in self.elements if ("focused", "true") in each.states and not each.list_ref]
+        return abridge(self.simplified, known=self.known_parts, focused=focused, opened=self.opened)
+
+    @cached_property
+    def _windows(self) -> list[list[str]]:
+        lines = list(lines_of(self._abridged.tree))
+        return [lines[i : i + MAX_LINES] for i in range(0, len(lines), MAX_LINES)]
+
+    def _window_lines(self) -> list[str]:
+        """Return the lines of the window, between lines that say how to show those around it."""
+        first = self._abridged.parts + 1
+        total = sum(map(len, self._windows))
+        before, after = self.window * MAX_LINES, total - (self.window + 1) * MAX_LINES
+        return [
+            *([f"[p{first + self.window - 1}] ({before} lines before these)"] if self.window else []),
+            *self._windows[self.window],
+            *([f"[p{first + self.window + 1}] ({after} more lines)"] if after > 0 else []),
+        ]
+
+    def is_cut(self, list_ref: str) -> bool:
+        """Whether the snapshot has not all options of a native list, because it is very long."""
+        found = next((node for node in self.tree.walk() if node.ref == list_ref), None)
+        return found is not None and any("more" in child.states for child in found.children)
 
     def _tab_list(self) -> str:
         if len(self.tabs) < 2:

@@ -33,14 +33,15 @@ def render(root: UiNode, *, max_lines: int = 0) -> str:
       link [1] 'Cart'
       text '2 items'
     """
-    lines = list(_lines(root))
+    lines = list(lines_of(root))
     if max_lines and len(lines) > max_lines:
         hidden = len(lines) - max_lines + 1
         lines = [*lines[: max_lines - 1], f"({hidden} more lines are not shown)"]
     return "\n".join(lines)
 
 
-def _lines(root: UiNode) -> Iterator[str]:
+def lines_of(root: UiNode) -> Iterator[str]:
+    """Yield the lines of a tree; see `render`."""
     stack = [(root, 0)]
     while stack:
         node, depth = stack.pop()
@@ -50,13 +51,14 @@ def _lines(root: UiNode) -> Iterator[str]:
 
 def _node(node: UiNode) -> str:
     parts = [node.role]
-    if node.ref:
-        parts.append(f"[{node.ref}]")
+    if node.ref or node.part:
+        parts.append(f"[{node.ref or node.part}]")
     if node.name:
         parts.append(f"'{node.name}'")
-    if node.folded:
-        parts.append("; ".join(_item(item) for item in node.folded))
-    return " ".join(parts) + _states(node)
+    if node.note:
+        parts.append(f"({node.note})")
+    items = " " + "; ".join(_item(item) for item in node.folded) if node.folded else ""
+    return " ".join(parts) + _states(node) + items
 
 
 def _states(node: UiNode) -> str:
@@ -64,15 +66,25 @@ def _states(node: UiNode) -> str:
 
 
 def _item(item: UiNode) -> str:
-    return (f"[{item.ref}] " if item.ref else "") + item.name + _states(item)
+    """Write an item of a menu or an option of a list, the first one of a group behind the name of the group."""
+    states = {key: value for key, value in item.states.items() if key not in {"group", "more"}}
+    group = f"({item.states['group']}) " if "group" in item.states else ""
+    name = f"… {item.states['more']} more" if "more" in item.states else item.name or "(blank)"
+    return group + _id(item) + name + _states(UiNode(item.role, states=states))
+
+
+def _id(node: UiNode) -> str:
+    return f"[{node.ref or node.part}] " if node.ref or node.part else ""
 
 
 def _row(node: UiNode) -> str:
-    before = f"[{node.ref}] " if node.ref else ""
+    before = _id(node)
     cells = (_cell(cell).replace("|", "\\|") for cell in node.cells or ())
     return f"{before}| {' | '.join(cells)} |{_states(node)}"
 
 
 def _cell(nodes: list[UiNode]) -> str:
     """Write the nodes of a cell, separated by tabs. Text without an id is written without its role."""
-    return "\t".join(node.name if node.role == "text" and not node.ref else _node(node) for node in nodes)
+    return "\t".join(
+        node.name if node.role == "text" and not (node.ref or node.part) else _node(node) for node in nodes
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from waygraph.pipeline.browser.page.snapshot import OutlineNode
@@ -31,6 +31,10 @@ class UiNode:
         Children that are written behind the name, separated by semicolons: items of a menu, options of a list.
     cells
         Contents of the cells of a table row that is written as one line of Markdown; None: this is no such row.
+    part
+        Id that shows the rest of the node, if it has no `ref`; empty: nothing is left out.
+    note
+        What is said about the node in the text.
     """
 
     role: str
@@ -40,6 +44,8 @@ class UiNode:
     children: list[UiNode] = field(default_factory=list)
     folded: list[UiNode] = field(default_factory=list)
     cells: list[list[UiNode]] | None = None
+    part: str = ""
+    note: str = ""
 
     @property
     def is_leaf(self) -> bool:
@@ -80,10 +86,12 @@ class UiNode:
             [child.copy() for child in self.children],
             [item.copy() for item in self.folded],
             None if self.cells is None else [[node.copy() for node in cell] for cell in self.cells],
+            self.part,
+            self.note,
         )
 
 
-def build_tree(outline: Sequence[OutlineNode], refs: Mapping[int, str], *, title: str = "") -> UiNode:
+def build_tree(outline: Sequence[OutlineNode], refs: Sequence[str], *, title: str = "") -> UiNode:
     """Build a tree from the rows of an outline.
 
     Parameters
@@ -91,7 +99,7 @@ def build_tree(outline: Sequence[OutlineNode], refs: Mapping[int, str], *, title
     outline
         Rows in document order. A row may be deeper than its predecessor by any number; it is its child then.
     refs
-        Short ids by number of the candidate.
+        Short ids of the rows; empty for a row that cannot be acted on.
     title
         Title of the document, which names the root.
 
@@ -102,10 +110,10 @@ def build_tree(outline: Sequence[OutlineNode], refs: Mapping[int, str], *, title
     """
     root = UiNode("RootWebArea", title)
     path: list[tuple[int, UiNode]] = [(-1, root)]
-    for row in outline:
+    for row, ref in zip(outline, refs, strict=True):
         while path[-1][0] >= row.depth:
             path.pop()
-        node = UiNode(row.role, row.name, dict(row.states), refs.get(row.candidate, ""))
+        node = UiNode(row.role, row.name, dict(row.states), ref)
         path[-1][1].children.append(node)
         path.append((row.depth, node))
     return root

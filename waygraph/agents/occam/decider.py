@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 HISTORY_STEPS = 3
 #: Sampling of the paper.
 TEMPERATURE, TOP_P = 0.5, 0.95
-_ACTIONS = frozenset({"click", "type", "note", "stop", "go_back", "branch", "prune"})
+_ACTIONS = frozenset({"click", "type", "show", "note", "stop", "go_back", "branch", "prune"})
 
 
 class OccamDecider:

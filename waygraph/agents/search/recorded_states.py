@@ -121,7 +121,9 @@ def find_again(gesture: Action, observation: PageObservation) -> ObservedElement
             gesture.role, gesture.name, gesture.target, gesture.frame
         )  # fmt: skip
 
-    found = [each for each in observation.elements if named(each)]
+    every = [each for each in observation.elements if named(each)]
+    options = [each for each in every if each.list_ref and each.candidate.action.value == gesture.value]
+    found = options or [each for each in every if not each.list_ref]
     exact = [
         each
         for each in found

@@ -43,7 +43,7 @@ class StateDescription:
     def of_page(cls, observation: PageObservation, node_id: str = "") -> StateDescription:
         """Return the texts of an observed page, which shows this state of a map."""
         segments = [(each.role, each.text) for each in observation.snapshot.segments]
-        return cls._of(observation.url, observation.title, segments, observation.text, node_id)
+        return cls._of(observation.url, observation.title, segments, observation.full_text, node_id)
 
     @classmethod
     def of_map(cls, node: NodeAnswer) -> StateDescription:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 HISTORY_STEPS = 5
 #: Sampling of the paper.
 TEMPERATURE, TOP_P = 0.5, 0.95
-_ACTIONS = frozenset({"click", "type", "go_back", "note", "stop"})
+_ACTIONS = frozenset({"click", "type", "show", "go_back", "note", "stop"})
 
 
 class WebNavigatorDecider:

@@ -291,9 +291,10 @@ const actWithoutPointer = (element, { kind, value }) => {
   noteAction();
   scrollToElement(element);
   if (kind === "select") {
-    const option = Array.from(element.options).find((one) => optionName(one) === value);
+    const [option] = namedOptions(element).find(([, name]) => name === value) ?? [];
     if (!option) return { obstacle: ["option_missing", `no option ${value}`] };
-    option.selected = true;
+    if (isDisabledOption(option)) return { obstacle: ["element_disabled", "the option is disabled"] };
+    option.selected = !element.multiple || !option.selected;
     for (const type of ["input", "change"]) element.dispatchEvent(new Event(type, { bubbles: true, composed: type === "input" }));
     return {};
   }

@@ -187,3 +187,22 @@ const optionText = (option) => {
 };
 /** The name of an option. @param {any} option @returns {string} */
 const optionName = (option) => nameOf(option, "option");
+/**
+ * The options of a list with names that differ: the second `Other` is `Other (2)`.
+ * @param {any} list
+ * @returns {[any, string][]}
+ */
+const namedOptions = (list) => {
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  return Array.from(list.options, (option) => {
+    const name = optionName(option);
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    return [option, count > 1 ? `${name} (${count})`.trim() : name];
+  });
+};
+/** Whether an option is greyed out, by itself or with its group. @param {any} option */
+const isDisabledOption = (option) => option.disabled || option.parentElement?.disabled === true;
+/** Whether the open list does not show an option. @param {any} option */
+const isHiddenOption = (option) => option.hidden || option.parentElement?.hidden || styleOf(option).display === "none";

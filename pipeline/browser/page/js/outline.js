@@ -15,7 +15,8 @@ const STRUCTURE_ROLES = {
 /** Roles whose name comes from the content, besides those of elements that can be acted on. */
 const NAMED_BY_CONTENT = new Set(["heading", "img", "tooltip", "menuitem", "option", "tab", "treeitem", "progressbar", "meter"]);
 const SECTIONING = "article, aside, main, nav, section";
-const MAX_OPTIONS = 100; // of one list
+const MAX_OPTIONS = 2_000; // of one list
+const MAX_PAGE_OPTIONS = 20_000; // of all lists of a page
 const MAX_ICON_WORDS = 4; // classes that stand for a missing name
 
 /**
@@ -136,15 +137,31 @@ const outlineOf = (pass) => {
     continues = true;
     gap = /\s$/.test(data) ? " " : "";
   };
-  const addOptions = (/** @type {any} */ select, /** @type {number} */ depth) => {
-    for (const option of Array.from(select.options).slice(0, MAX_OPTIONS)) {
+  let optionsLeft = MAX_PAGE_OPTIONS;
+  /**
+   * Add a row for each option of a list that can be chosen. It has the candidate of the list.
+   * @param {any} list A `<select>` or `<datalist>`.
+   * @param {number} depth
+   * @param {number} candidate
+   */
+  const addOptions = (list, depth, candidate) => {
+    const isSelect = list.localName === "select";
+    const options = namedOptions(list).filter(([option]) => isSelect ? !isHiddenOption(option) : option.value && !option.disabled);
+    const added = options.slice(0, Math.min(MAX_OPTIONS, optionsLeft));
+    optionsLeft -= added.length;
+    let lastGroup = "";
+    for (const [option, name] of added) {
       /** @type {[string, string][]} */
       const states = [];
-      if (option.selected) states.push(["selected", "true"]);
-      if (option.disabled) states.push(["disabled", "true"]);
-      rows.push([depth, "option", optionName(option), states, -1]);
+      const box = option.parentElement;
+      const group = box?.localName === "optgroup" ? squeeze(box.label) : "";
+      if (group && group !== lastGroup) states.push(["group", group]);
+      lastGroup = group;
+      if (isSelect && option.selected) states.push(["selected", "true"]);
+      if (isSelect && isDisabledOption(option)) states.push(["disabled", "true"]);
+      rows.push([depth, "option", isSelect ? name : squeeze(option.value), states, candidate]);
     }
-    const more = select.options.length - MAX_OPTIONS;
+    const more = options.length - added.length;
     if (more > 0) rows.push([depth, "option", "", [["more", String(more)]], -1]);
   };
   const walkChildren = (/** @type {any} */ parent, /** @type {any} */ node, /** @type {number} */ depth) => {
@@ -201,7 +218,9 @@ const outlineOf = (pass) => {
       rows.push([inner, own, name, disabled ? [["disabled", "true"]] : [], at]);
       continues = false;
     }
-    if (tag === "select") addOptions(element, inner);
+    const suggestions = tag === "input" && !element.readOnly ? element.list : null;
+    if (tag === "select") addOptions(element, inner, index ?? -1);
+    else if (suggestions) addOptions(suggestions, inner, index ?? -1);
     else if (FRAME_TAGS.has(tag)) walkFrame(element, inner);
     else if (tag === "img" && element.useMap) {
       for (const area of areasOf(element)) {

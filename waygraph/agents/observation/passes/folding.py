@@ -14,6 +14,11 @@ def fold_items(root: UiNode) -> None:
         roles = {child.role for child in parent.children}
         if any(roles <= kind for kind in _ITEMS) and all(child.is_leaf for child in parent.children):
             parent.folded, parent.children = parent.children, []
+            chosen = [item for item in parent.folded if "selected" in item.states]
+            if len(chosen) > 1:
+                parent.states.pop("value", None)  # the options say it
+            elif chosen and "value" in parent.states:
+                del chosen[0].states["selected"]
 
 
 def fold_descriptions(root: UiNode) -> None:
