@@ -1,14 +1,18 @@
 """Size and time of an agent's observations: `python -m bench.observation [--only SITE ...] [--save]`.
 
-On pages of the bundled shop, of sites from package registries (`bench.real_sites`) and on one page of more than 5,000
-nodes, this measures
+On pages of the sites of `bench.tasks` and on one page of more than 5,000 nodes, this measures
 
-- the characters and tokens (o200k_base) of the simplified text and of the raw tree, beside Playwright's `aria_snapshot`
-  in both of its modes and the HTML of the page,
+- the characters and tokens (o200k_base) of the text that agents get when they first see the page (`text`) and when they
+  come from the page before (`step`: what did not change is folded), of all of it (`full`) and of the raw tree, beside
+  BrowserGym's `axtree_txt`, Playwright's `aria_snapshot` in both of its modes and the HTML of the page,
+- the ratios of `text` and `step` to `axtree_txt`, as medians by site and by split,
 - the time of an observation of a settled page, and of making its text from it,
 - how many of the elements that Chromium's own accessibility tree offers for interaction have an id, by role and name.
   Those without one are mostly clipped or transparent (collapsed menus, links that skip to the content), or have another
-  name; `examples` in the result lists some.
+  name; `examples` in the result lists some,
+- how many of the texts of that tree are not in the full text.
+
+Pages of a site are those that its start page links to, or what clicks show where there are no links.
 
 Tokens are counted with rs-bpe (`pip install rs-bpe`), which contains the vocabulary.
 """
@@ -21,8 +25,8 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,22 +34,26 @@ from urllib.parse import urlsplit
 from playwright.async_api import Page
 from rs_bpe.bpe import openai
 
-from bench.real_sites import NotAvailable, Served, gentelella, node_red, wagtail
+from bench import real_sites
+from bench.axtree_txt import axtree_txt, browsergym_version
+from bench.real_sites import NotAvailable, Served
 from bench.result_files import RESULTS, processor, run_info, write_result
 from bench.retrieval.maps import BROWSER, shop
-from bench.retrieval.more_sites import fossil
+from bench.tasks.site_tasks import SPLITS
+from waygraph.agents.actions import AgentSession, ClickAction, SessionOptions
 from waygraph.agents.observation import PageObservation, agent_snapshot_options, observe
 from waygraph.agents.observation.passes.text import clean
+from waygraph.agents.observation.render import render
 from waygraph.demo_site.local_server import LocalServer, Request, Response
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import launch
 
-REPEATS = 15
+REPEATS = 3
 PAGES_PER_SITE = 5
-#: Roles of Chromium's tree that an agent acts on. Options of native lists are chosen by their label, without an id.
+#: Roles of Chromium's tree that an agent acts on.
 INTERACTIVE = frozenset({
     "button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "tab", "menuitem", "menuitemcheckbox",
-    "menuitemradio", "switch", "slider", "spinbutton", "treeitem",
+    "menuitemradio", "switch", "slider", "spinbutton", "treeitem", "option",
 })  # fmt: skip
 _WORDS = ("ledger", "harbour", "copper", "meadow", "lantern", "orchard", "violin", "granite", "falcon", "ember")
 
@@ -78,13 +86,10 @@ def large(_scratch: Path) -> Iterator[Served]:
         yield Served(site.url, Path())
 
 
-SITES = {
+SITES: dict[str, Callable[[Path], AbstractContextManager[Served]]] = {
     "large": large,
-    "shop": shop,
-    "gentelella": gentelella,
-    "wagtail": wagtail,
-    "fossil": fossil,
-    "node-red": node_red,
+    "demo_shop": shop,
+    **{name: getattr(real_sites, name) for split in SPLITS.values() for name in split if name != "demo_shop"},
 }
 
 
@@ -108,47 +113,60 @@ def size(text: str, tokenizer: Any) -> dict[str, int]:
     return {"chars": len(text), "tokens": len(tokenizer.encode(text))}
 
 
-async def chromium_elements(page: Page) -> Counter[tuple[str, str]]:
-    """Return role and name of what can be acted on in the main frame, by Chromium's own accessibility tree."""
+async def chromium_nodes(page: Page) -> list[dict[str, Any]]:
+    """Return what Chromium's own accessibility tree has in the main frame."""
     session = await page.context.new_cdp_session(page)
-    nodes = (await session.send("Accessibility.getFullAXTree"))["nodes"]
+    nodes: list[dict[str, Any]] = (await session.send("Accessibility.getFullAXTree"))["nodes"]
     await session.detach()
-    return Counter(
-        (node["role"]["value"], clean(str(node.get("name", {}).get("value", ""))).casefold())
-        for node in nodes
-        if not node["ignored"] and node["role"]["value"] in INTERACTIVE
-    )
+    return [node for node in nodes if not node["ignored"]]
 
 
-def beside_chromium(observation: PageObservation, theirs: Counter[tuple[str, str]]) -> dict[str, Any]:
-    """Compare the elements with an id with those of Chromium's tree: by role and name, and by role alone."""
+def name_of(node: Mapping[str, Any]) -> str:
+    """Return the name of a node of Chromium's tree."""
+    return clean(str(node.get("name", {}).get("value", ""))).casefold()
+
+
+def beside_chromium(observation: PageObservation, nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Compare the elements with an id with those of Chromium's tree, by role and name and by role alone, and texts."""
+    theirs = Counter((node["role"]["value"], name_of(node)) for node in nodes if node["role"]["value"] in INTERACTIVE)
     ours = Counter(
         (each.role, clean(each.name).casefold()) for each in observation.elements if not each.candidate.action.frame
     )
     missing = theirs - ours
     roles = Counter(role for role, _ in theirs.elements()) - Counter(role for role, _ in ours.elements())
+    written = "".join(render(observation.simplified).casefold().split()).replace("\\|", "|")
+    texts = {name_of(node) for node in nodes if node["role"]["value"] == "StaticText"} - {""}
+    lost = [text for text in texts if "".join(text.split()) not in written and any(map(str.isalnum, text))]
     return {
         "chromium": theirs.total(),
         "with_id": (theirs & ours).total(),
         "role_missing": roles.total(),
         "examples": [f"{role} '{name[:40]}'" for role, name in list(missing)[:6]],
         "ours": len(observation.elements),
+        "texts": len(texts),
+        "texts_missing": len(lost),
+        "texts_missing_examples": sorted(text[:60] for text in lost)[:6],
     }
 
 
-async def measure(page: Page, view: PageView, tokenizer: Any) -> dict[str, Any]:
-    """Measure one page that is loaded."""
+async def measure(page: Page, view: PageView, before: PageObservation | None, tokenizer: Any) -> dict[str, Any]:
+    """Measure one page that is loaded and was reached from another one."""
     await observe(view)  # it settles, and gets the in-page script
-    observe_ms, observation = await timed(lambda: observe(view))
+    observe_ms, observation = await timed(lambda: observe(view, abridges=True))
     aria_ms, aria = await timed(lambda: page.locator("body").aria_snapshot())
     ai_ms, ai = await timed(lambda: page.locator("body").aria_snapshot(mode="ai"))
     took = []
     for _ in range(REPEATS):
-        fresh = PageObservation.of(observation.snapshot)
+        fresh = PageObservation.of(observation.snapshot, abridges=True, before=before)
         began = time.perf_counter()
-        text = fresh.text
+        step = fresh.text
         took.append((time.perf_counter() - began) * 1000)
     assert sorted(observation.simplified.refs()) == sorted(each.ref for each in observation.elements)
+    nodes = await chromium_nodes(page)
+    sizes = {
+        "text": observation.text, "step": step, "full": render(observation.simplified), "raw": observation.raw_text,
+        "axtree_txt": await axtree_txt(page), "aria": aria, "aria_ai": ai, "html": await page.content(),
+    }  # fmt: skip
     return {
         "path": urlsplit(page.url).path,
         "nodes": len(observation.snapshot.outline),
@@ -158,49 +176,95 @@ async def measure(page: Page, view: PageView, tokenizer: Any) -> dict[str, Any]:
         "text_ms": spread(took),
         "aria_ms": aria_ms,
         "aria_ai_ms": ai_ms,
-        "text": size(text, tokenizer),
-        "raw": size(observation.raw_text, tokenizer),
-        "aria": size(aria, tokenizer),
-        "aria_ai": size(ai, tokenizer),
-        "html": size(await page.content(), tokenizer),
-        "beside_chromium": beside_chromium(observation, await chromium_elements(page)),
+        **{name: size(text, tokenizer) for name, text in sizes.items()},
+        "beside_chromium": beside_chromium(observation, nodes),
+        "texts": sizes,
     }
 
 
 async def bench(served: Served, tokenizer: Any) -> list[dict[str, Any]]:
-    """Measure the start page of a site and pages that it links to, spread over its links."""
+    """Measure the start page of a site and pages that it links to, spread over its links, one after the other."""
     async with launch(BROWSER) as browser:
         context = await browser.new_context(viewport={"width": 1280, "height": 800}, storage_state=served.storage_state)
         page = await context.new_page()
         view = PageView(page, agent_snapshot_options(BROWSER), BROWSER, owned=False)
         await page.goto(served.start)
-        start = await observe(view)
+        before = await observe(view)
         host = urlsplit(served.start).netloc
         targets = dict.fromkeys(
             each.candidate.action.target.partition("#")[0]
-            for each in start.elements
+            for each in before.elements
             if urlsplit(each.candidate.action.target).netloc == host and "logout" not in each.candidate.action.target
         )
         others = [url for url in targets if url and url != page.url.partition("#")[0]]
         step = max(1, len(others) // (PAGES_PER_SITE - 1))
-        results = [await measure(page, view, tokenizer)]
+        results = [await measure(page, view, None, tokenizer)]
         for url in others[::step][: PAGES_PER_SITE - 1]:
             response = await page.goto(url)
-            if response is not None and response.ok:
-                results.append(await measure(page, view, tokenizer))
+            if response is not None and response.ok and "html" in response.headers.get("content-type", ""):
+                results.append(await measure(page, view, before, tokenizer))
+                before = await observe(view)
+        if len(results) == 1:
+            results += await bench_clicks(page, view, tokenizer)
         return results
+
+
+async def bench_clicks(page: Page, view: PageView, tokenizer: Any) -> list[dict[str, Any]]:
+    """Measure what clicks show on a page without links: one for each role, as far as they change something."""
+    results: list[dict[str, Any]] = []
+    async with AgentSession(page, SessionOptions(browser=BROWSER)) as session:
+        for role in ("tab", "menuitem", "button", "treeitem", "generic", "listitem"):
+            before = await session.observe()
+            names = [each for each in before.elements if each.role == role and not each.list_ref]
+            if len(results) == PAGES_PER_SITE - 1 or not names:
+                continue
+            report = await session.act(ClickAction(element=names[len(names) // 2].ref))
+            if report.has("changed") or report.has("navigated"):
+                results.append(await measure(page, view, before, tokenizer))
+    return results
+
+
+def ratios(pages: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the medians of the tokens of both texts over those of `axtree_txt`; `step` of all pages but the first."""
+    found = {}
+    for name, some in (("text", pages), ("step", pages[1:])):
+        if some:
+            found[name] = round(
+                statistics.median(each[name]["tokens"] / each["axtree_txt"]["tokens"] for each in some), 2
+            )
+    return found
+
+
+def medians_of(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, dict[str, float]]:
+    """Return the ratios of each site, and the medians over the sites of each split."""
+    medians = {name: ratios(pages) for name, pages in results.items()}
+    for split, names in SPLITS.items():
+        found = [medians[name] for name in names if name in medians]
+        for kind in ("text", "step"):
+            values = [each[kind] for each in found if kind in each]
+            if values:
+                medians.setdefault(split, {})[kind] = round(statistics.median(values), 2)
+    return medians
+
+
+def write_texts(folder: Path | None, name: str, texts: Mapping[str, str]) -> None:
+    """Write the texts of a page into a folder; None: nowhere."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, text in texts.items():
+            (folder / f"{name}-{kind}.txt").write_text(text)
 
 
 def row(name: str, r: dict[str, Any]) -> str:
     """Return a line of the table."""
     seen = r["beside_chromium"]
-    sizes = (f"{r[key]['chars']} / {r[key]['tokens']}" for key in ("text", "raw", "aria", "aria_ai"))
+    sizes = (r[key]["tokens"] for key in ("text", "step", "full", "axtree_txt", "raw", "aria", "aria_ai", "html"))
     times = (
         *(f"{r['observe_ms'][kind]} + {r['text_ms'][kind]}" for kind in ("p50", "min")),
         *(f"{r['aria_ms'][kind]}, {r['aria_ai_ms'][kind]}" for kind in ("p50", "min")),
     )
     found = f"{seen['with_id']} of {seen['chromium']}"
-    cells = (f"{name} `{r['path'][:34]}`", r["nodes"], r["ids"], *sizes, r["html"]["tokens"], *times, found)
+    cells = (f"{name} `{r['path'][:34]}`", r["nodes"], r["ids"], *sizes, *times, found, seen["texts_missing"])
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -208,6 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", choices=sorted(SITES), default=sorted(SITES))
     parser.add_argument("--scratch", type=Path, default=Path(tempfile.gettempdir()) / "waygraph-sites")
+    parser.add_argument("--texts", type=Path, help="write the texts into this folder")
     parser.add_argument("--save", action="store_true", help="write bench/results/observation.json")
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
@@ -215,8 +280,9 @@ def main() -> None:
     about = run_info() | processor()
     results: dict[str, list[dict[str, Any]]] = {}
     columns = (
-        *("page", "nodes", "ids", "text: chars / tokens", "raw", "aria", "aria (ai)", "HTML tokens"),
+        *("page", "nodes", "ids", "tokens: text", "step", "full", "axtree_txt", "raw", "aria", "aria (ai)", "HTML"),
         *("observe + text: median ms", "min", "aria, aria (ai): median ms", "min", "Chromium's elements with id"),
+        "texts missing",
     )
     print(f"| {' | '.join(columns)} |")
     print(f"| {' | '.join('---' for _ in columns)} |")
@@ -227,12 +293,15 @@ def main() -> None:
         except NotAvailable as error:
             print(f"{name} could not be installed: {error}", flush=True)
             continue
-        for each in results[name]:
+        for number, each in enumerate(results[name]):
+            write_texts(options.texts, f"{name}-{number}", each.pop("texts"))
             print(row(name, each), flush=True)
+    medians = medians_of(results)
+    for name, values in medians.items():
+        print(f"{name}: tokens by those of axtree_txt: {values}")
     if options.save:
-        write_result(
-            RESULTS / "observation.json", about | {"repeats": REPEATS, "tokenizer": "o200k_base", "sites": results}
-        )
+        about |= {"repeats": REPEATS, "tokenizer": "o200k_base", "browsergym_core": browsergym_version()}
+        write_result(RESULTS / "observation.json", about | {"ratios": medians, "sites": results})
 
 
 if __name__ == "__main__":

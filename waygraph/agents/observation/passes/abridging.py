@@ -14,16 +14,13 @@ from waygraph.agents.observation.ui_tree import UiNode
 MAX_OPTIONS, FIRST_OPTIONS = 20, 8
 #: Characters of a text above which it is cut, and those of it that are written.
 MAX_TEXT, FIRST_TEXT = 500, 300
-#: Characters and elements of an unchanged part below which it is written in full.
-MIN_PART_CHARS, MIN_PART_ELEMENTS = 160, 4
-#: Elements of an unchanged part that are written.
-FIRST_ELEMENTS = 5
+#: Elements of an unchanged part that are written, and elements or characters that it needs to be folded.
+FIRST_ELEMENTS, MIN_ELEMENTS, MIN_CHARS = 5, 8, 400
 _MAX_ELEMENT_NAME = 40
 
 _LANDMARKS = frozenset({"banner", "navigation", "contentinfo", "complementary", "search"})
-#: Parts that are folded as landmarks are if they have as many elements, since not all pages have landmarks.
+#: Parts that are folded as landmarks are, since not all pages have those.
 _COLLECTIONS = frozenset({"list", "menu", "menubar", "toolbar", "tree", "tablist"})
-MIN_COLLECTION_ELEMENTS = 8
 #: Parts that hold news, and are never folded with what is around them.
 _NEWS = frozenset({"dialog", "alertdialog", "alert", "status", "log"})
 #: States that say where the agent is, which differ between pages with the same navigation.
@@ -146,10 +143,8 @@ class _Abridging:
             return False
         nodes = list(node.walk())
         refs = [each.ref for each in nodes if each.ref]
-        least = MIN_PART_ELEMENTS if node.role in _LANDMARKS else MIN_COLLECTION_ELEMENTS
         return (
-            len(refs) >= least
-            and sum(len(each.name) for each in nodes) + 8 * len(nodes) >= MIN_PART_CHARS
+            (len(refs) >= MIN_ELEMENTS or sum(len(each.name) for each in nodes) >= MIN_CHARS)
             and self._focused.isdisjoint(refs)
             and not any(each.role in _NEWS or each.states.get("invalid", "false") != "false" for each in nodes)
         )
