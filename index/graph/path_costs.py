@@ -43,6 +43,15 @@ def goto_cost_ms(load_ms: float) -> float:
     return goto_cost_us(load_ms) / 1000
 
 
+def duration_ms(cost_ms: float, *, inherited: bool) -> float:
+    """Return what a step took while mapping: its cost without the penalties, which are whole multiples of one.
+
+    >>> duration_ms(120_500.0, inherited=True), duration_ms(61_000.0, inherited=False)
+    (500.0, 61000.0)
+    """
+    return cost_ms % INHERITED_PENALTY_MS if inherited else cost_ms
+
+
 def edge_cost_us(edge: Edge, *, doubtful: bool) -> int:
     """Return `edge_cost_ms` in whole microseconds; at least 1."""
     return _rounded_us(_measured_or(edge.cost_ms, DEFAULT_EDGE_MS) + _penalty_ms(edge, doubtful=doubtful))

@@ -159,6 +159,8 @@ class Manifest(_StoreDocument):
     """When it was published (ISO 8601, UTC)."""
     start_url: str
     start_node_id: StateId
+    title: str = ""
+    """Title of the start page."""
     counts: Counts
     capture: dict[str, Any]
     """The capture profile."""
@@ -194,6 +196,17 @@ class Manifest(_StoreDocument):
     def url_policy(self) -> UrlPolicy:
         """The policy by which the URLs of this map were normalised, see `url_policy_from`."""
         return url_policy_from(self.settings)
+
+    @property
+    def explored_at(self) -> dt.datetime | None:
+        """When the site was explored. None: unknown, since an older map was published again."""
+        published_again = {"rollback_to", "reencoded_from", "described_from"} & self.report.keys()
+        known = self.report.get("explored") or ("" if published_again else self.created)
+        try:
+            found = dt.datetime.fromisoformat(known)
+        except (TypeError, ValueError):
+            return None
+        return found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)
 
     def age_days(self) -> float:
         """Return the time since it was published, in days."""

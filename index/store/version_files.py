@@ -76,6 +76,7 @@ def write_version(files: fs.FileSystem, commit: Commit, folder: str, draft: MapD
         created=dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         start_url=draft.start_url,
         start_node_id=draft.graph.start or "",
+        title=draft.graph.nodes[draft.graph.start].title if draft.graph.start else "",
         counts=draft.counts,
         capture=dict(draft.capture),
         encoder=draft.encoder,

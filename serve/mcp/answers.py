@@ -7,8 +7,9 @@ count what is left out, and the tools return it on request, except hits of a sea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -25,6 +26,9 @@ from waygraph.core.schemas import (
     StepModel,
 )
 from waygraph.index.graph import HIDDEN_ROLE
+from waygraph.index.graph.model import SCROLL_MARK
+from waygraph.index.graph.path_costs import duration_ms
+from waygraph.index.graph.url_tokens import is_random_token
 from waygraph.serve.mcp.models import (
     Document,
     Navigation,
@@ -39,12 +43,15 @@ from waygraph.serve.mcp.models import (
     Step,
     Way,
 )
+from waygraph.serve.mcp.selectors import selector_of
 
 #: Largest answer as JSON, in bytes.
 BUDGET = 8_000
 #: Largest parts of an answer, in bytes. Parts of the same answer add up to less than `BUDGET`.
-_TEXTS_BUDGET, _ACTIONS_BUDGET, _STEPS_BUDGET, _OTHERS_BUDGET, _DOCUMENT_BUDGET = 3_600, 2_600, 3_200, 2_000, 6_000
+_TEXTS_BUDGET, _ACTIONS_BUDGET, _STEPS_BUDGET, _CANDIDATES_BUDGET, _DOCUMENT_BUDGET = 3_600, 2_600, 3_200, 2_600, 6_000
 _SCREENS_BUDGET = 6_400
+#: Most candidates of a navigation.
+_MAX_CANDIDATES = 5
 #: Confidence in the first hit below which an answer says that it is unsure, and what it says.
 _LEAST_CONFIDENCE = 0.5
 _ALIKE = "Scores nearly as well as the first."
@@ -57,20 +64,23 @@ _TEXT_BYTES, _URL_BYTES = 240, 300
 _MAX_NOTES = 5
 #: Characters of an ISO 8601 time that give the minute.
 _MINUTE_CHARS = 16
+#: Parts of a URL's path, query and fragment.
+_URL_PIECE = re.compile(r"[^/?&=#;]+")
 
 T = TypeVar("T")
 
 
 def sites(summaries: Sequence[SiteSummary], contains: str, limit: int) -> Sites:
-    """Return the sites whose key or start page contains a text, sorted by key."""
+    """Return the sites whose key, start page or title contains a text, sorted by key."""
     text = contains.lower()
-    matching = [each for each in summaries if text in each.site.lower() or text in each.start_url.lower()]
+    matching = [each for each in summaries if text in f"{each.site} {each.start_url} {each.title}".lower()]
     shown = [
         Site(
             site=each.site,
+            title=cut(each.title, NAME_BYTES),
             start_url=cut(each.start_url, _URL_BYTES),
             screens=each.states,
-            mapped=each.created[:_MINUTE_CHARS],
+            mapped=each.explored[:_MINUTE_CHARS],
         )
         for each in matching[:limit]
     ]
@@ -125,29 +135,35 @@ def screens(answer: SearchAnswer) -> Screens:
 
 def way(answer: PathAnswer, located: LocateAnswer | None = None) -> Way:
     """Return a path; `located` is how its start was recognised."""
-    steps = _first_within([_step(step) for step in answer.steps], _STEPS_BUDGET)
+    shown = _first_within([list(_steps(step)) for step in answer.steps], _STEPS_BUDGET)
     return Way(
         start=answer.source,
-        seconds=round(answer.cost_ms / 1000, 1),
-        steps=steps,
-        more_steps=len(answer.steps) - len(steps),
+        seconds=round(sum(duration_ms(each.cost_ms, inherited=each.inherited) for each in answer.steps) / 1000, 1),
+        steps=[step for steps in shown for step in steps],
+        more_steps=len(answer.steps) - len(shown),
         note=_recognition_note(located),
     )
 
 
-def navigation(answer: NavigateAnswer, others: int = 4) -> Navigation:
-    """Return the chosen state, the path to it, and the next best candidates."""
-    chosen = next((hit for hit in answer.candidates if hit.node_id == answer.node_id), None)
-    rest = [screen(hit) for hit in answer.candidates if hit.node_id != answer.node_id][:others]
+def navigation(answer: NavigateAnswer) -> Navigation:
+    """Return the best candidates, the chosen one first, and the path to it. What no path leads to is left out."""
+    ranked = sorted(answer.candidates, key=lambda hit: (hit.node_id != answer.node_id, hit.rank))
+    shown = [_candidate(hit) for hit in ranked if not hit.refusal][:_MAX_CANDIDATES]
     notes = [*([_ALIKE_CANDIDATES] if _is_unsure(answer.confidence) else []), *answer.notes]
     return Navigation(
-        chosen=screen(chosen) if chosen is not None else None,
+        candidates=_first_within(shown, _CANDIDATES_BUDGET),
+        confidence=answer.confidence,
         reason=cut(answer.reason, _TEXT_BYTES),
         way=way(answer.path, answer.current) if answer.path is not None else None,
         nothing_matches=bool(answer.nothing_matches),
-        others=_first_within(rest, _OTHERS_BUDGET),
         notes=[cut(note, _TEXT_BYTES) for note in notes[:_MAX_NOTES]],
     )
+
+
+def _candidate(hit: Hit) -> Screen:
+    """Return a found state of the site that was asked about, with the text that tells it from the others."""
+    found = screen(hit)
+    return found.model_copy(update={"site": "", "matched": "" if found.matched == found.title else found.matched})
 
 
 def screen_detail(node: NodeAnswer, screenshot: str, first_text: int, first_action: int) -> ScreenDetail:
@@ -228,22 +244,57 @@ def compact(answer: BaseModel) -> str:
     return answer.model_dump_json(exclude_defaults=True)
 
 
-def _step(step: StepModel) -> Step:
-    action = step.action
+def _steps(step: StepModel) -> Iterator[Step]:
+    """Yield the actions of a step: those that show its element, and the one that leads on."""
+    for opener in step.openers:
+        yield _step(opener)
     notes = {
         "opens a new tab": step.opens_tab,
         "never walked while mapping": step.inherited,
         "recently reported as broken": step.suspect,
+        "scroll its list until the element is there": SCROLL_MARK in step.action.xpath,
     }
-    return Step(
-        do=_step_words(step),
-        expect_url=cut(step.expected_url, _URL_BYTES),
-        expect_id=step.expected_node_id,
-        nth=action.nth,
-        frame=[cut(frame, _URL_BYTES) for frame in action.frame],
-        xpath=action.xpath if action.kind != "goto" and not action.name else "",
-        notes=[note for note, applies in notes.items() if applies],
+    expected, match = _expected(step)
+    yield _step(step.action).model_copy(
+        update={
+            "expect_url": expected,
+            "match": match,
+            "expect_id": step.expected_node_id,
+            "notes": [note for note, applies in notes.items() if applies],
+        }
     )
+
+
+def _step(action: ActionModel) -> Step:
+    return Step(
+        do=action.kind,
+        value=action.url if action.kind == "goto" else cut(action.value, _TEXT_BYTES),
+        role=action.role,
+        name=cut(action.name, NAME_BYTES),
+        selector=selector_of(action),
+    )
+
+
+def _expected(step: StepModel) -> tuple[str, Literal["exact", "path", "glob"]]:
+    """Return the address after a step, and how agents compare it, as `teleport` does.
+
+    Random-looking parts may differ unless they identify the page. Search forms send hidden fields of their page along.
+    """
+    url = step.expected_url
+    if step.action.kind == "submit":
+        return cut(url.partition("?")[0], _URL_BYTES), "path"
+    if step.evidence is not None and not step.evidence.named:
+        scheme, mark, rest = url.partition("://")
+        host, slash, path = rest.partition("/")
+        url = f"{scheme}{mark}{host}{slash}{_URL_PIECE.sub(lambda piece: _glob(piece[0]), path)}"
+    short = cut(url, _URL_BYTES)
+    if short != url:
+        url = f"{short.removesuffix('…')}*"
+    return url, "exact" if url == step.expected_url else "glob"
+
+
+def _glob(piece: str) -> str:
+    return "*" if is_random_token(piece) else piece
 
 
 def _step_words(step: StepModel) -> str:

@@ -5,6 +5,8 @@ The tools call a state a screen and a path a way. Class names, fields and docstr
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -17,10 +19,11 @@ class Site(_ToolAnswer):
 
     site: str
     """Key: the `site` parameter of other tools."""
+    title: str = ""
     start_url: str
     screens: int
     mapped: str
-    """When the map was made (UTC)."""
+    """When the site was explored (UTC)."""
 
 
 class Sites(_ToolAnswer):
@@ -34,7 +37,8 @@ class Sites(_ToolAnswer):
 class Screen(_ToolAnswer):
     """A page in one state, such as with a dialog open."""
 
-    site: str
+    site: str = ""
+    """Empty: the one that you asked about."""
     id: str
     title: str
     url: str
@@ -62,17 +66,21 @@ class Step(_ToolAnswer):
     """One action of a way."""
 
     do: str
-    """What to do, in words. Names are quoted from the page."""
-    expect_url: str
-    """Address afterwards."""
-    expect_id: str
+    """goto, click, dblclick, contextmenu (right click), hover, focus, press, select, input (type), or submit (type and
+    press Enter)."""
+    value: str = ""
+    """The URL, key, text or option."""
+    role: str = ""
+    name: str = ""
+    selector: str = ""
+    """For Playwright's `page.locator`, or `target` of its MCP tools. If it fails: role and name."""
+    expect_url: str = ""
+    """Address afterwards. Empty: the next step shows it."""
+    match: Literal["exact", "path", "glob"] = "exact"
+    """How to compare it. exact: parameters in any order, without #anchors. path: without parameters. glob: * is any
+    text."""
+    expect_id: str = ""
     """Screen afterwards."""
-    nth: int = 0
-    """Which of the elements with this role and name, from 0."""
-    frame: list[str] = []
-    """The element is inside these frames."""
-    xpath: str = ""
-    """Given for elements without a name."""
     notes: list[str] = []
 
 
@@ -82,6 +90,7 @@ class Way(_ToolAnswer):
     start: str | None
     """Screen where it begins; null: anywhere, the first step loads an address."""
     seconds: float
+    """What the steps took while mapping."""
     steps: list[Step]
     """None: already there."""
     more_steps: int = 0
@@ -92,13 +101,16 @@ class Way(_ToolAnswer):
 class Navigation(_ToolAnswer):
     """A chosen screen and the way to it."""
 
-    chosen: Screen | None
-    """Null: none of the candidates fits."""
+    candidates: list[Screen]
+    """The chosen screen, then others in case the choice is wrong: `path_to` leads there."""
+    confidence: float | None = None
+    """Share of searches with such a lead whose best score is right."""
     reason: str
+    """Of the choice."""
     way: Way | None = None
+    """To the first candidate. Null: none was chosen."""
     nothing_matches: bool = False
-    others: list[Screen] = []
-    """Next best candidates: `path_to` leads there."""
+    """Most likely no screen fits: rephrase."""
     notes: list[str] = []
 
 

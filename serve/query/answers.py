@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 
@@ -290,9 +291,11 @@ def site_summary(manifest: Manifest) -> SiteSummary:
         site=manifest.site,
         version=manifest.version,
         start_url=manifest.start_url,
+        title=manifest.title,
         states=manifest.counts.states,
         edges=manifest.counts.edges,
         created=manifest.created,
+        explored=explored.astimezone(dt.UTC).isoformat() if (explored := manifest.explored_at) else "",
         partial=manifest.partial,
     )
 

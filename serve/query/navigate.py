@@ -13,6 +13,7 @@ from waygraph.core.schemas import (
     LocateAnswer,
     NavigateAnswer,
     NavigateRequest,
+    PathAnswer,
     SelectorName,
 )
 from waygraph.core.settings import ServeSettings
@@ -94,10 +95,8 @@ class Navigator:
         chosen = hits[choice.index] if choice is not None and choice.index is not None else None
         path = None
         if chosen is not None:
-            try:
-                path = find_path(start, chosen.node_id)
-            except NoPath as error:
-                notes.append(str(error))
+            chosen, path, problem = _first_reachable([chosen, *hits], lambda hit: find_path(start, hit.node_id))
+            notes += [problem] if problem else []
             notes += _notes_about(opened, chosen.node_id)
         return NavigateAnswer(
             site=opened.site,
@@ -132,6 +131,20 @@ class Navigator:
         if (lead := opened.leads.get(hit.node_id)) is not None:
             texts = (*lead.names, lead.heading, lead.description)
         return RetrievedState(hit, texts, screenshot, cost_ms)
+
+
+def _first_reachable(hits: Sequence[Hit], path_to: Callable[[Hit], PathAnswer]) -> tuple[Hit, PathAnswer | None, str]:
+    """Return the first hit that a path leads to, the path, and why the first of all hits is not it.
+
+    Without any path, the first of all hits.
+    """
+    problem = ""
+    for hit in hits:
+        try:
+            return hit, path_to(hit), f"{problem} The next candidate is taken." if problem else ""
+        except NoPath as error:
+            problem = problem or str(error)
+    return hits[0], None, problem
 
 
 def _choose_until() -> float:

@@ -49,14 +49,16 @@ def resolve_node_id(opened: OpenMap, node_id: str) -> str:
     if not matching:
         raise NotFound(
             f"'{opened.site}' version {opened.version} has no state {node_id}.",
-            hint="Node ids come from search and locate; a new version of the map may have dropped this one.",
+            hint="Search again: a new version of the map may have dropped this one.",
         )
     return matching[0]
 
 
 def _earlier_state(opened: OpenMap, node_id: str, successor: str) -> NotFound:
     if not successor:
-        return Gone(f"State {node_id} of '{opened.site}' is gone.", hint="An earlier version of the map had it.")
+        return Gone(
+            f"State {node_id} of '{opened.site}' is gone.", hint="An earlier version of the map had it: search again."
+        )
     return Superseded(
         f"State {node_id} of '{opened.site}' is {successor} now.", successor=successor, hint="Request that one."
     )

@@ -105,10 +105,19 @@ def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest, k
 
     def passes(node: Node | Lead, score: float) -> bool:
         return (
-            node.url.startswith(where.url_prefix)
+            _has_prefix(node.url, where.url_prefix)
             and not (where.visited_only and isinstance(node, Lead))
             and (max_depth is None or node.depth <= max_depth)
             and (min_score is None or score >= min_score)
         )
 
     return opened.search(query.vectors, k, passes, words=request.query)
+
+
+def _has_prefix(url: str, prefix: str) -> bool:
+    """Return whether a URL begins with a prefix; one that begins with a slash is a path.
+
+    >>> _has_prefix("http://x:80/admin/users", "/admin"), _has_prefix("http://x/a", "https://x/")
+    (True, False)
+    """
+    return f"/{url.split('/', 3)[-1]}".startswith(prefix) if prefix.startswith("/") else url.startswith(prefix)

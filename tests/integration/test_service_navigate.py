@@ -97,11 +97,18 @@ def test_page_of_another_site_has_no_state_and_the_path_starts_with_a_goto(maps)
     assert found.path.steps[0].action.kind == "goto"
 
 
-def test_without_a_path_the_choice_stays_and_a_note_gives_the_reason(maps):
+def test_a_state_without_a_path_is_not_chosen_and_a_note_gives_the_reason(maps):
     found = maps.navigate(wanted(current={"node_id": MAP.id("returns")}, allow_goto=False, query="welcome to the shop"))
-    assert found.node_id == MAP.id("home")
-    assert found.path is None
+    assert found.candidates[0].node_id == MAP.id("home")
+    assert found.node_id == found.path.target != MAP.id("home")
     assert "no path" in found.notes[0]
+    assert "next candidate" in found.notes[0]
+
+
+def test_if_no_candidate_has_a_path_the_choice_stays(maps):
+    found = maps.navigate(wanted(allow_goto=False, query="welcome to the shop"))
+    assert (found.node_id, found.path) == (MAP.id("home"), None)
+    assert "No path" in found.notes[0]
 
 
 def test_the_rule_selector_can_be_requested(maps):

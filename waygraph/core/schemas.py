@@ -269,7 +269,7 @@ class Filter(_Request):
     """Conditions that the states found by a search must meet."""
 
     url_prefix: UrlPrefix = ""
-    """Prefix of the state's URL."""
+    """Prefix of the state's URL, or of its path, as in "/admin"."""
     max_depth: int | None = Field(None, ge=0, le=MAX_COUNT)
     """Largest distance from the start page, in actions."""
     max_age_days: float | None = Field(None, gt=0)
@@ -516,10 +516,14 @@ class SiteSummary(_Schema):
     site: str
     version: int
     start_url: PageText
+    title: PageText = ""
+    """Title of the start page."""
     states: int
     edges: int
     created: str
     """When the current version was published (ISO 8601, UTC)."""
+    explored: str
+    """When the site was explored (ISO 8601, UTC); empty: unknown."""
     partial: bool
     """Whether the exploration was stopped before it was complete: by a limit of time or bytes, by an interrupt, or
     because the site refused further requests."""

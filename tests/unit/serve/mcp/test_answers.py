@@ -9,6 +9,7 @@ import pytest
 from waygraph.core.schemas import (
     ActionModel,
     BoxModel,
+    EvidenceModel,
     Hit,
     LocateAnswer,
     MatchModel,
@@ -109,11 +110,10 @@ def test_found_screens_and_long_paths_stay_small(text):
         )
     )  # fmt: skip
     assert size(found) <= answers.BUDGET
-    assert found.chosen is not None
-    assert found.chosen.id == node_id(3)
+    assert [screen.id for screen in found.candidates][:3] == [node_id(3), node_id(0), node_id(1)]
+    assert 1 < len(found.candidates) <= 5
     assert found.way is not None
     assert found.way.more_steps == 59 - len(found.way.steps) > 0
-    assert "xpath" not in answers.compact(found)
 
 
 def test_answers_say_when_the_second_hit_may_be_meant_as_well():
@@ -138,7 +138,8 @@ def test_sites_are_narrowed_down_and_counted():
     found = [
         SiteSummary(
             site=f"{n}.example", version=1, start_url=f"http://{n}.example/", states=3, edges=2,
-            created="2026-01-02T03:04:05+00:00", partial=False,
+            created="2026-05-02T03:04:05+00:00", explored="2026-01-02T03:04:05+00:00", partial=False,
+            title=f"Shop {n}",
         )
         for n in range(500)
     ]  # fmt: skip
@@ -148,6 +149,8 @@ def test_sites_are_narrowed_down_and_counted():
     assert [site.site for site in answers.sites(found, "77.EXAMPLE", 50).sites] == [
         "77.example", "177.example", "277.example", "377.example", "477.example",
     ]  # fmt: skip
+    (by_title,) = answers.sites(found, "shop 377", 50).sites
+    assert (by_title.title, by_title.mapped) == ("Shop 377", "2026-01-02T03:04")
 
 
 def test_steps_describe_their_action_in_words_and_note_doubts():
@@ -165,12 +168,54 @@ def test_steps_describe_their_action_in_words_and_note_doubts():
     )
     steps = [goto, nameless, typed, in_menu]
     path = PathAnswer(site=SITE, version=1, source=None, target="i", cost_ms=9.0, steps=steps)
-    first, second, third, fourth = answers.way(path).steps
-    assert first.do == f"goto {goto.action.url}"
-    assert second.xpath == nameless.action.xpath
+    first, second, third, opener, fourth = answers.way(path).steps
+    assert (first.do, first.value, first.selector) == ("goto", goto.action.url, "")
+    assert second.selector == f"xpath={nameless.action.xpath}"
     assert second.notes == ["opens a new tab", "recently reported as broken"]
-    assert (third.do, third.nth) == ('input searchbox "Find" with "tea"', 1)
-    assert fourth.do == 'click button "Menu", then click link "Forum"'
+    assert (third.do, third.role, third.name, third.value) == ("input", "searchbox", "Find", "tea")
+    assert third.selector == 'role=searchbox[name="Find"s] >> nth=1'
+    assert [(each.do, each.name, each.expect_url) for each in (opener, fourth)] == [
+        ("click", "Menu", ""),
+        ("click", "Forum", in_menu.expected_url),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "evidence", "expected", "match"),
+    [
+        ("http://x/a?b=1", "click", {}, "http://x/a?b=1", "exact"),
+        ("http://x/s/9f86d081884c7d65/a?id=17", "click", {}, "http://x/s/*/a?id=17", "glob"),
+        ("http://x/s#/9f86d081884c7d65", "click", {}, "http://x/s#/*", "glob"),
+        ("http://x/info/9f86d081884c7d65", "click", {"named": True}, "http://x/info/9f86d081884c7d65", "exact"),
+        ("http://x/info/9f86d081884c7d65", "click", None, "http://x/info/9f86d081884c7d65", "exact"),
+        ("http://x/find?q=tea&from=home", "submit", {}, "http://x/find", "path"),
+        (f"http://x/{'a' * 400}", "click", {}, f"http://x/{'a' * 288}*", "glob"),
+    ],
+)
+def test_a_step_says_how_its_address_is_compared(url, kind, evidence, expected, match):
+    known = None if evidence is None else EvidenceModel(**evidence)
+    action = ActionModel(kind=kind, role="button", name="Go", value="tea")
+    path = PathAnswer(
+        site=SITE, version=1, source="s", target="i", cost_ms=1.0,
+        steps=[StepModel(action=action, expected_url=url, expected_node_id="i", cost_ms=1.0, evidence=known)],
+    )  # fmt: skip
+    (step,) = answers.way(path).steps
+    assert (step.expect_url, step.match) == (expected, match)
+
+
+def test_seconds_are_those_of_the_mapping_without_penalties():
+    walked = step(1)
+    inherited = walked.model_copy(update={"cost_ms": 60_000 + 480.0, "inherited": True})
+    path = PathAnswer(site=SITE, version=1, source=None, target="i", cost_ms=60_600.0, steps=[walked, inherited])
+    assert answers.way(path).seconds == 0.6
+
+
+def test_candidates_that_no_path_leads_to_are_left_out():
+    hits = [hit(n).model_copy(update={"refusal": "robots" if n == 2 else ""}) for n in (1, 2, 3)]
+    found = answers.navigation(
+        NavigateAnswer(site=SITE, version=1, node_id=node_id(3), selector="rule", reason="", candidates=hits)
+    )
+    assert [screen.id for screen in found.candidates] == [node_id(3), node_id(1)]
 
 
 def test_an_uncertain_start_has_a_note_on_how_it_was_recognised():
