@@ -38,7 +38,6 @@ from waygraph.index.catalog.lexical import (
     lead_texts,
     state_texts,
 )
-from waygraph.index.catalog.repeats import page_key
 from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.jobs.publishing.draft import encode_map
@@ -118,10 +117,7 @@ class AskedMap:
         self.questions = _questions(name, version)
         asks = [question.ask for question in self.questions]
         self.maxsim = _maxsim(version, text, asks)
-        self._page_keys = [
-            *(page_key(node.url, node.title) for node in version.graph.nodes.values()),
-            *(page_key(lead.url, lead.title) for lead in version.leads.values()),
-        ]
+        self._nodes = [*version.graph.nodes.values(), *version.leads.values()]
         pages = state_texts(version.graph, version.observations)
         leads = lead_texts(version.leads.values())
         self._shares = {
@@ -144,12 +140,12 @@ class AskedMap:
         found[found < -np.partition(-found, last, axis=1)[:, [last]]] = -np.inf
         if variant.leads is None:
             found[:, : self.states] += variant.words * self._alone
-            return lowered_repeats(found, self._page_keys)
+            return lowered_repeats(found, self._nodes)
         shares = self._shares[variant.counted].copy()
         shares[:, self.states :] *= variant.leads
         found += variant.words * shares
         found[:, self.states :] -= variant.penalty * (1 - self._shares[variant.counted][:, self.states :])
-        return lowered_repeats(found, self._page_keys)
+        return lowered_repeats(found, self._nodes)
 
 
 def _questions(name: str, version: MapVersion) -> list[Asked]:

@@ -16,8 +16,8 @@ from bench.retrieval.metrics import Scores
 from bench.retrieval.queries import FOLDER as QUESTIONS
 from bench.retrieval.queries import Question, read_queries, resolve
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
-from waygraph.index.catalog.repeats import page_key, repeat_penalties
-from waygraph.index.graph import Description, InteractionGraph, Observation
+from waygraph.index.catalog.repeats import page_key, plain_first, plainness, repeat_penalties
+from waygraph.index.graph import Description, InteractionGraph, Lead, Node, Observation
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
@@ -134,20 +134,27 @@ def with_words(system: System, weight: float = WORDS_WEIGHTS["text"]) -> System:
     return scores
 
 
-def lowered_repeats(scores: Scores, pages: Sequence[tuple[str, str]], encoder: str = "text") -> Scores:
-    """Return scores with those of further states of a page (`page_key`) lowered, as in searches with an encoder."""
+def lowered_repeats(scores: Scores, nodes: Sequence[Node | Lead], encoder: str = "text") -> Scores:
+    """Return scores with those of further states of a page lowered, as in searches with an encoder."""
+    pages = [page_key(node.url, node.title) for node in nodes]
+    plain = [plainness(node if isinstance(node, Node) else None) for node in nodes]
     found = scores.copy()
     for row in found:
-        order = np.argsort(-row, kind="stable")
+        order = sorted(range(len(nodes)), key=lambda i: (-row[i], plain[i]))
         row[order] -= repeat_penalties((pages[state] for state in order), encoder)
     return found
 
 
 def served(system: System, encoder: str = "text") -> System:
-    """Turn MaxSim into the scores of searches with an encoder: words are added, further states of a page lowered."""
+    """Turn MaxSim into the scores of searches with an encoder: with words, plain states first, repeats lowered."""
 
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
         found = with_words(system, WORDS_WEIGHTS[encoder])(corpus, asks)
-        return lowered_repeats(found, [page_key(seen.url, seen.title) for seen in corpus.observations], encoder)
+        nodes, names = list(corpus.graph.nodes.values()), list(corpus.graph.nodes)
+        shown = {seen.node_id: seen for seen in corpus.observations}
+        index = LexicalIndex(state_texts(corpus.graph, shown, corpus.descriptions))
+        for ask, row in zip(asks, found, strict=True):
+            row[:] = plain_first(row.tolist(), nodes, index.shown(ask, names), encoder)
+        return lowered_repeats(found, nodes, encoder)
 
     return scores

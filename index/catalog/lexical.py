@@ -155,6 +155,13 @@ class LexicalIndex:
             total[posting.rows] += posting.weights
         return total[[self._rows[name] for name in names]] / (reachable or 1.0)
 
+    def shown(self, query: str, names: Sequence[str]) -> list[frozenset[str]]:
+        """Return which terms of a query each document shows."""
+        asked = [
+            (term, frozenset(self._postings[term].rows.tolist())) for term in terms(query) if term in self._postings
+        ]
+        return [frozenset(term for term, rows in asked if self._rows[name] in rows) for name in names]
+
 
 class _Posting(NamedTuple):
     """A term: its rarity, the rows of the documents that contain it, and its BM25 weight in each."""

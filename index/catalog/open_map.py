@@ -17,7 +17,7 @@ from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR, LEAD_PENALTIES, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.catalog.repeats import page_key, repeat_penalties
+from waygraph.index.catalog.repeats import page_key, plain_first, plainness, repeat_penalties
 from waygraph.index.graph import (
     Description,
     Evidence,
@@ -180,11 +180,11 @@ class OpenMap:
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
-        """Add the words of a query to scores, and lower leads and further states of one page.
+        """Add the words of a query to scores, put plain states first, lower leads and further states of one page.
 
         What is added is the weighted share of the words that each state or lead shows. Shares of leads count
         `LEAD_FACTOR` times, like their vectors, and `LEAD_PENALTIES` times the share that they lack is subtracted.
-        What is subtracted from further states is in `repeats.py`.
+        What is subtracted from further states, and which state of a page is its first, is in `repeats.py`.
 
         Parameters
         ----------
@@ -204,16 +204,21 @@ class OpenMap:
             return list(hits)
         shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
         penalty = LEAD_PENALTIES.get(encoder, 0.0)
-        added = _best_first(
-            replace(hit, score=hit.score + weight * LEAD_FACTOR * float(share) - penalty * (1 - float(share)))
+        names = [hit.node_id for hit in hits]
+        added = [
+            hit.score + weight * LEAD_FACTOR * float(share) - penalty * (1 - float(share))
             if hit.node_id in self.leads
-            else replace(hit, score=hit.score + weight * float(share))
+            else hit.score + weight * float(share)
             for hit, share in zip(hits, shares, strict=True)
-        )
-        shown = (self._state_or_lead(hit.node_id) for hit in added)
+        ]
+        states = [self.graph.nodes.get(name) for name in names]
+        raised = plain_first(added, states, self._loaded.lexical.shown(words, names), encoder)
+        order = sorted(range(len(hits)), key=lambda i: (-raised[i], plainness(states[i]), names[i]))
+        ordered = [replace(hits[i], score=raised[i]) for i in order]
+        shown = (self._state_or_lead(hit.node_id) for hit in ordered)
         penalties = repeat_penalties((page_key(each.url, each.title) for each in shown), encoder)
         return _best_first(
-            replace(hit, score=hit.score - penalty) for hit, penalty in zip(added, penalties, strict=True)
+            replace(hit, score=hit.score - penalty) for hit, penalty in zip(ordered, penalties, strict=True)
         )
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:

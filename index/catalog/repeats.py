@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+
+from waygraph.index.graph import Node
 
 #: The query of a URL, not one within its fragment.
 _QUERY = re.compile(r"^([^?#]*)\?[^#]*")
@@ -29,6 +31,49 @@ def page_key(url: str, title: str) -> tuple[str, str]:
     True
     """
     return (_QUERY.sub(r"\1", url), title) if title else (url, "")
+
+
+def plain_first(
+    scores: Sequence[float], states: Sequence[Node | None], terms: Sequence[frozenset[str]], encoder: str
+) -> list[float]:
+    """Return scores with which the plain state of a page comes before its variants that score little more.
+
+    A variant is the page with something opened, filtered or sorted. It stays first if it shows a word of the query that
+    the plain state does not show, or scores more by half of what a second state of a page loses. Otherwise the plain
+    state gets its score, and ties with it; `plainness` then breaks the tie.
+
+    Parameters
+    ----------
+    scores
+        Score of each hit.
+    states
+        The state of each hit; None for a lead.
+    terms
+        Words of the query that each hit shows.
+    encoder
+        Name of the encoder.
+
+    Returns
+    -------
+    list of float
+        By hit: the score, or that of a variant.
+    """
+    margin = REPEAT_PENALTIES.get(encoder, (0.0,))[0] / 2
+    pages: dict[Hashable, list[int]] = {}
+    for index, state in enumerate(states):
+        if state is not None:
+            pages.setdefault(page_key(state.url, state.title), []).append(index)
+    found = list(scores)
+    for page in pages.values():
+        plain = min(page, key=lambda index: plainness(states[index]))
+        variants = (i for i in page if scores[i] - scores[plain] <= margin and terms[i] <= terms[plain])
+        found[plain] = max([scores[plain], *(scores[i] for i in variants)])
+    return found
+
+
+def plainness(state: Node | None) -> tuple[bool, int, int]:
+    """Return how little a state is a variant of its page, plainest first: reached by its address, short, near."""
+    return (False, 0, 0) if state is None else (not state.addressable, len(state.url), state.depth)
 
 
 def repeat_penalties(pages: Iterable[Hashable], encoder: str) -> list[float]:

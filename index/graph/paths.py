@@ -105,6 +105,10 @@ class PathFinder:
         steps.extend(self._edge_step((changed.get(pair) or self._edges[pair])[0]) for pair in pairwise(walk))
         return Path(source, target, tuple(steps), round(sum(step.cost_ms for step in steps), 3))
 
+    def is_reachable(self, node_id: str) -> bool:
+        """Return whether there is a path to a state from anywhere (NotFound if there is no such state)."""
+        return self._from_gotos.costs[self._number_of(node_id)] != UNREACHABLE
+
     def _number_of(self, node_id: str) -> int:
         number = self._number.get(node_id)
         if number is None:

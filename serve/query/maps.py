@@ -310,7 +310,8 @@ class Maps(LiveStore):
             If `check_query` or `check_selector` rejects the request.
         """
         self.check_selector(request)
-        found = self.search(request.site, SearchRequest(query=request.query, k=request.k), encoded)
+        wanted = SearchRequest(query=request.query, k=request.k, reachable_only=True)
+        found = self.search(request.site, wanted, encoded)
         with self.map_of(request.site) as opened:
             # A new version may have been published between search and planning, without some of the states.
             hits = [hit for hit in found.hits if hit.node_id in opened.graph or hit.node_id in opened.leads]

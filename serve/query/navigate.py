@@ -83,11 +83,20 @@ class Navigator:
         selector = self.selector(request.select)
         current = _locate_current(opened, request.current)
         start = current.node_id if current is not None else None
+        fingerprint, described = opened.manifest.encoder.fingerprint, opened.is_described
+        sure = confidence(fingerprint, hits, described=described)
+        missing = nothing_matches(fingerprint, hits, described=described)
         notes: list[str] = []
         choice: Choice | None = None
         if hits:
             candidates = [self._candidate(opened, hit, start, find_path) for hit in hits]
-            query = SelectionQuery(request.query, request.intent, _choose_until())
+            query = SelectionQuery(
+                request.query,
+                request.intent,
+                confidence=sure,
+                nothing_matches=missing,
+                deadline=_choose_until(),
+            )
             choice = selector.choose(query, candidates)
             notes += choice.notes
         else:
@@ -105,8 +114,8 @@ class Navigator:
             selector=choice.selector if choice is not None else request.select or self._settings.selector,
             reason=choice.reason if choice is not None else "There are no candidates.",
             candidates=list(hits),
-            nothing_matches=nothing_matches(opened.manifest.encoder.fingerprint, hits, described=opened.is_described),
-            confidence=confidence(opened.manifest.encoder.fingerprint, hits, described=opened.is_described),
+            nothing_matches=missing,
+            confidence=sure,
             current=current,
             path=path,
             notes=notes,

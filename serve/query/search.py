@@ -102,11 +102,13 @@ def _best_states(opened: OpenMap, query: EncodedQuery, request: SearchRequest, k
     if where.max_age_days is not None and opened.manifest.age_days() > where.max_age_days:
         return []
     min_score, max_depth = where.min_score, where.max_depth
+    is_reachable = opened.path_finder.is_reachable if where.reachable_only else None
 
     def passes(node: Node | Lead, score: float) -> bool:
         return (
             _has_prefix(node.url, where.url_prefix)
             and not (where.visited_only and isinstance(node, Lead))
+            and (is_reachable is None or (not node.refusal if isinstance(node, Lead) else is_reachable(node.id)))
             and (max_depth is None or node.depth <= max_depth)
             and (min_score is None or score >= min_score)
         )

@@ -18,7 +18,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from waygraph.core.chat_endpoint import ChatCompletion, ChatEndpoint
@@ -28,6 +28,8 @@ from waygraph.core.settings import LlmSettings
 from waygraph.core.text import escape_controls, replace_surrogates
 from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, CandidateView, candidate_parts
 from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery
+from waygraph.serve.select.shortlist import FEW, shortlists
+from waygraph.serve.select.top1 import Top1Selector
 
 log = logging.getLogger("ray.serve.waygraph")
 
@@ -73,7 +75,9 @@ class _Spent:
 
 
 class LlmSelector:
-    """Lets a language model choose. If it gives no valid answer in time, the best-scored candidate is chosen.
+    """Lets a language model choose among a few candidates, and among all if none of the few fits.
+
+    If it gives no valid answer in time, the best-scored candidate is chosen.
 
     Parameters
     ----------
@@ -87,34 +91,38 @@ class LlmSelector:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="language model", daemon=True).start()
         self._endpoint = ChatEndpoint(settings)
+        self._first = Top1Selector()
 
     def choose(self, query: SelectionQuery, candidates: Sequence[RetrievedState]) -> Choice:
-        """Choose one of the first candidates (as many as configured), or none of them."""
+        """Choose one of the first candidates (at most as many as configured), or none of them."""
         started = time.monotonic()
         ends_at = min(query.deadline, started + self._settings.timeout_seconds)
-        shown = candidates[: self._settings.candidates]
-        messages, spent = _messages(query, shown, self._settings), _Spent()
-        asking = self._ask(messages, len(shown), ends_at, spent)
-        choice, problem = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        spent, notes = _Spent(), tuple[str, ...]()
+        choice: tuple[int | None, str] | None = None
+        for shown in shortlists([candidate.hit for candidate in candidates], self._settings.candidates):
+            messages = _messages(query, [candidates[index] for index in shown], self._settings)
+            asking = self._ask(messages, len(shown), ends_at, spent)
+            answer, problem = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+            if answer is None:
+                what = "the best score did" if choice is None else f"none but {FEW} were looked at"
+                notes = (f"The language model did not choose ({problem}), so {what}.",)
+                break
+            number, reason = answer
+            choice = (None if number is None else shown[number], reason)
+            if number is not None:
+                break
         usage = self._usage(spent, time.monotonic() - started)
         if choice is None:
-            first = candidates[0].hit
-            return Choice(
-                0,
-                "top1",
-                f"It scores best ({first.score:.3f}) of {len(candidates)}.",
-                (f"The language model did not choose ({problem}), so the best score did.",),
-                usage,
-            )
-        index, reason = choice
-        return Choice(index, "llm", reason, usage=usage)
+            return replace(self._first.choose(query, candidates), notes=notes, usage=usage)
+        return Choice(choice[0], "llm", choice[1], notes, usage)
 
     async def _ask(
         self, messages: list[Any], candidates: int, ends_at: float, spent: _Spent
     ) -> tuple[tuple[int | None, str] | None, str]:
-        """Return the index and the reason of the model's answer, or None and what is wrong."""
-        problem = _TOO_LATE
-        while spent.calls <= self._settings.retries and (seconds_left := ends_at - time.monotonic()) > 0:
+        """Return the number (from 0) and the reason of the model's answer, or None and what is wrong."""
+        problem, tries = _TOO_LATE, 0
+        while tries <= self._settings.retries and (seconds_left := ends_at - time.monotonic()) > 0:
+            tries += 1
             spent.calls += 1
             try:
                 completion = await self._complete(messages, seconds_left)

@@ -20,12 +20,21 @@ class SelectionQuery:
         The page to find.
     intent
         What the agent wants to do there; may be empty.
+    task
+        The whole task of the agent; may be empty.
+    confidence
+        How likely the first candidate is right; None: that was not measured.
+    nothing_matches
+        Whether most likely no candidate is meant; None: that was not measured.
     deadline
         Time by which a choice must be made, as `time.monotonic` counts.
     """
 
     query: str
     intent: str = ""
+    task: str = ""
+    confidence: float | None = None
+    nothing_matches: bool | None = None
     deadline: float = math.inf
 
 

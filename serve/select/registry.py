@@ -5,6 +5,7 @@ from __future__ import annotations
 from waygraph.core.errors import InvalidInput
 from waygraph.core.schemas import SelectorName
 from waygraph.core.settings import LlmSettings
+from waygraph.serve.select.auto import AutoSelector
 from waygraph.serve.select.llm import LlmSelector
 from waygraph.serve.select.protocol import Selector
 from waygraph.serve.select.rule import RuleSelector
@@ -19,7 +20,7 @@ def create_selector(name: SelectorName, settings: LlmSettings) -> Selector:
     name
         Name of the selector.
     settings
-        The language model, for `llm`.
+        The language model, for `llm` and `auto`.
 
     Returns
     -------
@@ -35,9 +36,11 @@ def create_selector(name: SelectorName, settings: LlmSettings) -> Selector:
         return Top1Selector()
     if name == "rule":
         return RuleSelector()
+    if name == "auto":
+        return AutoSelector(LlmSelector(settings) if settings.model else None)
     if not settings.model:
         raise InvalidInput(
             "This service has no language model to choose with.",
-            hint="Select 'top1' or 'rule', or configure WAYGRAPH_SERVE__LLM__MODEL and __BASE_URL.",
+            hint="Select 'auto', 'top1' or 'rule', or configure WAYGRAPH_SERVE__LLM__MODEL and __BASE_URL.",
         )
     return LlmSelector(settings)

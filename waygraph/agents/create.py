@@ -15,6 +15,7 @@ from waygraph.core.settings import AgentSettings
 if TYPE_CHECKING:
     from waygraph.agents.actions.navigation import PageSelector
     from waygraph.agents.actions.session import AgentSession
+    from waygraph.agents.models.chat import ChatModel
     from waygraph.agents.run_record import Agent
     from waygraph.pipeline.encode.protocol import Encoder
     from waygraph.sdk.facade import AsyncWaygraph
@@ -63,20 +64,33 @@ class AgentParts:
         Compares texts with the task.
     meter
         The chat model, which counts what a step takes; None: there is none.
+    selector
+        The chat model that chooses among the pages that a map finds; None: `meter`.
     """
 
     name: AgentName
     settings: AgentSettings
     encoder: Encoder
     meter: UsageMeter | None = None
+    selector: ChatModel | None = None
 
-    def page_selector(self) -> PageSelector | None:
-        """Return what chooses among the pages that a map finds; None: the session's default."""
-        if self.meter is None or not self.name.takes_model or self.settings.select == "first":
+    def page_selector(self, task: str = "") -> PageSelector | None:
+        """Return what chooses among the pages that a map finds, for a task; None: the session's default."""
+        if not self.name.takes_model or self.meter is None:
             return None
+        if self.settings.select == "first":
+            from waygraph.agents.actions.navigation import DefaultSelector  # noqa: PLC0415 - agents differ in imports
+
+            return DefaultSelector("top1")
         from waygraph.agents.webnavigator import ModelPageSelector  # noqa: PLC0415 - agents differ in imports
 
-        return ModelPageSelector(self.meter, images=self.settings.images == "all")
+        return ModelPageSelector(
+            self.selector or self.meter,
+            task,
+            images=self.settings.images == "all",
+            candidates=self.settings.candidates,
+            always=self.settings.select == "model",
+        )
 
     def agent(
         self,
@@ -131,7 +145,7 @@ class AgentParts:
         if self.name is AgentName.WEBNAVIGATOR:
             decider: WebNavigatorDecider | OccamDecider = WebNavigatorDecider(self.meter, sites)
         else:
-            decider = OccamDecider(self.meter, sites, has_home=has_home, candidates=self.settings.candidates)
+            decider = OccamDecider(self.meter, sites, has_home=has_home, candidates=self.settings.judged)
         return ModelAgent(session, decider, self.meter, max_steps=max_steps, images=self.settings.images == "all")
 
     def _tree_search(

@@ -41,6 +41,7 @@ def agent_overrides(
     base_url: str | None,
     images: str | None,
     select: str | None,
+    selector_model: str | None = None,
     **limits: float | None,
 ) -> dict[str, Any]:
     """Return the settings that the options override; None: the setting holds.
@@ -57,6 +58,8 @@ def agent_overrides(
         Value of `--images`.
     select
         Value of `--select`.
+    selector_model
+        Value of `--selector-model`. It is at the endpoint of the agent's model, unless settings name another one.
     **limits
         Further settings of agents.
 
@@ -65,7 +68,8 @@ def agent_overrides(
     dict
         Overrides for `load_settings`.
     """
-    agents = {"model": {"model": model, "base_url": base_url}, "images": images, "select": select, **limits}
+    agents: dict[str, Any] = {"model": {"model": model, "base_url": base_url}, "images": images, "select": select}
+    agents |= {"selector": {"model": selector_model}, **limits}
     return {"store": store, "agents": agents}
 
 

@@ -94,7 +94,16 @@ WhereOption = Annotated[
 ]
 SelectOption = Annotated[
     str | None,
-    typer.Option("--select", metavar="HOW", help="Page that navigate goes to: model (the model chooses it), or first."),
+    typer.Option(
+        "--select", metavar="HOW", help="How navigate chooses its page: auto (asks the model in doubt), model, first."
+    ),
+]
+SelectorModelOption = Annotated[
+    str | None,
+    typer.Option("--selector-model", metavar="NAME", help="Chat model that chooses that page; default: --model."),
+]
+CandidatesOption = Annotated[
+    int | None, typer.Option("--candidates", min=1, metavar="K", help="Most pages that the page is chosen from.")
 ]
 NoMapOption = Annotated[bool, typer.Option("--no-map", help="Work without maps, to see what these bring.")]
 MaxStepsOption = Annotated[int, typer.Option("--max-steps", min=1, help="Limit of a task's actions.")]

@@ -278,6 +278,8 @@ class Filter(_Request):
     """Least score."""
     visited_only: bool = False
     """Leave out pages that are known and were not visited."""
+    reachable_only: bool = False
+    """Leave out pages that no known path leads to, such as those that robots.txt disallows."""
 
 
 class SearchRequest(Filter):
@@ -418,7 +420,8 @@ class LocateAnswer(_Schema):
     version: int
 
 
-SelectorName = Literal["top1", "rule", "llm"]
+#: `auto`: the first hit if it is most likely right, else the language model, if there is one; `llm`: always the model.
+SelectorName = Literal["auto", "top1", "rule", "llm"]
 
 
 class CurrentPage(_Request):
@@ -467,7 +470,7 @@ class NavigateAnswer(_Schema):
     node_id: str | None
     """The chosen state; absent: none of the candidates was chosen."""
     selector: SelectorName
-    """The selector that chose. `top1` also if the requested selector failed; `notes` then give the reason."""
+    """The selector that chose: of `auto`, `top1` or `llm`. `top1` also if the model failed; `notes` then say why."""
     reason: str
     candidates: list[Hit]
     nothing_matches: bool | None = None

@@ -368,7 +368,7 @@ class ModelEndpoint(_Section):
 
 
 class LlmSettings(ModelEndpoint):
-    """The language model that chooses among candidates if `select` is `llm`, at any OpenAI-compatible endpoint."""
+    """The language model that chooses among candidates, at any OpenAI-compatible endpoint."""
 
     timeout_seconds: float = Field(30.0, gt=0)
     """Timeout of one choice, over all retries, in seconds; in the service also nine tenths of what is left of
@@ -376,11 +376,11 @@ class LlmSettings(ModelEndpoint):
     retries: int = Field(2, ge=0, le=10)
     """Retries after a failed call or an invalid answer."""
     candidates: int = Field(30, ge=1, le=100)
-    """Number of candidates in the prompt."""
+    """Most candidates that it is shown: eight first, all of them if it finds none among these."""
     image_px: int = Field(0, ge=0, le=2_000)
     """Width of the screenshots in the prompt, in pixels; 0: no screenshots."""
-    text_chars: int = Field(250, ge=0, le=50_000)
-    """Limit of text per candidate in the prompt, in characters."""
+    text_chars: int = Field(70, ge=0, le=50_000)
+    """Limit of the distinguishing texts of a candidate in the prompt, in characters."""
 
 
 class ChatSettings(ModelEndpoint):
@@ -428,9 +428,14 @@ class AgentSettings(_Section):
     images: Literal["off", "auto", "all"] = "off"
     """When screenshots are sent to the agent's model, of its page and of the pages that it chooses from: never, in
     tasks whose file says that they need images, or always. The model must take images."""
-    select: Literal["model", "first"] = "model"
-    """Which of the pages that a map finds `navigate` goes to: the one that the agent's model chooses, or the first."""
-    candidates: int = Field(1, ge=1, le=20)
+    select: Literal["auto", "model", "first"] = "auto"
+    """Which of the pages that a map finds `navigate` goes to: the first if it is most likely right, else the one that
+    the model chooses (`auto`); always the one that the model chooses; or always the first."""
+    selector: ChatSettings = ChatSettings()
+    """The model that chooses among the pages; without a name, the one that decides what to do."""
+    candidates: int = Field(30, ge=1, le=100)
+    """Most pages that a choice is made from: eight first, all of them if none of these fits."""
+    judged: int = Field(1, ge=1, le=20)
     """Answers of AgentOccam's model per step; with more than one, the model judges them."""
     task_tokens: int = Field(0, ge=0)
     """Tokens of one task, input and output; 0: no limit."""
@@ -440,6 +445,14 @@ class AgentSettings(_Section):
     """Tokens of all tasks of a run; 0: no limit."""
     run_cost: float = Field(0.0, ge=0)
     """Price of all calls of a run; 0: no limit. Needs prices."""
+
+    @property
+    def page_model(self) -> ChatSettings:
+        """The selector's model, at the address and with the key of the agent's unless it has an address of its own."""
+        if self.selector.base_url:
+            return self.selector
+        same = {"base_url": self.model.base_url, "api_key": self.selector.api_key or self.model.api_key}
+        return self.selector.model_copy(update=same)
 
 
 class ServeSettings(_Section):
@@ -500,10 +513,11 @@ class ServeSettings(_Section):
     """GPUs that each encoder replica reserves."""
     drain_seconds: float = Field(10.0, ge=0)
     """Time in which a stopping replica finishes its requests, in seconds."""
-    selector: SelectorName = "top1"
-    """Selector that chooses among the candidates of `navigate` if the request names none."""
+    selector: SelectorName = "auto"
+    """Selector that chooses among the candidates of `navigate` if the request names none. `auto` asks the language
+    model, if one is configured, about searches whose first hit is not sure."""
     llm: LlmSettings = LlmSettings()
-    """Language model of the selector `llm`."""
+    """Language model of the selectors `auto` and `llm`."""
     reranker: str = ""
     """Cross-encoder that orders the first hits of a search anew: a folder, or a repository on the hub, of a sequence
     classifier of transformers with one score per pair. Empty: none. It costs a pass of the model per hit."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,9 +11,14 @@ from waygraph.agents.actions.performer import Performed
 from waygraph.agents.actions.safety import ActionGate
 from waygraph.agents.actions.tabs import AgentTabs
 from waygraph.agents.actions.types import NavigateAction
-from waygraph.core.schemas import MAX_INTENT_CHARS
+from waygraph.core.schemas import MAX_INTENT_CHARS, Hit, SelectorName
 from waygraph.core.settings import BrowserSettings
+from waygraph.core.text import shortened
 from waygraph.sdk.facade import AsyncWaygraph
+from waygraph.serve.select.shortlist import is_sure
+
+#: Pages that are named if none fits, and limit of title and address of each, in characters.
+NEAREST, NEAREST_CHARS = 5, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +31,45 @@ class SelectedPage:
         The state or lead; None: none of those that were found fits.
     url
         Its URL.
+    title
+        Its title.
     reason
         Why, in words; may be empty.
+    confidence
+        How likely it is the right one, where that was measured.
+    chosen_of
+        Number of pages that a model chose it from; 0: no model did.
     is_doubtful
         Whether the map most likely has no page that fits.
+    nearest
+        Titles and addresses of the pages that were nearest, if none fits.
     """
 
     node_id: str | None
     url: str = ""
+    title: str = ""
     reason: str = ""
+    confidence: float | None = None
+    chosen_of: int = 0
     is_doubtful: bool = False
+    nearest: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sureness(self) -> str:
+        """How sure it is that the page is the right one, in a sentence for the agent."""
+        if self.is_doubtful:
+            return "The map may have no page that fits."
+        if self.chosen_of:
+            return f"It was chosen among {self.chosen_of}." if self.chosen_of > 1 else "It is the only one found."
+        if is_sure(self.confidence, nothing_matches=False):
+            return "It is most likely the right one."
+        return "It is the nearest one, and not sure."
+
+
+def nearest_pages(hits: Sequence[Hit]) -> tuple[tuple[str, str], ...]:
+    """Return titles and addresses of the first different pages that were found."""
+    pages = dict.fromkeys((shortened(hit.title, NEAREST_CHARS), shortened(hit.url, NEAREST_CHARS)) for hit in hits)
+    return tuple(pages)[:NEAREST]
 
 
 class PageSelector(Protocol):
@@ -63,13 +99,33 @@ class PageSelector(Protocol):
 
 
 class DefaultSelector:
-    """Selects as `navigate` of the SDK does by default."""
+    """Selects as `navigate` of the SDK does.
+
+    Parameters
+    ----------
+    select
+        The selector; None: the default one of the service.
+    """
+
+    def __init__(self, select: SelectorName | None = None) -> None:
+        self._select = select
 
     async def select(self, maps: AsyncWaygraph, action: NavigateAction) -> SelectedPage:
         """Return the page that is meant; see `PageSelector.select`."""
-        found = await maps.navigate(action.site, action.query, intent=action.thinking[:MAX_INTENT_CHARS])
-        url = next((hit.url for hit in found.candidates if hit.node_id == found.node_id), "")
-        return SelectedPage(found.node_id, url, found.reason, bool(found.nothing_matches))
+        intent = action.thinking[:MAX_INTENT_CHARS]
+        found = await maps.navigate(action.site, action.query, intent=intent, select=self._select)
+        chosen = next((hit for hit in found.candidates if hit.node_id == found.node_id), None)
+        if chosen is None:
+            return SelectedPage(None, reason=found.reason, nearest=nearest_pages(found.candidates))
+        is_first = chosen is found.candidates[0]
+        return SelectedPage(
+            chosen.node_id,
+            chosen.url,
+            chosen.title,
+            found.reason,
+            found.confidence if is_first else None,
+            is_doubtful=bool(found.nothing_matches),
+        )
 
 
 class MapNavigator:
@@ -119,8 +175,7 @@ class MapNavigator:
         """
         found = await self._selector.select(self._maps, action)
         if found.node_id is None:
-            message = f"The map of {action.site} has no page that fits '{action.query}'; use the search of the site."
-            return Performed(message, failed=True)
+            return Performed(await self._miss(action, found.nearest), failed=True)
         if found.url:
             await self._gate.check_url(action, found.url)
         view = tabs.current
@@ -131,5 +186,17 @@ class MapNavigator:
             problem = result.problem or "the site differs from its map"
             message = f"The page for '{action.query}' was not reached: {problem} You are at {result.url}."
             return Performed(message, failed=True)
-        doubt = " The map may have no page that fits it." if found.is_doubtful else ""
-        return Performed(f"Arrived at the page for '{action.query}'.{doubt}")
+        page = json.dumps(shortened(found.title, NEAREST_CHARS), ensure_ascii=False)
+        return Performed(f"Arrived at the page {page} for '{action.query}'. {found.sureness}")
+
+    async def _miss(self, action: NavigateAction, nearest: Sequence[tuple[str, str]]) -> str:
+        """Return what an agent is told if no page fits: what is nearest, and how much the map has."""
+        site = await self._maps.site(action.site)
+        is_cut = site.partial or site.leads
+        size = f"{site.states} states" + (", not all of the site" if is_cut else "")
+        message = f"None of the pages that the map of {action.site} ({size}) has for '{action.query}' fits."
+        if nearest:
+            # Titles are the site's words: JSON, so that they cannot end their quotation.
+            message += " The nearest are " + ", ".join(f"{json.dumps(t, ensure_ascii=False)} ({u})" for t, u in nearest)
+            message += "."
+        return f"{message} Navigate with other words, or use the links and the search of the site."

@@ -58,11 +58,12 @@ def run_budget(settings: AgentSettings) -> ModelBudget:
     InvalidInput
         If the price is limited and the model has no prices.
     """
-    has_prices = settings.model.input_price or settings.model.output_price
+    asked = [each for each in (settings.model, settings.selector) if each is settings.model or each.model]
+    has_prices = all(each.input_price or each.output_price for each in asked)
     if (settings.run_cost or settings.task_cost) and not has_prices:
         raise InvalidInput(
-            "The price of calls is limited, but the model has no prices.",
-            hint="Set WAYGRAPH_AGENTS__MODEL__INPUT_PRICE and __OUTPUT_PRICE, per million tokens.",
+            "The price of calls is limited, but a model has no prices.",
+            hint="Set WAYGRAPH_AGENTS__MODEL__INPUT_PRICE and __OUTPUT_PRICE, per million tokens; of a selector, too.",
         )
     return ModelBudget("the run", max_tokens=settings.run_tokens, max_cost=settings.run_cost)
 

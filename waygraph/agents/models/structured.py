@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -62,7 +62,15 @@ async def complete_as(model: ChatModel, request: ChatRequest, record: type[Recor
 
 def request_for(request: ChatRequest, record: type[BaseModel]) -> ChatRequest:
     """Return a request whose reply has the form of a record."""
-    return replace(request, json_format=JsonFormat(record.__name__, record.model_json_schema()))
+    return replace(request, json_format=JsonFormat(record.__name__, _without_notes(record.model_json_schema())))
+
+
+def _without_notes(schema: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema without generated titles and limits of length: tokens in every request; replies are validated."""
+    if isinstance(schema, dict):
+        left = {key: value for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+        return {key: _without_notes(value) for key, value in left.items() if key != "maxLength"}
+    return [_without_notes(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def parse_reply(reply: ChatReply, record: type[Record]) -> Record:

@@ -139,11 +139,19 @@ class TaskAttempts:
         Maps for the action `navigate`; None: there are none.
     model
         The chat model; None: the agent has none, or its calls are replayed.
+    selector
+        The chat model that chooses pages; None: `model`, or its calls are replayed.
     """
 
     def __init__(
-        self, options: AttemptOptions, encoder: Encoder, maps: AsyncWaygraph | None, model: ChatModel | None = None
+        self,
+        options: AttemptOptions,
+        encoder: Encoder,
+        maps: AsyncWaygraph | None,
+        model: ChatModel | None = None,
+        selector: ChatModel | None = None,
     ) -> None:
+        self._selector = selector
         self._options = options
         self._encoder = encoder
         self._maps = maps
@@ -226,7 +234,7 @@ class TaskAttempts:
         )
         parts, sites = self._agent_parts(task, budget), self._mapped_sites(task)
         maps = self._maps if sites else None
-        async with AgentSession(pages[0], options, maps=maps, selector=parts.page_selector()) as session:
+        async with AgentSession(pages[0], options, maps=maps, selector=parts.page_selector(task.intent)) as session:
             for other in pages[1:]:
                 session.tabs.adopt(other)
             session.tabs.focus(0)
@@ -277,14 +285,19 @@ class TaskAttempts:
 
     def _agent_parts(self, task: Task, budget: ModelBudget) -> AgentParts:
         """Return what the agent of a task is made of; its calls are charged to the budget, and recorded if wanted."""
-        settings, model = self._options.settings.agents, self._model
+        settings, model, selector = self._options.settings.agents, self._model, self._selector
         if settings.images == "auto":
             settings = settings.model_copy(update={"images": "all" if needs_images(task) else "off"})
         if self._options.cassettes is not None:
             path = self._options.cassettes / f"{quote(task.task_id, safe='')}.jsonl"
-            model = CassetteModel(path, model, secrets=[settings.model.api_key.get_secret_value()])
+            secrets = [each.api_key.get_secret_value() for each in (settings.model, settings.selector)]
+            model = CassetteModel(path, model, secrets=secrets)
+            of_selector = path.with_suffix(".selector.jsonl")
+            if selector is not None or of_selector.exists():
+                selector = CassetteModel(of_selector, selector, secrets=secrets)
         meter = UsageMeter(BudgetedModel(model, budget)) if model is not None else None
-        return AgentParts(self._options.agent, settings, self._encoder, meter)
+        chooses = meter.beside(BudgetedModel(selector, budget)) if meter is not None and selector is not None else None
+        return AgentParts(self._options.agent, settings, self._encoder, meter, chooses)
 
     async def _open_context(
         self, session: SessionState | None, browser: Browser, network: NetworkRecording, boundary: AgentBoundary

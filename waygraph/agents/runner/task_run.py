@@ -228,7 +228,9 @@ def _model_labels(options: AttemptOptions) -> dict[str, str]:
         "model": agents.model.model,
         "images": agents.images,
         "select": agents.select,
+        "selector_model": agents.selector.model,
         "candidates": str(agents.candidates),
+        "judged": str(agents.judged),
     }
 
 

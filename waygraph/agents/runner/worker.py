@@ -70,7 +70,10 @@ class TaskWorker:
             model_settings, model = self._options.settings.agents.model, None
             if self._options.agent.takes_model and model_settings.model:
                 model = await self._stack.enter_async_context(open_model(model_settings))
-            self._attempts = TaskAttempts(self._options, encoder, maps, model)
+            selector_settings, selector = self._options.settings.agents.page_model, None
+            if self._options.agent.takes_model and selector_settings.model:
+                selector = await self._stack.enter_async_context(open_model(selector_settings))
+            self._attempts = TaskAttempts(self._options, encoder, maps, model, selector)
         try:
             browser = await self._running_browser()
         except BrowserFailure as error:

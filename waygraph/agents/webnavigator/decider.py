@@ -28,7 +28,7 @@ _ACTIONS = frozenset({"click", "type", "show", "go_back", "note", "stop"})
 
 
 class WebNavigatorDecider:
-    """Decides as WebNavigator does (Algorithm 2 and its appendix of prompts).
+    """Decides as WebNavigator does (section 3.3, Appendix G).
 
     Parameters
     ----------
@@ -43,7 +43,9 @@ class WebNavigatorDecider:
         self._sites = tuple(sites)
         self._history: deque[RememberedStep] = deque(maxlen=HISTORY_STEPS)
         self._notes: list[str] = []
-        self._has_navigated = False
+        self._mode = ""
+        self._steps = 0
+        self._navigated: set[tuple[str, str]] = set()
         self.allowed = _ACTIONS | {"navigate"} if sites else _ACTIONS
 
     async def decide(self, situation: Situation) -> Decision:
@@ -57,16 +59,19 @@ class WebNavigatorDecider:
         )
         request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
         reply, _ = await complete_as(self._model, request, WebNavigatorReply)
+        self._mode = reply.mode
         details = reply.model_dump(mode="json", exclude={"action", "reason"})
         return Decision(reply.action, reply.reason, details)
 
     def check(self, action: AgentAction) -> None:
-        """Forbid `navigate` twice in a row, sites without a map, and repeated notes; see `Decider.check`."""
+        """Forbid the same `navigate` again, or in action mode, sites without a map, and repeated notes."""
         match action:
             case NavigateAction():
                 check_site(action.site, self._sites)
-                if self._has_navigated:
-                    raise ActionSyntaxError("The last action was navigate, too: act on the page that it led to first.")
+                if self._mode == "action":
+                    raise ActionSyntaxError("In action mode navigate is no action: act on this page, or explore.")
+                if (action.site, action.query) in self._navigated:
+                    raise ActionSyntaxError("You navigated with this query just now: act on the page, or use another.")
             case NoteAction() if action.text in self._notes:
                 raise ActionSyntaxError("This note was written before: choose another action.")
 
@@ -78,7 +83,13 @@ class WebNavigatorDecider:
         self, decision: Decision, action: AgentAction, report: ActionReport, observation: PageObservation
     ) -> None:
         """Remember a step; see `Decider.remember`."""
-        self._has_navigated = isinstance(action, NavigateAction)
+        self._steps += 1
+        if isinstance(action, NavigateAction):
+            self._navigated.add((action.site, action.query))
+        else:
+            self._navigated.clear()
         if isinstance(action, NoteAction):
             self._notes.append(action.text)
-        self._history.append(RememberedStep(observation.url, decision.action, decision.thinking, str(report)))
+        self._history.append(
+            RememberedStep(self._steps, observation.url, decision.action, decision.thinking, str(report))
+        )

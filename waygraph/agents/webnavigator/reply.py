@@ -16,23 +16,23 @@ class _ReplyPart(BaseModel):
 class TaskConstraints(_ReplyPart):
     """What the task demands, by kind; each list may be empty."""
 
-    time: list[Part] = Field(description="Dates and periods.")
-    quantity: list[Part] = Field(description="Numbers, limits and counts.")
-    entity: list[Part] = Field(description="Names of people, products, places and things.")
-    logic: list[Part] = Field(description="Conditions, orders and comparisons.")
-    other: list[Part] = Field(description="Everything else, such as the form of the answer.")
+    time: list[Part] = Field(description="Dates, periods.")
+    quantity: list[Part] = Field(description="Numbers, limits.")
+    entity: list[Part] = Field(description="Names.")
+    logic: list[Part] = Field(description="Conditions, orders, comparisons.")
+    other: list[Part] = Field(description="The rest, such as the form of the answer.")
 
 
 class WebNavigatorReply(_ReplyPart):
     """What to do next, and why. Write the fields in this order."""
 
-    objective: Part = Field(description="The task, in your own words.")
+    objective: Part = Field(description="The task, copied word for word.")
     constraints: TaskConstraints
-    history_summary: Part = Field(description="What was done so far and what came of it.")
-    observation_description: Part = Field(description="What the page shows that matters for the task.")
+    history_summary: Part = Field(description="What the numbered steps achieved, in one or two sentences.")
+    observation_description: Part = Field(description="What the page shows that matters, without conclusions.")
     mode: Literal["exploration", "action"] = Field(
-        description="exploration: the page that is needed is another one; action: the task goes on on this page."
+        description="exploration: another page is needed; action: the task goes on on this one."
     )
-    reason: Part = Field(description="Why the action is the best one now. With navigate: what the page is needed for.")
+    reason: Part = Field(description="Why this action, briefly. With navigate: what the page is needed for.")
     action: Part = Field(description="One action, exactly as the list of actions writes it.")
-    observation_highlight: list[Part] = Field(description="Ids of the elements of the page that matter for the task.")
+    observation_highlight: list[Part] = Field(description="Ids of elements that matter.")

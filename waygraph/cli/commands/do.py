@@ -15,6 +15,7 @@ from waygraph.cli.options import (
     AgentOption,
     ApiKeyOption,
     BaseUrlOption,
+    CandidatesOption,
     ImagesOption,
     JsonOption,
     MaxStepsOption,
@@ -23,6 +24,7 @@ from waygraph.cli.options import (
     ScopeHostOption,
     ScopeOption,
     SelectOption,
+    SelectorModelOption,
     StorageStateOption,
     StoreOption,
     UrlOption,
@@ -54,6 +56,8 @@ def do(
     base_url: BaseUrlOption = None,
     images: ImagesOption = None,
     select: SelectOption = None,
+    selector_model: SelectorModelOption = None,
+    candidates: CandidatesOption = None,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -82,7 +86,10 @@ def do(
     from waygraph.agents.run_record import AttemptEnd
 
     name = agent_name(agent)
-    overrides = agent_overrides(store=store, model=model, base_url=base_url, images=images, select=select)
+    overrides = agent_overrides(
+        store=store, model=model, base_url=base_url, images=images, select=select,
+        selector_model=selector_model, candidates=candidates,
+    )  # fmt: skip
     settings = load_settings(overrides | {"explore": {"scope": scope, "scope_hosts": scope_hosts}})
     check_model(name, settings)
     sites: list[str] = []
@@ -141,8 +148,11 @@ class _SingleTask:
             meter = None
             if self._name.takes_model and settings.agents.model.model:
                 meter = UsageMeter(await stack.enter_async_context(open_model(settings.agents.model)))
+            selector = None
+            if meter is not None and settings.agents.selector.model:
+                selector = meter.beside(await stack.enter_async_context(open_model(settings.agents.page_model)))
             encoder = await asyncio.to_thread(create_encoder, settings.encode)
-            parts = AgentParts(self._name, settings.agents, encoder, meter)
+            parts = AgentParts(self._name, settings.agents, encoder, meter, selector)
             maps = await stack.enter_async_context(AsyncWaygraph(maps_at, api_key)) if sites else None
             browser = await stack.enter_async_context(launch(settings.browser, headed=self._headed))
             boundary = await stack.enter_async_context(agent_boundary([self._start], settings))
@@ -156,7 +166,7 @@ class _SingleTask:
                 scope=await boundary.confine(page.context, [self._start]),
                 boundary=boundary,
             )
-            async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
+            async with AgentSession(page, options, maps=maps, selector=parts.page_selector(task)) as session:
                 agent = parts.agent(session, sites=sites, maps=maps, max_steps=self._max_steps)
                 run = await agent.run(task, self._print)
                 self.refused = boundary.count

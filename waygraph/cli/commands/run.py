@@ -18,6 +18,7 @@ from waygraph.cli.options import (
     AgentOption,
     ApiKeyOption,
     BaseUrlOption,
+    CandidatesOption,
     DialectOption,
     ImagesOption,
     JsonOption,
@@ -28,6 +29,7 @@ from waygraph.cli.options import (
     ScopeHostOption,
     ScopeOption,
     SelectOption,
+    SelectorModelOption,
     StoreOption,
     UrlOption,
     WhereOption,
@@ -60,6 +62,8 @@ def run(
     base_url: BaseUrlOption = None,
     images: ImagesOption = None,
     select: SelectOption = None,
+    selector_model: SelectorModelOption = None,
+    candidates: CandidatesOption = None,
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", min=0.0, metavar="PRICE", help="Limit of all calls of the run.")
     ] = None,
@@ -136,6 +140,7 @@ def run(
     settings = load_settings(
         agent_overrides(
             store=store, model=model, base_url=base_url, images=images, select=select,
+            selector_model=selector_model, candidates=candidates,
             run_cost=max_cost, run_tokens=max_tokens,
         )
         | {"explore": {"scope": scope, "scope_hosts": scope_hosts}}

@@ -7,7 +7,8 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waygraph.index.catalog.repeats import REPEAT_PENALTIES, page_key, repeat_penalties
+from waygraph.index.catalog.repeats import REPEAT_PENALTIES, page_key, plain_first, plainness, repeat_penalties
+from waygraph.index.graph import Node
 
 SECOND, FURTHER = REPEAT_PENALTIES["text"]
 
@@ -40,3 +41,38 @@ def test_states_of_one_page_keep_their_order(hits):
     for (url, score), penalty in zip(hits, penalties, strict=True):
         scores[url].append(score - penalty)
     assert all(found == sorted(found, reverse=True) for found in scores.values())
+
+
+def state(name: str, url: str, *, addressable: bool = True, depth: int = 1) -> Node:
+    return Node(name, url, "Mugs", (), depth, addressable)
+
+
+PLAIN = state("a", "http://s/mugs")
+SORTED, OPENED = state("b", "http://s/mugs?sort=up"), state("c", "http://s/mugs", addressable=False, depth=2)
+NO_WORDS = [frozenset[str]()] * 3
+
+
+def test_a_plain_page_comes_before_its_variants_that_score_little_more():
+    found = plain_first([1.0, 1.02, 1.04], [PLAIN, SORTED, OPENED], NO_WORDS, "text")
+    assert found == [1.04, 1.02, 1.04]
+    assert plainness(PLAIN) < plainness(SORTED) < plainness(OPENED)
+
+
+def test_a_variant_stays_first_if_it_alone_shows_a_word_of_the_query_or_scores_much_more():
+    words = [frozenset({"mug"}), frozenset({"mug"}), frozenset({"mug", "delet"})]
+    assert plain_first([1.0, 1.0, 1.04], [PLAIN, SORTED, OPENED], words, "text") == [1.0, 1.0, 1.04]
+    assert plain_first([1.0, 1.0, 1.2], [PLAIN, SORTED, OPENED], NO_WORDS, "text") == [1.0, 1.0, 1.2]
+
+
+def test_leads_other_pages_and_encoders_that_were_not_measured_keep_their_scores():
+    other = state("d", "http://s/bowls?sort=up")
+    assert plain_first([1.0, 1.02, 1.03], [PLAIN, None, other], NO_WORDS, "text") == [1.0, 1.02, 1.03]
+    assert plain_first([1.0, 1.02, 1.04], [PLAIN, SORTED, OPENED], NO_WORDS, "jina-v4") == [1.0, 1.02, 1.04]
+
+
+@given(st.lists(st.tuples(st.sampled_from([PLAIN, SORTED, OPENED, None]), st.floats(0, 1)), max_size=8))
+def test_putting_plain_states_first_lowers_no_score_and_exceeds_no_best_score(hits):
+    states, scores = [each for each, _ in hits], [score for _, score in hits]
+    found = plain_first(scores, states, [frozenset[str]()] * len(hits), "text")
+    assert all(before <= after for before, after in zip(scores, found, strict=True))
+    assert max(found, default=0) == max(scores, default=0)
