@@ -122,8 +122,6 @@ class PageView:
     owned
         Whether waygraph owns the page. The view then answers its JavaScript dialogs. In pages of callers it answers
         them only where `options` accepts dialogs: dismissing one there would lead elsewhere than the map says.
-    answers_dialogs
-        Whether the view answers dialogs nevertheless, because no one else does.
     """
 
     def __init__(
@@ -133,13 +131,11 @@ class PageView:
         settings: BrowserSettings,
         *,
         owned: bool = True,
-        answers_dialogs: bool = False,
     ) -> None:
         self.page = page
         self._options = options
         self._settings = settings
         self._owned = owned
-        self._answers_dialogs = answers_dialogs
         self._documents = 0
         self._evaluator = PageEvaluator(page, settings, owned=owned)
         # A response can be lost with the document that it comes from: repeat the call before giving up.
@@ -165,7 +161,7 @@ class PageView:
             page,
             self._evaluator,
             background,
-            answers_dialogs=owned or answers_dialogs or options.accept_dialogs,
+            answers_dialogs=owned or options.accept_dialogs,
             accepts_dialogs=options.accept_dialogs,
         )
         self.navigation_turn: Callable[[str], AbstractAsyncContextManager[Callable[[], None]]] = _immediate_turn
@@ -497,7 +493,7 @@ class PageView:
         return self._view_of(page) if page is not None else None
 
     def _view_of(self, page: Page) -> PageView:
-        return PageView(page, self._options, self._settings, owned=self._owned, answers_dialogs=self._answers_dialogs)
+        return PageView(page, self._options, self._settings, owned=self._owned)
 
 
 @asynccontextmanager

@@ -12,11 +12,13 @@ from waygraph.agents.actions.session import AgentSession, SessionOptions
 from waygraph.agents.actions.tool_calls import parse_tool_call, tool_schemas
 from waygraph.agents.actions.types import (
     ACTION_TYPES,
+    AcceptAction,
     ActionSyntaxError,
     AgentAction,
     BranchAction,
     ClickAction,
     CloseTabAction,
+    DismissAction,
     FocusTabAction,
     GoBackAction,
     GoForwardAction,
@@ -38,6 +40,7 @@ from waygraph.agents.actions.types import (
 
 __all__ = [
     "ACTION_TYPES",
+    "AcceptAction",
     "ActionGate",
     "ActionRefused",
     "ActionReport",
@@ -47,6 +50,7 @@ __all__ = [
     "BranchAction",
     "ClickAction",
     "CloseTabAction",
+    "DismissAction",
     "FocusTabAction",
     "GoBackAction",
     "GoForwardAction",

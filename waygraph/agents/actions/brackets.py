@@ -27,9 +27,9 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "hover": ("element",), "scroll": ("direction",), "goto": ("url",), "new_tab": ("url",), "tab_focus": ("tab",),
     "show": ("part",), "note": ("text",), "stop": ("answer",), "branch": ("plan", "intent"),
     "prune": ("plan", "reason"), "navigate": ("site", "query"), "go_back": (), "go_forward": (), "go_home": (),
-    "close_tab": (),
+    "close_tab": (), "accept": ("text",), "dismiss": (),
 }  # fmt: skip
-_OPTIONAL = {"new_tab": 0, "stop": 0}
+_OPTIONAL = {"new_tab": 0, "stop": 0, "accept": 0}
 #: Fields whose values have no brackets.
 _SHORT = frozenset({"element", "part", "tab", "direction"})
 _NAME = re.compile(r"([a-zA-Z_]+)\s*")

@@ -30,6 +30,7 @@ _SIGNATURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "send_msg_to_user": ("stop", ("answer",)),
     "report_infeasible": ("stop", ("answer",)), "branch": ("branch", ("plan", "intent")),
     "prune": ("prune", ("plan", "reason")), "navigate": ("navigate", ("site", "query", "thinking")),
+    "accept": ("accept", ("text",)), "dismiss": ("dismiss", ()),
 }  # fmt: skip
 _KEYWORDS = {
     "bid": "element", "id": "element", "element_id": "element", "value": "text", "press_enter_after": "press_enter",

@@ -13,13 +13,15 @@ from waygraph.agents.observation.page_observation import PageObservation
 #: `failed`: it was tried, and the browser or the map did not get there. `page_lost`: the page closed or crashed.
 ActionStatus = Literal["done", "kept", "invalid", "refused", "failed", "page_lost"]
 
-#: `navigated` to another document or route, `dialog` that was answered, `download` that was started, `new_tab` that
+#: `navigated` to another document or route, `dialog` that was answered, `asks` a dialog that waits for an answer,
+#: `download` that was started, `new_tab` that
 #: opened, `http_error` of the document, `left_scope`, `refused` what leads out of the scope of the task or to an
 #: address that is not public, `asks_password` where the page before did not (the session may have ended), `changed` in
 #: place, `unchanged`.
 EventKind = Literal[
     "navigated",
     "dialog",
+    "asks",
     "download",
     "new_tab",
     "http_error",
@@ -33,6 +35,7 @@ EventKind = Literal[
 _EVENT_TEXTS: dict[EventKind, str] = {
     "navigated": "The page is now {}.",
     "dialog": "The page showed a dialog: {}.",
+    "asks": "The page shows a dialog, which waits for accept or dismiss: {}.",
     "download": "A download was started: {}.",
     "new_tab": "A new tab was opened, which is the current one: {}.",
     "http_error": "The server answered with the error {}.",

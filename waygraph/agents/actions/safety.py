@@ -16,6 +16,7 @@ from msgspec import structs
 from waygraph.agents.actions.targets import gesture
 from waygraph.agents.actions.types import AgentAction, ClickAction, PressAction, SelectAction, TypeAction
 from waygraph.agents.observation.elements import ObservedElement
+from waygraph.agents.observation.open_dialog import OpenDialog
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.core.errors import WaygraphError
 from waygraph.pipeline.browser.page.snapshot import Candidate
@@ -37,6 +38,7 @@ _REASONS = {
     "external": "it leads out of the site of the task",
     "scheme": "it leads to an address that no page has",
     "download": "it is a download",
+    "dialog": "accepting it may change data at the site; it can be dismissed",
 }
 
 
@@ -98,6 +100,10 @@ class ActionGate:
         if outside is not None:
             raise ActionRefused(_sentence(url, outside))
         await self._check_hazard(action, None, HazardPolicy().refuse_url(url), url)
+
+    async def check_dialog(self, action: AgentAction, dialog: OpenDialog) -> None:
+        """Check an action that accepts a dialog; raises `ActionRefused` as `check` does."""
+        await self._check_hazard(action, None, Refusal("dialog", str(dialog)), f"The dialog '{dialog}'")
 
     async def _check_hazard(
         self, action: AgentAction, element: ObservedElement | None, refusal: Refusal | None, url: str = ""

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import Literal, Self
+from typing import Self
 
 from playwright.async_api import Page
 
 from waygraph.agents.actions.boundary import AgentBoundary
+from waygraph.agents.actions.dialogs import DialogOpened
 from waygraph.agents.actions.navigation import DefaultSelector, MapNavigator, PageSelector
 from waygraph.agents.actions.performer import ActionPerformer
-from waygraph.agents.actions.report import ActionReport, PageEvent
+from waygraph.agents.actions.report import ActionReport, ActionStatus, PageEvent
 from waygraph.agents.actions.safety import ActionGate, ActionRefused, Confirm, DestructiveMode
 from waygraph.agents.actions.tabs import AgentTabs
 from waygraph.agents.actions.targets import ActionInvalid
 from waygraph.agents.actions.types import (
     ACTION_TYPES,
+    DIALOG_ACTIONS,
+    AcceptAction,
     AgentAction,
     BranchAction,
+    DismissAction,
     NavigateAction,
     NoteAction,
     PruneAction,
@@ -40,8 +44,6 @@ from waygraph.sdk.facade import AsyncWaygraph
 log = logging.getLogger(__name__)
 
 _KEPT = {NoteAction: "Noted.", StopAction: "Stopped.", BranchAction: "Plan added.", PruneAction: "Plan resumed."}
-
-_ANSWERS = {"accept": "accepted", "dismiss": "dismissed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,6 @@ class SessionOptions:
         Hosts that the agent may visit; None: all.
     boundary
         What refuses documents outside of the scope; None: nothing does, and only the agent's own actions are checked.
-    dialogs
-        How JavaScript dialogs are answered. They are reported either way.
     home
         Where `go_home` leads; empty: the URL of the first observation.
     """
@@ -77,14 +77,14 @@ class SessionOptions:
     confirm: Confirm | None = None
     scope: Scope | None = None
     boundary: AgentBoundary | None = None
-    dialogs: Literal["accept", "dismiss"] = "dismiss"
     home: str = ""
 
 
 class AgentSession:
     """Observes pages and performs actions on them, for one agent. Not safe for concurrent use.
 
-    Nothing that a page does raises an exception: dialogs, downloads, new tabs and lost pages are parts of reports.
+    Nothing that a page does raises an exception: dialogs, downloads, new tabs and lost pages are parts of reports. A
+    JavaScript dialog that asks something is the whole observation until it is accepted or dismissed.
 
     Parameters
     ----------
@@ -121,10 +121,9 @@ class AgentSession:
             self.options.browser,
             self.options.explore,
             self.options.scope.frames if self.options.scope else None,
-            accept_dialogs=self.options.dialogs == "accept",
         )
         self.tabs = AgentTabs(page, self._view_of)
-        gate = ActionGate(self.options.destructive, self.options.confirm, self.options.scope)
+        gate = self._gate = ActionGate(self.options.destructive, self.options.confirm, self.options.scope)
         self._performer = ActionPerformer(self.tabs, gate, self.options.browser)
         self._navigator = (
             MapNavigator(maps, gate, self.options.browser, selector or DefaultSelector()) if maps is not None else None
@@ -144,6 +143,10 @@ class AgentSession:
     def close(self) -> None:
         """Stop listening to the pages; they stay open."""
         self.tabs.detach()
+
+    async def end(self) -> None:
+        """Dismiss the dialogs that are open and that open from now on, so that the pages respond to others."""
+        await self.tabs.dialogs.end()
 
     async def observe(self) -> PageObservation:
         """Observe the current tab. Ids of earlier observations are invalid from now on.
@@ -172,13 +175,15 @@ class AgentSession:
             await self._replace_lost_tab()
             return await self._look()
 
-    async def screenshot(self, *, marks: bool = False) -> bytes:
-        """Take a PNG of the window.
+    async def screenshot(self, *, marks: bool = False, jpeg_quality: int | None = None) -> bytes:
+        """Take a screenshot of the window.
 
         Parameters
         ----------
         marks
             Whether to draw the ids of the latest observation on their elements (set-of-marks).
+        jpeg_quality
+            Quality of a JPEG, from 0 to 100; None: the image is a PNG.
 
         Returns
         -------
@@ -188,9 +193,14 @@ class AgentSession:
         Raises
         ------
         PageFailure
-            If the page does not respond.
+            If the page does not respond, which it does not while a dialog is open.
         """
-        image = await take_screenshot(self.tabs.current)
+        try:
+            image = await self.tabs.dialogs.interruptible(
+                take_screenshot(self.tabs.current, jpeg_quality=jpeg_quality)
+            )
+        except DialogOpened:
+            raise PageFailure(f"{self.tabs.current.page.url} shows a dialog.") from None
         if not marks or self._last is None:
             return image
         return draw_marks(image, self._last.elements, self._last.snapshot.view)
@@ -213,7 +223,12 @@ class AgentSession:
         BrowserFailure
             If the browser or the context is gone.
         """
-        if self.options.allowed is not None and action.action not in self.options.allowed:
+        answers = isinstance(action, AcceptAction | DismissAction)
+        if self.tabs.dialogs.waiting is None and answers:
+            return ActionReport(action, "invalid", "No dialog is open.")
+        if self.tabs.dialogs.waiting is not None and action.action not in DIALOG_ACTIONS:
+            return await self._report_dialog(action, "invalid", "Nothing was done, because a dialog is open.")
+        if self.options.allowed is not None and action.action not in self.options.allowed and not answers:
             names = ", ".join(name for name in ACTION_TYPES if name in self.options.allowed)
             return ActionReport(action, "invalid", f"The action {action.action} is not available; there are {names}.")
         if isinstance(action, tuple(_KEPT)):
@@ -222,7 +237,11 @@ class AgentSession:
         if isinstance(action, ShowAction):
             return self._show(action, before)
         try:
-            return await self._perform(action, before)
+            if isinstance(action, AcceptAction | DismissAction):
+                return await self._answer(action, before)
+            return await self.tabs.dialogs.interruptible(self._perform(action, before))
+        except DialogOpened:
+            return await self._report_dialog(action, "done", "A dialog opened during the action.")
         except (ActionInvalid, NotActionable) as error:
             return ActionReport(action, "invalid", error.message)
         except ActionRefused as error:
@@ -246,7 +265,8 @@ class AgentSession:
         if not isinstance(action, NavigateAction):
             done = await self._performer.perform(action, before, home=self._home)
         elif self._navigator is not None:
-            done = await self._navigator.navigate(action, self.tabs)
+            with self.tabs.dialogs.dismissed():
+                done = await self._navigator.navigate(action, self.tabs)
         else:
             raise ActionInvalid("There are no maps here; use the links and the search of the site.")
         if done.snapshot is not None:
@@ -256,13 +276,51 @@ class AgentSession:
             after = await self._observe(before)
         self._last = after
         events = [
-            *(PageEvent("dialog", f"{dialog} ({_ANSWERS[self.options.dialogs]})") for dialog in acting.dialogs),
+            *self._answered_dialogs(),
             *(PageEvent("download", url) for url in acting.downloads),
             *done.events,
             *await self._refused(),
         ]
         events += self._differences(before, after, is_other_tab=done.is_other_tab, is_quiet=not events)
         return ActionReport(action, "failed" if done.failed else "done", done.message, tuple(events), done.rung, after)
+
+    async def _answer(self, action: AcceptAction | DismissAction, before: PageObservation) -> ActionReport:
+        """Answer the open dialog, and observe what its page does then."""
+        dialogs = self.tabs.dialogs
+        is_accepted = isinstance(action, AcceptAction)
+        if is_accepted and dialogs.waiting is not None:
+            await self._gate.check_dialog(action, dialogs.waiting)
+        view, pages = self.tabs.current, self.tabs.pages
+        view.forget_earlier_actions()
+        what = await dialogs.answer(accepts=is_accepted, text=action.text if isinstance(action, AcceptAction) else None)
+        after = await self.observe()
+        opened = [page for page in self.tabs.pages if page not in pages]
+        if opened and after.dialog is None:
+            self.tabs.adopt(opened[-1])
+            after = await self.observe()
+        events = [
+            *self._answered_dialogs(),
+            *(PageEvent("download", url) for url in view.downloads),
+            *(PageEvent("new_tab", page.url) for page in opened),
+            *await self._refused(),
+        ]
+        if after.dialog is not None:
+            events.append(PageEvent("asks", str(after.dialog)))
+        else:
+            events += self._differences(before, after, is_other_tab=bool(opened), is_quiet=not events)
+        message = f"{'Accepted' if is_accepted else 'Dismissed'} the dialog '{what}'."
+        return ActionReport(action, "done", message, tuple(events), observation=after)
+
+    async def _report_dialog(self, action: AgentAction, status: ActionStatus, message: str) -> ActionReport:
+        """Report an action that an open dialog interrupted or prevented."""
+        observation = await self.observe()
+        events = [*self._answered_dialogs(), *await self._refused()]
+        if observation.dialog is not None:
+            events.append(PageEvent("asks", str(observation.dialog)))
+        return ActionReport(action, status, message, tuple(events), observation=observation)
+
+    def _answered_dialogs(self) -> list[PageEvent]:
+        return [PageEvent("dialog", dialog) for dialog in self.tabs.dialogs.take_answered()]
 
     async def _report_failure(self, action: AgentAction, failure: BrowserFailure) -> ActionReport:
         """Report an action under which the page failed, and continue in another tab if it is lost."""
@@ -283,8 +341,25 @@ class AgentSession:
         return [PageEvent("refused", what) for what in await self.options.boundary.take_refused()]
 
     async def _look(self, before: PageObservation | None = None) -> PageObservation:
+        try:
+            return await self.tabs.dialogs.interruptible(self._look_at_page(before))
+        except DialogOpened:
+            return await self._look_at_dialog()
+
+    async def _look_at_page(self, before: PageObservation | None) -> PageObservation:
         tabs = await self.tabs.listed()
         return await observe(self.tabs.current, tabs=tabs, abridges=self._abridges, before=before)
+
+    async def _look_at_dialog(self) -> PageObservation:
+        dialog, page = self.tabs.dialogs.waiting, self.tabs.dialogs.page
+        if dialog is None:  # its page has closed meanwhile
+            return await self._look()
+        if page is not None and page is not self.tabs.current.page:
+            self.tabs.adopt(page)
+        url = self.tabs.current.page.url
+        title = self._last.title if self._last is not None and self._last.url == url else ""
+        shown = PageObservation.of(dialog.snapshot(url, title), await self.tabs.listed(titles=False))
+        return replace(shown, dialog=dialog)
 
     async def _replace_lost_tab(self) -> None:
         """Close the current tab if it does not respond, and continue in another one."""
@@ -312,7 +387,7 @@ class AgentSession:
         return events
 
     def _view_of(self, page: Page) -> PageView:
-        return PageView(page, self._snapshot_options, self.options.browser, owned=False, answers_dialogs=True)
+        return PageView(page, self._snapshot_options, self.options.browser, owned=False)
 
 
 def _shown(observation: PageObservation) -> list[tuple[object, ...]]:

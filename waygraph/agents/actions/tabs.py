@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
+from waygraph.agents.actions.dialogs import PageDialogs
 from waygraph.agents.observation.page_observation import OpenTab
 from waygraph.pipeline.browser.page.failures import PageFailure
 from waygraph.pipeline.browser.page.view import PageView
@@ -47,11 +48,14 @@ class AgentTabs:
         self._pages = [page]
         self._views: dict[Page, PageView] = {}
         self._current = page
+        self.dialogs = PageDialogs(page)
+        """JavaScript dialogs of all tabs."""
         self._context.on("page", self._add)
 
     def detach(self) -> None:
         """Stop listening to the pages; they stay as they are."""
         self._context.remove_listener("page", self._add)
+        self.dialogs.detach()
         for view in self._views.values():
             view.detach()
 
@@ -64,6 +68,12 @@ class AgentTabs:
         if self._current not in self._views:
             self._views[self._current] = self._make_view(self._current)
         return self._views[self._current]
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        """Pages of the open tabs, in their order."""
+        self._drop_closed()
+        return tuple(self._pages)
 
     @property
     def count(self) -> int:
@@ -106,6 +116,8 @@ class AgentTabs:
     async def beside(self) -> AsyncIterator[SideTab]:
         """Open a tab beside the others for the time of the block, as the current one.
 
+        JavaScript dialogs that open meanwhile are dismissed, since recorded ways are walked there.
+
         At the end, if the block has called `keep`, the current tab stays and all others are closed. Otherwise all tabs
         that opened in the block are closed, and the tab before it is the current one again.
 
@@ -123,8 +135,9 @@ class AgentTabs:
         before, earlier = self._current, list(self._pages)
         side = SideTab()
         try:
-            await self.open()
-            yield side
+            with self.dialogs.dismissed():
+                await self.open()
+                yield side
         finally:
             if not side.is_kept:
                 self._current = before
@@ -141,12 +154,14 @@ class AgentTabs:
             if page in self._pages:
                 self._pages.remove(page)
 
-    async def listed(self) -> tuple[OpenTab, ...]:
-        """Return all tabs; their titles are asked for if there are several."""
+    async def listed(self, *, titles: bool = True) -> tuple[OpenTab, ...]:
+        """Return all tabs if there are several; their titles only if wanted, since pages are asked for them."""
         self._drop_closed()
         if len(self._pages) < 2:
             return ()
-        return tuple([OpenTab(await _title(page), page.url, page is self._current) for page in self._pages])
+        return tuple([
+            OpenTab(await _title(page) if titles else "", page.url, page is self._current) for page in self._pages
+        ])
 
     def _add(self, page: Page) -> None:
         if page not in self._pages:
@@ -155,6 +170,7 @@ class AgentTabs:
     def _drop_closed(self) -> None:
         for page in [page for page in self._pages if page.is_closed()]:
             self._pages.remove(page)
+            self.dialogs.forget(page)
             view = self._views.pop(page, None)
             if view is not None:
                 view.detach()

@@ -190,6 +190,21 @@ class ShowAction(_ActionModel):
     part: PartId
 
 
+class AcceptAction(_ActionModel):
+    """Accept the open dialog; a text answers its question."""
+
+    usage: ClassVar[str] = "accept [text]"
+    action: Literal["accept"] = "accept"
+    text: Text | None = Field(None, description="Answer to a prompt; absent: the text that it proposes.")
+
+
+class DismissAction(_ActionModel):
+    """Dismiss the open dialog: answer no."""
+
+    usage: ClassVar[str] = "dismiss"
+    action: Literal["dismiss"] = "dismiss"
+
+
 class NoteAction(_ActionModel):
     """Write a note for later steps; the page is left alone."""
 
@@ -251,6 +266,8 @@ AgentAction = Annotated[
     | FocusTabAction
     | CloseTabAction
     | ShowAction
+    | AcceptAction
+    | DismissAction
     | NoteAction
     | StopAction
     | BranchAction
@@ -259,12 +276,16 @@ AgentAction = Annotated[
     Field(discriminator="action"),
 ]
 
+#: What can be done while a JavaScript dialog is open.
+DIALOG_ACTIONS = frozenset({"accept", "dismiss", "note", "stop"})
+
 #: The types of the union by the value of their field `action`.
 ACTION_TYPES: Mapping[str, type[_ActionModel]] = {
     kind.model_fields["action"].default: kind
     for kind in (
         ClickAction, TypeAction, SelectAction, PressAction, HoverAction, ScrollAction, GotoAction, GoBackAction,
-        GoForwardAction, GoHomeAction, NewTabAction, FocusTabAction, CloseTabAction, ShowAction, NoteAction, StopAction,
+        GoForwardAction, GoHomeAction, NewTabAction, FocusTabAction, CloseTabAction, ShowAction, AcceptAction,
+        DismissAction, NoteAction, StopAction,
         BranchAction, PruneAction, NavigateAction,
     )
 }  # fmt: skip

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from waygraph.agents.actions.report import ActionReport
 from waygraph.agents.actions.session import AgentSession
-from waygraph.agents.actions.types import AgentAction, ClickAction, CloseTabAction, GoBackAction, NavigateAction
+from waygraph.agents.actions.types import (
+    AgentAction,
+    ClickAction,
+    CloseTabAction,
+    DismissAction,
+    GoBackAction,
+    NavigateAction,
+)
 from waygraph.agents.greedy.choice import GreedyMemory, ScoredElement
 from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.page_observation import PageObservation
@@ -116,6 +123,9 @@ class _Run:
         if self._options.site and (await self._do(NavigateAction(site=self._options.site, query=task))).done:
             return AttemptEnd.ANSWERED
         while len(self.steps) < self._options.max_steps:
+            if self.observation.dialog is not None:
+                await self._do(DismissAction())
+                continue
             self._memory.note_page(self.observation.url)
             self._page_score = max(await self._score(_titles(self.observation)), default=0.0)
             best = await self._best()

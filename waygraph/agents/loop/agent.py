@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from waygraph.agents.actions.brackets import parse_brackets
 from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, ShowAction, StopAction
-from waygraph.agents.loop.decision import Decider, Decision, Situation
+from waygraph.agents.loop.decision import Decider, Decision, Situation, available
 from waygraph.agents.loop.usage_meter import UsageMeter
 from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
 from waygraph.core.errors import BadModelReply, ContextTooLong, ModelBudgetSpent, ModelFailure
+from waygraph.pipeline.browser.page.failures import PageFailure
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from waygraph.agents.actions.session import AgentSession
     from waygraph.agents.actions.types import AgentAction
     from waygraph.agents.observation.page_observation import PageObservation
+
+log = logging.getLogger(__name__)
 
 #: Answers in a row that are no action, or none that fits the page, after which the task has failed.
 MAX_UNUSABLE = 5
@@ -119,12 +123,12 @@ class _ModelRun:
         actions = unusable = shows = 0
         problem = ""
         while actions < max_steps:
-            screenshot = await self._session.screenshot(marks=True) if self._images else None
+            screenshot = await self._screenshot() if self._images else None
             situation = Situation(task, self.observation, max_steps - actions, problem, screenshot)
             decision: Decision | None = None
             try:
                 decision = await self._decider.decide(situation)
-                action = parse_brackets(decision.action, self._decider.allowed)
+                action = parse_brackets(decision.action, available(self._decider.allowed, self.observation))
                 self._decider.check(action)
             except (ActionSyntaxError, BadModelReply) as error:
                 problem = error.message
@@ -144,6 +148,14 @@ class _ModelRun:
                 self.problem = f"{MAX_UNUSABLE} answers in a row could not be used. The last problem: {problem}"
                 return AttemptEnd.FAILED
         return AttemptEnd.STEP_LIMIT
+
+    async def _screenshot(self) -> bytes | None:
+        """Return the window with the ids drawn on it; None if the page does not respond, as behind an open dialog."""
+        try:
+            return await self._session.screenshot(marks=True)
+        except PageFailure as failure:
+            log.info("agent/no_screenshot %s", failure.message)
+            return None
 
     async def _act(self, decision: Decision, action: AgentAction) -> ActionReport:
         if isinstance(action, NavigateAction) and not action.thinking:

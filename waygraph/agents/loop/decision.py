@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from waygraph.agents.actions.types import DIALOG_ACTIONS
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
@@ -58,12 +60,32 @@ class Decision:
     details: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
+def available(allowed: Collection[str], observation: PageObservation) -> Collection[str]:
+    """Return the actions that an agent has on what it sees: while a dialog is open, those that answer it.
+
+    Parameters
+    ----------
+    allowed
+        Names of the agent's actions.
+    observation
+        What it sees.
+
+    Returns
+    -------
+    Collection of str
+        Names of actions.
+    """
+    if observation.dialog is None:
+        return allowed
+    return {name for name in DIALOG_ACTIONS if name in allowed or name in {"accept", "dismiss"}}
+
+
 class Decider(Protocol):
     """The part of an agent that asks the model and remembers."""
 
     @property
     def allowed(self) -> Collection[str]:
-        """Names of the actions that the agent has."""
+        """Names of the actions that the agent has, besides those that answer an open dialog (see `available`)."""
         ...
 
     async def decide(self, situation: Situation) -> Decision:

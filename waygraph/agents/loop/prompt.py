@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 from waygraph.agents.actions.types import ACTION_TYPES
-from waygraph.agents.loop.decision import Situation
+from waygraph.agents.loop.decision import Situation, available
 from waygraph.agents.models.chat import ChatMessage, ImagePart
 from waygraph.agents.observation.page_observation import PageObservation
 
@@ -58,7 +58,7 @@ def step_messages(
     tuple of ChatMessage
         Instructions, and the question.
     """
-    system = "\n".join([_ROLE, *rules, "", "Actions:", action_list(allowed), "", UNTRUSTED, _ANSWER])
+    system = "\n".join([_ROLE, *rules, "", "Actions:", action_list(available(allowed, situation.observation)), "", UNTRUSTED, _ANSWER])
     parts = [f"Task: {situation.task}"]
     if sites:
         parts.append("Sites with a map, for navigate: " + ", ".join(sites))

@@ -20,8 +20,6 @@ def agent_snapshot_options(
     settings: BrowserSettings,
     explore: ExploreSettings | None = None,
     frames: FrameScope | None = None,
-    *,
-    accept_dialogs: bool = False,
 ) -> SnapshotOptions:
     """Return the options of a view whose snapshots an agent observes.
 
@@ -33,16 +31,14 @@ def agent_snapshot_options(
         Settings that a map was made with, so that states have the same ids; None: the defaults.
     frames
         Cross-origin frames that belong to the site; None: those of the page's own host.
-    accept_dialogs
-        Whether JavaScript dialogs are accepted; otherwise they are dismissed.
 
     Returns
     -------
     SnapshotOptions
-        Options with an outline. Cookie banners stay: closing them is up to the agent.
+        Options with an outline. Cookie banners and JavaScript dialogs stay: they are up to the agent.
     """
     options = SnapshotOptions.from_settings(settings, explore or ExploreSettings(), frames)
-    return replace(options, outline=True, hover=False, banners=False, accept_dialogs=accept_dialogs)
+    return replace(options, outline=True, hover=False, banners=False, accept_dialogs=False)
 
 
 async def observe(

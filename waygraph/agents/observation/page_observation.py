@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Self
 
 from waygraph.agents.observation.elements import ElementTable
+from waygraph.agents.observation.open_dialog import OpenDialog
 from waygraph.agents.observation.passes.abridging import Abridged, abridge, part_fingerprints
 from waygraph.agents.observation.render import MAX_LINES, lines_of, render
 from waygraph.agents.observation.simplify import simplify
@@ -46,6 +47,8 @@ class PageObservation:
         Ids that were asked for.
     window
         Number of the page of lines that the text has, from 0.
+    dialog
+        The JavaScript dialog that is all that can be seen; None: there is none.
     """
 
     snapshot: Snapshot
@@ -56,6 +59,7 @@ class PageObservation:
     known_parts: frozenset[int] = frozenset()
     opened: frozenset[str] = frozenset()
     window: int = 0
+    dialog: OpenDialog | None = None
 
     @classmethod
     def of(

@@ -261,6 +261,7 @@ class TaskAttempts:
                 return AttemptResult(None, AttemptFailure.MODEL_UNAVAILABLE, run.problem)
             if run.end is AttemptEnd.BUDGET and budget.parent_is_spent:
                 return AttemptResult(None, AttemptFailure.RUN_BUDGET_SPENT, run.problem)
+            await session.end()  # a page with an open dialog shows the scorer nothing
             last = session.tabs.current.page
             await boundary.release()  # the scorer may look elsewhere
             shop = shop_access(self._options.settings.agents.shop, task.start_urls[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from waygraph.agents.observation.capture import take_screenshot
 from waygraph.pipeline.browser.page.failures import PageFailure
 
 if TYPE_CHECKING:
@@ -54,9 +53,9 @@ class TraceScreenshots:
         await self.capture()
 
     async def capture(self) -> None:
-        """Capture the window of the current tab. A page that does not respond has no screenshot."""
+        """Capture the window of the current tab. A page that does not respond has no screenshot, nor has an open dialog."""
         try:
-            image = await take_screenshot(self._session.tabs.current, jpeg_quality=JPEG_QUALITY)
+            image = await self._session.screenshot(jpeg_quality=JPEG_QUALITY)
         except PageFailure as failure:
             log.info("runner/no_screenshot %s", failure.message)
             self.latest = ""

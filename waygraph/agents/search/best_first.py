@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from waygraph.agents.actions.report import ActionReport
 from waygraph.agents.actions.session import AgentSession
+from waygraph.agents.actions.types import AcceptAction, DismissAction
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.run_record import AttemptEnd, StepListener
 from waygraph.agents.search import frontier
@@ -27,6 +29,9 @@ from waygraph.core.errors import ModelFailure, WaygraphError
 from waygraph.core.schemas import UsageModel
 from waygraph.core.urls import site_key
 from waygraph.pipeline.explore.identity.features import feature_change
+
+#: Dialogs in a row that are answered: a page may raise them in an endless loop.
+_MAX_DIALOGS = 5
 
 
 class BestFirstSearch:
@@ -98,8 +103,13 @@ class BestFirstSearch:
         return self._observation or await self._look()
 
     async def _look(self) -> PageObservation:
-        self._observation = await self._session.observe()
-        return self._observation
+        observation = await self._session.observe()
+        for _ in range(_MAX_DIALOGS):
+            if observation.dialog is None:
+                break
+            observation = (await self._session.act(DismissAction())).observation or observation
+        self._observation = observation
+        return observation
 
     def _is_reachable(self, node: int) -> bool:
         return node == self._current or is_reachable(self._tree, node, with_map=self._map is not None)
@@ -204,7 +214,7 @@ class BestFirstSearch:
             action = action.model_copy(update={"element": element.ref})
         if gesture is not None:
             await self._backtracker.clicks.wait()
-        report: ActionReport = await self._session.act(action)
+        report = await self._answered(await self._session.act(action))
         self._backtracker.clicks.note(is_load=gesture is None)
         if report.observation is not None:
             self._observation = report.observation
@@ -212,6 +222,17 @@ class BestFirstSearch:
             self._current = None
             await self._look()
         return report.status, str(report)
+
+    async def _answered(self, report: ActionReport) -> ActionReport:
+        """Answer the dialogs that an action opened, with yes where changes are allowed; no state shows an open one."""
+        for _ in range(_MAX_DIALOGS):
+            if report.observation is None or report.observation.dialog is None:
+                break
+            answer = await self._session.act(AcceptAction())
+            if answer.status == "refused":
+                answer = await self._session.act(DismissAction())
+            report = replace(answer, action=report.action, message=f"{report} {answer.message}", rung=report.rung)
+        return report
 
     async def _visit(self, candidate: TreeCandidate) -> tuple[str, str]:
         problem = await self._backtracker.visit(candidate.outcome)
