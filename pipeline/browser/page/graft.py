@@ -83,6 +83,7 @@ def graft(outer: ScriptResult, inner: ScriptResult, place: Mapping[str, Any] | N
     outer["hidden"] += inner["hidden"]
     outer["cut"] |= inner["cut"]
     outer["password"] |= inner["password"]
+    outer["login"] |= inner["login"]
     outer["ms"] += inner["ms"]
 
 

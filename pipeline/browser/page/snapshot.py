@@ -152,6 +152,8 @@ class Snapshot:
         Hashes of the values in local and session storage, by area and key.
     password
         Whether a password field is visible.
+    login
+        Whether a form lets somebody in or unlocks something, and sets no password; only with `SnapshotOptions.outline`.
     digest
         Hash of everything in the document that a person or a script would find again, see `PageView.digest`.
     dialogs
@@ -186,6 +188,7 @@ class Snapshot:
     stopped: tuple[BlockedRequest, ...] = ()
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     password: bool = False
+    login: bool = False
     digest: str = ""
     dialogs: tuple[str, ...] = ()
     cut: bool = False
@@ -313,6 +316,7 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         stopped=tuple(BlockedRequest(method, url, "form") for method, url in result["stopped"] if method != "GET"),
         storage=result["storage"],
         password=result["password"],
+        login=result["login"],
         dialogs=tuple(result["dialogs"]),
         digest=result["digest"],
         cut=result["cut"],

@@ -34,17 +34,22 @@ class HazardPolicy:
         Exceptions of the user.
     mode
         Whether buttons with generic names are pressed behind the network guard.
+    follows_items
+        Whether an address may be loaded that shows an item of a collection as probably as it does something: `/flag/5`.
     """
 
-    def __init__(self, allowed: AllowRules | None = None, mode: HazardMode = "skip") -> None:
+    def __init__(
+        self, allowed: AllowRules | None = None, mode: HazardMode = "skip", *, follows_items: bool = False
+    ) -> None:
         self._allowed = allowed
         self._mode = mode
+        self._follows_items = follows_items
 
     def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:
         """Return why an element is not clicked. Hovering is always safe."""
         if candidate.action.kind in PRESSLESS_KINDS:
             return None
-        match = _hazard(candidate, snapshot)
+        match = _hazard(candidate, snapshot, follows_items=self._follows_items)
         if match is None or (match.is_generic and self._mode == "press") or self._allows(candidate):
             return None
         return Refusal("hazard", match.phrase, match.rule)
@@ -53,12 +58,12 @@ class HazardPolicy:
         """Return whether an element that the mode `skip` refuses, or a submit button, is pressed behind the guard."""
         if self._mode == "skip" or candidate.action.kind in PRESSLESS_KINDS or self._allows(candidate):
             return False
-        match = _hazard(candidate, snapshot)
+        match = _hazard(candidate, snapshot, follows_items=False)
         return match.is_generic if match is not None else candidate.submits == "post"
 
     def refuse_url(self, url: str) -> Refusal | None:
         """Return why a document is not loaded, also if a script requests it: `location = "/logout"` is no link."""
-        match = hazard_in_url(url)
+        match = _hazard_in_target(url, follows_items=self._follows_items)
         if match is None or (self._allowed is not None and self._allowed.allows_url(url)):
             return None
         return Refusal("hazard", match.phrase, match.rule)
@@ -67,7 +72,12 @@ class HazardPolicy:
         return self._allowed is not None and self._allowed.allows(candidate)
 
 
-def _hazard(candidate: Candidate, snapshot: Snapshot) -> LexiconMatch | None:
+def _hazard_in_target(url: str, *, follows_items: bool) -> LexiconMatch | None:
+    match = hazard_in_url(url)
+    return None if match is not None and match.is_collection and follows_items else match
+
+
+def _hazard(candidate: Candidate, snapshot: Snapshot, *, follows_items: bool) -> LexiconMatch | None:
     """Return the first match in this order: method, option, target, name, handler, icon; generic names come last."""
     action = candidate.action
     if is_state_changing_method(candidate.method):
@@ -77,7 +87,7 @@ def _hazard(candidate: Candidate, snapshot: Snapshot) -> LexiconMatch | None:
     name = None if _has_anchor(other_page) else hazard_in_name(action.name, shows=shows, leads_to=other_page)
     return (
         (hazard_in_name(action.value, shows=True) if action.kind == "select" else None)  # the name of the option
-        or (hazard_in_url(action.target) if action.target else None)
+        or (_hazard_in_target(action.target, follows_items=follows_items) if action.target else None)
         or (name if name is not None and not name.is_generic else None)
         or (hazard_in_code(candidate.handler) if candidate.handler else None)
         or (hazard_in_code(action.target) if action.target.startswith("javascript:") else None)

@@ -54,7 +54,10 @@ def hazard_in_url(url: str) -> LexiconMatch | None:
     elif match is None and parts.fragment and not is_below_articles(path_segments(parts.path)):
         fragment = code_words(unquote(parts.fragment))
         match = " ".join(fragment) if fragment in lex.acts else None
-    return LexiconMatch(match, "hazards.yaml: addresses", "address") if match else None
+    if match is None:
+        return None
+    is_collection = not parts.query and not parts.fragment and _is_item(path_segments(parts.path), match, lex)
+    return LexiconMatch(match, "hazards.yaml: addresses", "address", is_collection=is_collection)
 
 
 #: Letters of the shortest `beside` and `behind` phrase that is a glob. Shorter ones (`/run`, `/on`) are in the URLs of
@@ -125,6 +128,17 @@ def _match_path(path: str, query: str, lex: Lexicon) -> str | None:
         return None
     pairs = (first + second for first, second in pairwise(phrases))
     return next((" ".join(pair) for pair in pairs if pair in lex.pairs), None)
+
+
+def _is_item(segments: Sequence[str], match: str, lex: Lexicon) -> bool:
+    """Return whether a path ends with an item of a collection, `/flag/5`, and its only act is the collection's name."""
+    *above, name, item = ["", "", *segments][-max(len(segments), 2) :]
+    return (
+        code_words(name) in lex.collections
+        and match == " ".join(code_words(name))
+        and _IDENTIFIER.fullmatch(item) is not None
+        and not any(map(_IDENTIFIER.fullmatch, above))
+    )
 
 
 def _follows_item(segments: Sequence[str], phrases: Sequence[Words], query: str, lex: Lexicon) -> bool:

@@ -43,12 +43,15 @@ class LexiconMatch:
         Group of the phrase.
     is_generic
         Whether the phrase says only that something is sent or saved, so that the network guard can be relied on.
+    is_collection
+        Whether the phrase may as well be the name of a collection in an address that shows one of its items.
     """
 
     phrase: str
     rule: str
     group: str = ""
     is_generic: bool = False
+    is_collection: bool = False
 
 
 class NameEntry(NamedTuple):
@@ -109,6 +112,8 @@ class Lexicon:
         Path segments that change data as a whole segment only.
     beside
         Path segments that change data beside an identifier.
+    collections
+        Those of `beside` that are names of collections as well, before an identifier.
     behind
         Path segments that change data behind an identifier.
     named_items
@@ -145,6 +150,7 @@ class Lexicon:
     acts: frozenset[Words]
     whole: frozenset[Words]
     beside: frozenset[Words]
+    collections: frozenset[Words]
     behind: frozenset[Words]
     named_items: frozenset[Words]
     pairs: frozenset[Words]
@@ -243,6 +249,7 @@ def lexicon() -> Lexicon:
         acts=_phrases(addresses["acts"]),
         whole=_phrases(addresses["whole"]),
         beside=_phrases(addresses["beside_identifier"]),
+        collections=_phrases(addresses["collections"]),
         behind=_phrases(addresses["behind_identifier"]),
         named_items=_phrases(addresses["named_items"]),
         pairs=_phrases(addresses["pairs"]),

@@ -30,6 +30,9 @@ DestructiveMode = Literal["refuse", "confirm", "allow"]
 #: Whether an action may be done. It is given the action, the element if there is one, and the rule that it breaks.
 Confirm = Callable[[AgentAction, ObservedElement | None, Refusal], bool | Awaitable[bool]]
 
+#: Agents follow single links that a person's task leads to, so `/flag/5` may be the page of a flag. An explorer follows all
+#: links, and leaves it alone.
+_HAZARDS = HazardPolicy(follows_items=True)
 _ACTIVATING_KEYS = frozenset({"Enter", "Space"})
 _REASONS = {
     "hazard": "it would change data at the site",
@@ -91,7 +94,7 @@ class ActionGate:
         if outside is not None:
             raise ActionRefused(_sentence(str(element), outside))
         await self._check_hazard(
-            action, element, HazardPolicy().refuse(candidate, snapshot) or _form_refusal(candidate, observation)
+            action, element, _HAZARDS.refuse(candidate, snapshot) or _form_refusal(candidate, observation)
         )
 
     async def check_url(self, action: AgentAction, url: str) -> None:
@@ -99,7 +102,7 @@ class ActionGate:
         outside = self.scope.refuse_url(url) if self.scope is not None else None
         if outside is not None:
             raise ActionRefused(_sentence(url, outside))
-        await self._check_hazard(action, None, HazardPolicy().refuse_url(url), url)
+        await self._check_hazard(action, None, _HAZARDS.refuse_url(url), url)
 
     async def check_dialog(self, action: AgentAction, dialog: OpenDialog) -> None:
         """Check an action that accepts a dialog; raises `ActionRefused` as `check` does."""

@@ -377,7 +377,7 @@ class AgentSession:
             events.append(PageEvent("http_error", str(after.snapshot.status)))
         if self.options.scope is not None and self.options.scope.refuse_url(after.url) is not None:
             events.append(PageEvent("left_scope", after.url))
-        if after.snapshot.password and not before.snapshot.password:
+        if after.snapshot.login and not before.snapshot.login:
             events.append(PageEvent("asks_password"))
         if not events and not is_other_tab:
             has_changed = _shown(before) != _shown(after)

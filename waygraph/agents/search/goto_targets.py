@@ -85,7 +85,7 @@ class GotoTargets:
 
     def _refusal(self, url: str) -> str | None:
         outside = self._scope.refuse_url(url) if self._scope is not None else None
-        refusal = outside or HazardPolicy().refuse_url(url)
+        refusal = outside or HazardPolicy(follows_items=True).refuse_url(url)
         return refusal.reason if refusal is not None else None
 
 

@@ -32,6 +32,32 @@ const declarationsOf = (element, name) => {
   return found;
 };
 
+const ENTRY = "input:not([type=submit],[type=button],[type=reset],[type=image],[type=checkbox],[type=radio]), select, textarea";
+const MAX_LOGIN_ENTRIES = 3; // organisation, user, password
+
+/**
+ * Whether a form lets somebody in, or unlocks something: it has one password field and few others. Forms that set a
+ * password ask for it twice, or say so, or have the other fields of an account. On their pages a form with a password
+ * alone confirms who acts.
+ */
+const asksLogin = () => {
+  /** @type {Map<Element | null, any[]>} */
+  const forms = new Map();
+  for (const /** @type {any} */ field of document.querySelectorAll(ENTRY)) {
+    if (!field.checkVisibility(VISIBLE)) continue;
+    const form = field.form ?? field.closest("dialog, [role=dialog], [role=form]");
+    forms.set(form, [...(forms.get(form) ?? []), field]);
+  }
+  const passwords = (fields) => fields.filter((field) => field.type === "password").length;
+  const sets = (fields) => passwords(fields) > 1 || fields.some((field) => field.autocomplete === "new-password");
+  const all = [...forms.values()];
+  const setsAny = all.some(sets);
+  return all.some(
+    (fields) =>
+      passwords(fields) === 1 && !sets(fields) && fields.length <= MAX_LOGIN_ENTRIES && (fields.length > 1 || !setsAny),
+  );
+};
+
 /** Whether a password field is visible; hidden login dialogs, which many pages have, do not count. */
 const hasPasswordField = () =>
   [...document.querySelectorAll("input[type=password]")].some((field) => field.checkVisibility(VISIBLE));

@@ -73,6 +73,7 @@ const snapshot = (options) => {
     digest: options.digest ? digest() : "",
     storage: storageHashes(),
     password: hasPasswordField(),
+    login: options.outline && asksLogin(),
     hasCanvas: document.querySelector("canvas") !== null,
     crossOrigin: reportCrossOrigin((frame) => pass.crossOrigin.get(frame) ?? null),
     banner,

@@ -147,6 +147,32 @@ def test_resources_of_pages_are_harmless_for_any_name(path):
     assert hazard_in_url(f"https://shop.example{path.partition('?')[0]}?action=delete") is not None
 
 
+@pytest.mark.parametrize("path", ["/flag/5", "/world/star/17", "/pin/8", "/like/3/"])
+def test_an_item_of_a_collection_is_followed_by_agents_and_not_by_explorers(path):
+    url = f"http://x{path}"
+    assert HazardPolicy().refuse_url(url).reason == "hazard"
+    assert HazardPolicy(follows_items=True).refuse_url(url) is None
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/flag/5?how=up", "/messages/5/flag", "/messages/5/flag/7", "/flag?id=5", "/vote/17", "/lock/5", "/star/5/delete",
+     "/flag/delete/5", "/pin/5#/logout", *KNOWN["addresses_that_act"]],
+)  # fmt: skip
+def test_agents_follow_no_address_that_acts_on_an_item(path):
+    assert HazardPolicy(follows_items=True).refuse_url(f"https://shop.example{path}") is not None
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/docs/feature-flags", "/feature-flags", "/flags/5", "/c/pin-headers", "/c/pin-headers/12", "/pins/5",
+     "/rest/v1/star-systems", "/rest/v1/star-systems?id=5", "/five-star", "/watch?v=5", "/watch-faces/5", "/like-new/5",
+     "/stars", "/country-flags/12"],
+)  # fmt: skip
+def test_words_of_collections_are_followed_by_everybody(path):
+    assert hazard_in_url(f"https://shop.example{path}") is None
+
+
 @pytest.mark.parametrize("path", KNOWN["addresses_that_show"])
 def test_urls_that_show_something_are_followed(path):
     assert hazard_in_url(f"https://shop.example{path}") is None
