@@ -120,7 +120,7 @@ def measure_site(site: Site, scratch: Path, *, states: int, limit: int, max_step
                 mapped=frozenset({site_key(served.start)}),
                 sessions=Path("/"),
                 max_steps=max_steps,
-                task_seconds=120.0,
+                step_seconds=6.0,
             )
             file = TaskFile(site.name, "0" * 64, tuple(tasks.values()), ())
             # One at a time: two would slow each other down, and share what a server keeps of an account.

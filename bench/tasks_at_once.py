@@ -87,7 +87,7 @@ def measure(workers: int, rounds: int) -> dict[str, object]:
             mapped=frozenset(),
             sessions=Path("/"),
             max_steps=10,
-            task_seconds=600.0,
+            step_seconds=60.0,
         )
         memory, start = MemoryPeak(), time.perf_counter()
 

@@ -87,7 +87,7 @@ def main() -> int:
             mapped=frozenset(),
             sessions=Path(scratch),
             max_steps=3,
-            task_seconds=120.0,
+            step_seconds=12.0,
         )
         if problems := run_tasks(file, tasks, options, TaskLimits(workers=1)):
             raise SystemExit(f"no results: {problems}")

@@ -19,7 +19,7 @@ PAGES = {
 <label>Title <input onchange="if (confirm('Keep it?')) out.textContent = this.value"></label>""",
     "/load": "<title>Welcome</title><p id=said></p><script>said.textContent = confirm('Are you over 18?')</script>",
     "/timer": """<title>Timer</title><button onclick="this.textContent = 'Pressed'">Press</button>
-<script>addEventListener('ask', () => setTimeout(() => { document.body.append(confirm('Still there?')) }, 0))</script>""",
+<script>addEventListener('ask', () => setTimeout(() => document.body.append(confirm('Still there?')), 0))</script>""",
     "/frame": "<title>Frame</title><iframe src=/delete title=Inner></iframe>",
     "/popup": "<title>Popup</title><p id=said>Waiting</p><script>said.textContent = confirm('In popup?')</script>",
     "/opens": "<title>Opener</title><button onclick=\"window.open('/popup')\">Open</button>",
@@ -109,7 +109,9 @@ def test_a_person_who_is_asked_decides_about_the_confirm(site, says):
     assert report.status == ("done" if says else "refused")
 
 
-@pytest.mark.parametrize(("written", "shown"), [("accept [Plan B]", "Plan B"), ("accept", "Draft"), ("dismiss", "null")])
+@pytest.mark.parametrize(
+    ("written", "shown"), [("accept [Plan B]", "Plan B"), ("accept", "Draft"), ("dismiss", "null")]
+)
 def test_a_prompt_is_answered_with_a_text(site, written, shown):
     async def steps(session, page):
         asked = await click(session, "Rename")

@@ -61,7 +61,7 @@ def choice(number):
     return json.dumps({"reasoning": "it fits", "choice": number})
 
 
-def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model, max_steps=10, **settings):
+def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model, max_steps=10, tips="", **settings):
     """Run the agent; return its run and the scripted model."""
     script = ScriptedModel(replies)
 
@@ -75,7 +75,7 @@ def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model
             await page.goto(url)
             options = SessionOptions(browser=LOOPBACK_ONLY)
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
-                agent = parts.agent(session, sites=mapped, has_home=True, max_steps=max_steps)
+                agent = parts.agent(session, sites=mapped, has_home=True, max_steps=max_steps, tips=tips)
                 return await agent.run("What does shipping to Norway cost?")
         finally:
             await context.close()
@@ -175,19 +175,61 @@ def test_occam_plans_prunes_and_shows_the_history_of_the_active_plan(site):
     assert "help is there" not in asked[6]
 
 
-def test_occam_asks_a_judge_when_its_answers_differ(site):
+def proposals(*actions):
+    """Return a reply that proposes actions, whose elements are named as in `reply`."""
+
+    def write(request):
+        written = [json.loads(reply(AgentName.OCCAM, action)(request))["action"] for action in actions]
+        proposed = [{"reason": f"r{number}", "action": action} for number, action in enumerate(written, 1)]
+        sections = {"history_summary": "h", "observation_description": "d", "observation_highlight": []}
+        return json.dumps({**sections, "actions": proposed})
+
+    return write
+
+
+def verdict(number):
+    assessed = {"action": 1, "value": "v", "risk": "r", "best_case": "b", "worst_case": "w"}
+    return json.dumps({"plan_progress": "p", "assessments": [assessed], "reason": "shorter", "choice": number})
+
+
+def test_occam_proposes_all_suitable_actions_in_one_answer_and_judges_them(site):
     name = AgentName.OCCAM
     replies = [
-        reply(name, "click {link 'Help'}"),
-        reply(name, "go_home"),
-        json.dumps({"reason": "shorter", "choice": 2}),
-        reply(name, "stop [a]"),
-        reply(name, "stop [a]"),
-    ]
-    done, script = run(site.url, name, replies, candidates=2)
-    assert [step.action for step in done.steps] == ["go_home", "stop [a]"]
-    assert [step.usage.calls for step in done.steps] == [3, 2]
-    assert [request.seed for request in script.requests] == [1, 2, None, 1, 2]
+        proposals("note [Oslo is in Norway]", "note [oslo is in norway]"),  # one action: no judge
+        proposals("fly [1]", "click {link 'Help'}", "go_home"), verdict(2),
+        proposals("note [Oslo is in Norway]", "stop [a]"),  # the note was written before: no judge
+    ]  # fmt: skip
+    done, script = run(site.url, name, replies, occam_judge=True)
+    assert [step.action.split()[0] for step in done.steps] == ["note", "go_home", "stop"]
+    assert [step.usage.calls for step in done.steps] == [1, 2, 1]
+    asked = script.requests[2].messages[-1].text
+    assert "fly" not in asked
+    assert "2. go_home\n   r3" in asked
+    for part in ("Task: What does", "[0] What does", "- Oslo is in Norway", "action: note [Oslo", "RootWebArea"):
+        assert part in asked
+    assert done.steps[1].details["verdict"]["assessments"][0]["risk"] == "r"
+
+
+def test_the_memory_agent_writes_its_memory_anew_and_sees_it_in_the_next_step(site):
+    def written(memory, action):
+        return lambda request: json.dumps(
+            {"thinking": "t", "memory": memory, "action": json.loads(reply(AgentName.OCCAM, action)(request))["action"]}
+        )
+
+    replies = [
+        written("Norway: not known", "click {link 'Help'}"), written("Norway: 5 euros", "press [Escape]"),
+        written("", "stop [5 euros]"),
+    ]  # fmt: skip
+    done, script = run(site.url, AgentName.MEMORY, replies, tips="- Prices are in euros.")
+    assert (done.end, done.answer) == ("answered", "5 euros")
+    first, second, third = (request.messages[-1].text for request in script.requests)
+    assert "Your memory" not in first
+    assert "Your memory:\nNorway: not known\n" in second
+    assert "Your memory:\nNorway: 5 euros\n" in third
+    assert "not known" not in third
+    assert f"- on {site.url}: click" in third
+    assert all("Tips for this task:\n- Prices are in euros." in text for text in (first, second, third))
+    assert done.steps[1].details == {"memory": "Norway: 5 euros"}
 
 
 @BOTH

@@ -8,7 +8,7 @@ from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
 
 SEARCH = "<form action=/><input name=q aria-label=Search></form>"
 ASKS = {
-    "login": "<form><input name=user><input type=password name=p autocomplete=current-password><input type=checkbox></form>",
+    "login": "<form><input><input type=password autocomplete=current-password><input type=checkbox></form>",
     "login-of-an-organisation": "<form><select><option>A</select><input name=user><input type=password></form>",
     "login-without-a-form": "<input aria-label=User><input type=password><button>Log in</button>",
     "unlock-dialog": "<dialog open><input type=password><button>Unlock</button></dialog>" + "<input>" * 5,

@@ -55,7 +55,7 @@ def options(shop, shop_store, tmp_path):
                 "mapped": frozenset({site_key(shop.site.url)}),
                 "sessions": tmp_path,
                 "max_steps": 3,
-                "task_seconds": 60.0,
+                "step_seconds": 20.0,
                 **changes,
             }
         )
@@ -179,11 +179,11 @@ def test_what_agents_are_not_to_blame_for_has_no_result_and_ends_no_other_task(f
 def test_start_urls_are_tabs_and_time_is_limited(file, options, shop):
     (task,) = tasks_of(file, "101")
     task = task.model_copy(update={"start_urls": (shop.site.url, shop.site.url + "cart")})
-    run = options(maps=False, task_seconds=0.001)
+    run = options(maps=False, step_seconds=0.001)
     assert run_tasks(file, [task], run, TaskLimits()) == {}
     answer = RunFolder(run.output).read().attempts["101"].answer
     assert (answer.ended, answer.url) == ("budget", shop.site.url)
-    assert "0.001 s" in answer.problem
+    assert "0.003 s" in answer.problem
 
 
 def test_a_folder_is_of_one_run_and_of_one_process(file, options):

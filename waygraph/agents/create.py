@@ -31,18 +31,20 @@ class AgentName(StrEnum):
     """Names of agents.
 
     `GREEDY`: the baseline without a model, `waygraph.agents.greedy`. `WEBNAVIGATOR`: `waygraph.agents.webnavigator`.
-    `OCCAM`: `waygraph.agents.occam`. `SEARCH`: the tree search, `waygraph.agents.search`, with a model if there is one.
+    `OCCAM`: `waygraph.agents.occam`. `MEMORY`: `waygraph.agents.memory`. `SEARCH`: the tree search,
+    `waygraph.agents.search`, with a model if there is one.
     """
 
     GREEDY = "greedy"
     WEBNAVIGATOR = "webnavigator"
     OCCAM = "occam"
+    MEMORY = "memory"
     SEARCH = "search"
 
     @property
     def needs_model(self) -> bool:
         """Whether the agent cannot work without a chat model."""
-        return self in {AgentName.WEBNAVIGATOR, AgentName.OCCAM}
+        return self in {AgentName.WEBNAVIGATOR, AgentName.OCCAM, AgentName.MEMORY}
 
     @property
     def takes_model(self) -> bool:
@@ -101,6 +103,7 @@ class AgentParts:
         has_home: bool = False,
         max_steps: int = 20,
         tree_file: Path | None = None,
+        tips: str = "",
     ) -> Agent:
         """Create the agent for one task.
 
@@ -118,6 +121,8 @@ class AgentParts:
             Limit of actions.
         tree_file
             File that keeps the tree of a search, from which an interrupted one goes on; None: none.
+        tips
+            What the prompts of agents that ask a model in a loop say about the task's sites; empty: nothing.
 
         Returns
         -------
@@ -139,14 +144,23 @@ class AgentParts:
         if self.meter is None:
             raise InvalidInput(f"The agent {self.name} asks a model, and none is configured.", hint="--model NAME")
         from waygraph.agents.loop.agent import ModelAgent  # noqa: PLC0415
+        from waygraph.agents.loop.decision import Decider, DeciderOptions  # noqa: PLC0415
+        from waygraph.agents.memory import MemoryDecider  # noqa: PLC0415
         from waygraph.agents.occam import OccamDecider  # noqa: PLC0415
         from waygraph.agents.webnavigator import WebNavigatorDecider  # noqa: PLC0415
 
+        options = DeciderOptions.of(self.settings)
+        decider: Decider
         if self.name is AgentName.WEBNAVIGATOR:
-            decider: WebNavigatorDecider | OccamDecider = WebNavigatorDecider(self.meter, sites)
+            decider = WebNavigatorDecider(self.meter, sites, options=options)
+        elif self.name is AgentName.MEMORY:
+            decider = MemoryDecider(self.meter, sites, options=options)
         else:
-            decider = OccamDecider(self.meter, sites, has_home=has_home, candidates=self.settings.judged)
-        return ModelAgent(session, decider, self.meter, max_steps=max_steps, images=self.settings.images == "all")
+            judge = self.settings.occam_judge
+            decider = OccamDecider(self.meter, sites, has_home=has_home, options=options, judge=judge)
+        return ModelAgent(
+            session, decider, self.meter, max_steps=max_steps, images=self.settings.images == "all", tips=tips
+        )
 
     def _tree_search(
         self,

@@ -42,6 +42,7 @@ def agent_overrides(
     images: str | None,
     select: str | None,
     selector_model: str | None = None,
+    judge: bool | None = None,
     **limits: float | None,
 ) -> dict[str, Any]:
     """Return the settings that the options override; None: the setting holds.
@@ -60,6 +61,8 @@ def agent_overrides(
         Value of `--select`.
     selector_model
         Value of `--selector-model`. It is at the endpoint of the agent's model, unless settings name another one.
+    judge
+        Value of `--judge`.
     **limits
         Further settings of agents.
 
@@ -69,7 +72,7 @@ def agent_overrides(
         Overrides for `load_settings`.
     """
     agents: dict[str, Any] = {"model": {"model": model, "base_url": base_url}, "images": images, "select": select}
-    agents |= {"selector": {"model": selector_model}, **limits}
+    agents |= {"selector": {"model": selector_model}, "occam_judge": judge, **limits}
     return {"store": store, "agents": agents}
 
 

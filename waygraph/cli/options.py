@@ -60,7 +60,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 
 AgentOption = Annotated[
     str,
-    typer.Option("--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator, occam or search."),
+    typer.Option(
+        "--agent", metavar="NAME", help="greedy (a baseline without a model), webnavigator, occam, memory or search."
+    ),
 ]
 ModelOption = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Chat model of the agent.")]
 BaseUrlOption = Annotated[
@@ -104,6 +106,16 @@ SelectorModelOption = Annotated[
 ]
 CandidatesOption = Annotated[
     int | None, typer.Option("--candidates", min=1, metavar="K", help="Most pages that the page is chosen from.")
+]
+JudgeOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--judge/--no-judge", help="Let the model of occam propose several actions and judge them.", show_default=False
+    ),
+]
+TipsOption = Annotated[
+    Path | None,
+    typer.Option("--tips", metavar="FILE", callback=existing_file, help="Tips for the agent, by site (YAML)."),
 ]
 NoMapOption = Annotated[bool, typer.Option("--no-map", help="Work without maps, to see what these bring.")]
 MaxStepsOption = Annotated[int, typer.Option("--max-steps", min=1, help="Limit of a task's actions.")]

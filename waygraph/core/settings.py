@@ -402,6 +402,10 @@ class ChatSettings(ModelEndpoint):
     """Name of the limit of a reply in requests. Reasoning models of OpenAI know the longer one only."""
     send_temperature: bool = True
     """Send the temperature. Some models accept no other than their own."""
+    temperature: float | None = Field(None, ge=0, le=2)
+    """Temperature of an agent's decisions; None: the one of its paper."""
+    top_p: float | None = Field(None, gt=0, le=1)
+    """Share of the probability that an agent's decisions are sampled from; None: the one of its paper."""
 
 
 class ShopSettings(_Section):
@@ -435,8 +439,12 @@ class AgentSettings(_Section):
     """The model that chooses among the pages; without a name, the one that decides what to do."""
     candidates: int = Field(30, ge=1, le=100)
     """Most pages that a choice is made from: eight first, all of them if none of these fits."""
-    judged: int = Field(1, ge=1, le=20)
-    """Answers of AgentOccam's model per step; with more than one, the model judges them."""
+    occam_judge: bool = False
+    """Let AgentOccam's model propose all suitable actions of a step, and judge them in a second call."""
+    planning: bool = True
+    """Let AgentOccam divide the task into plans; off for comparisons."""
+    history_steps: int | None = Field(None, ge=0)
+    """Steps that an agent's prompts show; 0: all; None: as many as in its paper."""
     task_tokens: int = Field(0, ge=0)
     """Tokens of one task, input and output; 0: no limit."""
     task_cost: float = Field(0.0, ge=0)

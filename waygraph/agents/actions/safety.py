@@ -30,8 +30,8 @@ DestructiveMode = Literal["refuse", "confirm", "allow"]
 #: Whether an action may be done. It is given the action, the element if there is one, and the rule that it breaks.
 Confirm = Callable[[AgentAction, ObservedElement | None, Refusal], bool | Awaitable[bool]]
 
-#: Agents follow single links that a person's task leads to, so `/flag/5` may be the page of a flag. An explorer follows all
-#: links, and leaves it alone.
+#: An agent follows a link that its task leads to: `/flag/5` may be the page of a flag. An explorer follows all links,
+#: and leaves it alone.
 _HAZARDS = HazardPolicy(follows_items=True)
 _ACTIVATING_KEYS = frozenset({"Enter", "Space"})
 _REASONS = {

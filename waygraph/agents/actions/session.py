@@ -196,9 +196,7 @@ class AgentSession:
             If the page does not respond, which it does not while a dialog is open.
         """
         try:
-            image = await self.tabs.dialogs.interruptible(
-                take_screenshot(self.tabs.current, jpeg_quality=jpeg_quality)
-            )
+            image = await self.tabs.dialogs.interruptible(take_screenshot(self.tabs.current, jpeg_quality=jpeg_quality))
         except DialogOpened:
             raise PageFailure(f"{self.tabs.current.page.url} shows a dialog.") from None
         if not marks or self._last is None:
@@ -223,14 +221,8 @@ class AgentSession:
         BrowserFailure
             If the browser or the context is gone.
         """
-        answers = isinstance(action, AcceptAction | DismissAction)
-        if self.tabs.dialogs.waiting is None and answers:
-            return ActionReport(action, "invalid", "No dialog is open.")
-        if self.tabs.dialogs.waiting is not None and action.action not in DIALOG_ACTIONS:
-            return await self._report_dialog(action, "invalid", "Nothing was done, because a dialog is open.")
-        if self.options.allowed is not None and action.action not in self.options.allowed and not answers:
-            names = ", ".join(name for name in ACTION_TYPES if name in self.options.allowed)
-            return ActionReport(action, "invalid", f"The action {action.action} is not available; there are {names}.")
+        if (unavailable := await self._unavailable(action)) is not None:
+            return unavailable
         if isinstance(action, tuple(_KEPT)):
             return ActionReport(action, "kept", _KEPT[type(action)])
         before = self._last or await self.observe()
@@ -259,6 +251,18 @@ class AgentSession:
             )
         self._last = shown
         return ActionReport(action, "kept", f"The page shows [{action.part}] in full now.", observation=shown)
+
+    async def _unavailable(self, action: AgentAction) -> ActionReport | None:
+        """Report an action that the agent does not have, or not now; None: it has it."""
+        answers = isinstance(action, AcceptAction | DismissAction)
+        if self.tabs.dialogs.waiting is None and answers:
+            return ActionReport(action, "invalid", "No dialog is open.")
+        if self.tabs.dialogs.waiting is not None and action.action not in DIALOG_ACTIONS:
+            return await self._report_dialog(action, "invalid", "Nothing was done, because a dialog is open.")
+        if self.options.allowed is not None and action.action not in self.options.allowed and not answers:
+            names = ", ".join(name for name in ACTION_TYPES if name in self.options.allowed)
+            return ActionReport(action, "invalid", f"The action {action.action} is not available; there are {names}.")
+        return None
 
     async def _perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
         acting = self.tabs.current

@@ -159,9 +159,9 @@ class AgentTabs:
         self._drop_closed()
         if len(self._pages) < 2:
             return ()
-        return tuple([
-            OpenTab(await _title(page) if titles else "", page.url, page is self._current) for page in self._pages
-        ])
+        return tuple(
+            [OpenTab(await _title(page) if titles else "", page.url, page is self._current) for page in self._pages]
+        )
 
     def _add(self, page: Page) -> None:
         if page not in self._pages:

@@ -285,8 +285,7 @@ ACTION_TYPES: Mapping[str, type[_ActionModel]] = {
     for kind in (
         ClickAction, TypeAction, SelectAction, PressAction, HoverAction, ScrollAction, GotoAction, GoBackAction,
         GoForwardAction, GoHomeAction, NewTabAction, FocusTabAction, CloseTabAction, ShowAction, AcceptAction,
-        DismissAction, NoteAction, StopAction,
-        BranchAction, PruneAction, NavigateAction,
+        DismissAction, NoteAction, StopAction, BranchAction, PruneAction, NavigateAction,
     )
 }  # fmt: skip
 _ADAPTER: TypeAdapter[AgentAction] = TypeAdapter(AgentAction)

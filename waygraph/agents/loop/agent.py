@@ -45,16 +45,26 @@ class ModelAgent:
         Limit of actions. Answers that could not be used do not count, nor does `show`, unless it is repeated.
     images
         Whether the decider gets screenshots.
+    tips
+        What every prompt says about the task's sites; empty: nothing.
     """
 
     def __init__(
-        self, session: AgentSession, decider: Decider, meter: UsageMeter, *, max_steps: int = 20, images: bool = False
+        self,
+        session: AgentSession,
+        decider: Decider,
+        meter: UsageMeter,
+        *,
+        max_steps: int = 20,
+        images: bool = False,
+        tips: str = "",
     ) -> None:
         self._session = session
         self._decider = decider
         self._meter = meter
         self._max_steps = max_steps
         self._images = images
+        self._tips = tips
 
     async def run(self, task: str, on_step: StepListener = ignore_step) -> AgentRun:
         """Do a task; see `Agent.run`.
@@ -72,7 +82,7 @@ class ModelAgent:
             What it did and how it ended. A model that does not answer ends it as `UNAVAILABLE`; answers that could
             not be used are steps with the status `unparsed`.
         """
-        run = _ModelRun(self._session, self._decider, self._meter, on_step, images=self._images)
+        run = _ModelRun(self._session, self._decider, self._meter, on_step, images=self._images, tips=self._tips)
         try:
             end = await run.work(task, self._max_steps)
         except ModelBudgetSpent as error:
@@ -103,16 +113,26 @@ class _ModelRun:
         Called after every step.
     images
         Whether the decider gets screenshots.
+    tips
+        Tips for the task.
     """
 
     def __init__(
-        self, session: AgentSession, decider: Decider, meter: UsageMeter, on_step: StepListener, *, images: bool
+        self,
+        session: AgentSession,
+        decider: Decider,
+        meter: UsageMeter,
+        on_step: StepListener,
+        *,
+        images: bool,
+        tips: str,
     ) -> None:
         self._session = session
         self._decider = decider
         self._meter = meter
         self._on_step = on_step
         self._images = images
+        self._tips = tips
         self.answer = ""
         self.problem = ""
         self.steps: list[AgentStep] = []
@@ -124,7 +144,7 @@ class _ModelRun:
         problem = ""
         while actions < max_steps:
             screenshot = await self._screenshot() if self._images else None
-            situation = Situation(task, self.observation, max_steps - actions, problem, screenshot)
+            situation = Situation(task, self.observation, max_steps - actions, problem, screenshot, self._tips)
             decision: Decision | None = None
             try:
                 decision = await self._decider.decide(situation)

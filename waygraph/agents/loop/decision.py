@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from waygraph.agents.actions.types import DIALOG_ACTIONS
+from waygraph.agents.models.chat import ChatMessage, ChatRequest
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -14,6 +15,54 @@ if TYPE_CHECKING:
     from waygraph.agents.actions.report import ActionReport
     from waygraph.agents.actions.types import AgentAction
     from waygraph.agents.observation.page_observation import PageObservation
+    from waygraph.core.settings import AgentSettings
+
+
+#: Sampling of AgentOccam and WebNavigator.
+TEMPERATURE, TOP_P = 0.5, 0.95
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DeciderOptions:
+    """How deciders ask, where a comparison or a model needs it otherwise than the papers.
+
+    Attributes
+    ----------
+    temperature
+        Temperature of sampling.
+    top_p
+        Share of the probability that tokens are sampled from.
+    history_steps
+        Steps that prompts show; 0: all; None: as many as in the agent's paper.
+    planning
+        Whether AgentOccam has its plans.
+    """
+
+    temperature: float = TEMPERATURE
+    top_p: float = TOP_P
+    history_steps: int | None = None
+    planning: bool = True
+
+    @classmethod
+    def of(cls, settings: AgentSettings) -> Self:
+        """Return what the settings say, and the papers' values elsewhere."""
+        return cls(
+            TEMPERATURE if settings.model.temperature is None else settings.model.temperature,
+            TOP_P if settings.model.top_p is None else settings.model.top_p,
+            settings.history_steps,
+            settings.planning,
+        )
+
+    def request(self, messages: Sequence[ChatMessage]) -> ChatRequest:
+        """Return the request for a decision."""
+        return ChatRequest(tuple(messages), temperature=self.temperature, top_p=self.top_p)
+
+    def latest(self, steps: Sequence[T], paper: int) -> Sequence[T]:
+        """Return the steps that a prompt shows, of all steps and the number in the agent's paper."""
+        shown = paper if self.history_steps is None else self.history_steps
+        return steps[-shown:] if shown else steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +81,8 @@ class Situation:
         Why the answer before could not be used, in one sentence; empty: it could.
     screenshot
         PNG of the window; None: the model gets no images.
+    tips
+        What the person who runs the task says about its sites; empty: nothing.
     """
 
     task: str
@@ -39,6 +90,7 @@ class Situation:
     steps_left: int
     problem: str = ""
     screenshot: bytes | None = None
+    tips: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,12 @@ def step_messages(
     tuple of ChatMessage
         Instructions, and the question.
     """
-    system = "\n".join([_ROLE, *rules, "", "Actions:", action_list(available(allowed, situation.observation)), "", UNTRUSTED, _ANSWER])
+    system = "\n".join(
+        [_ROLE, *rules, "", "Actions:", action_list(available(allowed, situation.observation)), "", UNTRUSTED, _ANSWER]
+    )
     parts = [f"Task: {situation.task}"]
+    if situation.tips:
+        parts.append(f"Tips for this task:\n{situation.tips}")
     if sites:
         parts.append("Sites with a map, for navigate: " + ", ".join(sites))
     parts += [text for text in memory if text]

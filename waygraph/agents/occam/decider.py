@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from waygraph.agents.actions.brackets import parse_brackets
 from waygraph.agents.actions.types import (
     ActionSyntaxError,
     BranchAction,
@@ -14,27 +14,28 @@ from waygraph.agents.actions.types import (
     NoteAction,
     PruneAction,
 )
-from waygraph.agents.loop.decision import Decision, Situation
+from waygraph.agents.loop.decision import DeciderOptions, Decision, Situation, available
 from waygraph.agents.loop.prompt import note_list, step_messages
 from waygraph.agents.loop.sites import check_site
-from waygraph.agents.models.chat import ChatModel, ChatRequest
+from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.structured import complete_as
 from waygraph.agents.occam.judge import choose
 from waygraph.agents.occam.pivotal import pivotal_text
 from waygraph.agents.occam.plan import NoSuchPlan, PlanTree
 from waygraph.agents.occam.prompt import NAVIGATE_RULES, PLAN_RULES, PlannedStep, history_text
-from waygraph.agents.occam.reply import OccamReply
+from waygraph.agents.occam.reply import OccamProposals, OccamReply, ProposedAction
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from waygraph.agents.actions.report import ActionReport
     from waygraph.agents.actions.types import AgentAction
     from waygraph.agents.observation.page_observation import PageObservation
 
-#: Steps that a prompt shows.
+#: Steps that a prompt shows, unless a setting says otherwise.
 HISTORY_STEPS = 3
-#: Sampling of the paper.
-TEMPERATURE, TOP_P = 0.5, 0.95
-_ACTIONS = frozenset({"click", "type", "show", "note", "stop", "go_back", "branch", "prune"})
+_ACTIONS = frozenset({"click", "type", "show", "note", "stop", "go_back"})
+_PLANNING = frozenset({"branch", "prune"})
 
 
 class OccamDecider:
@@ -48,44 +49,72 @@ class OccamDecider:
         Keys of the sites that have maps; empty: the agent has no `navigate`.
     has_home
         Whether the agent has `go_home`: for tasks on several sites.
-    candidates
-        Number of answers per step; with more than one, a judge chooses.
+    options
+        Sampling, and what is switched off for comparisons.
+    judge
+        Whether the model proposes all suitable actions, and a second call judges them.
     """
 
     def __init__(
-        self, model: ChatModel, sites: Sequence[str] = (), *, has_home: bool = False, candidates: int = 1
+        self,
+        model: ChatModel,
+        sites: Sequence[str] = (),
+        *,
+        has_home: bool = False,
+        options: DeciderOptions | None = None,
+        judge: bool = False,
     ) -> None:
         self._model = model
         self._sites = tuple(sites)
-        self._candidates = candidates
+        self._options = options or DeciderOptions()
+        self._judge = judge
         self._plans: PlanTree | None = None
         self._history: list[PlannedStep] = []
         self._notes: list[str] = []
-        self.allowed = _ACTIONS | ({"navigate"} if sites else set()) | ({"go_home"} if has_home else set())
+        planning = _PLANNING if self._options.planning else frozenset()
+        self.allowed = _ACTIONS | planning | ({"navigate"} if sites else set()) | ({"go_home"} if has_home else set())
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""
         if self._plans is None:
             self._plans = PlanTree(situation.task, situation.observation.url)
         plan = str(self._plans)
-        steps = [step for step in self._history if step.plan == self._plans.active][-HISTORY_STEPS:]
-        history = history_text(steps, situation.observation.snapshot.id)
+        steps = [step for step in self._history if step.plan == self._plans.active]
+        shown = self._options.latest(steps, HISTORY_STEPS)
+        memory = [
+            f"Plans:\n{plan}" if self._options.planning else "",
+            note_list(self._notes),
+            history_text(shown, situation.observation.snapshot.id),
+        ]
         asked = step_messages(
             situation,
-            rules=[PLAN_RULES, NAVIGATE_RULES] if self._sites else [PLAN_RULES],
+            rules=[*([PLAN_RULES] if self._options.planning else []), *([NAVIGATE_RULES] if self._sites else [])],
             allowed=self.allowed,
             sites=self._sites,
-            memory=[f"Plans:\n{plan}", note_list(self._notes), history],
+            memory=memory,
         )
-        request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
-        if self._candidates == 1:
+        request = self._options.request(asked)
+        more: dict[str, JsonValue] = {"plan": self._plans.active, "plans": plan}
+        if not self._judge:
             reply, _ = await complete_as(self._model, request, OccamReply)
-        else:
-            seeds = range(1, self._candidates + 1)
-            replies = [(await complete_as(self._model, replace(request, seed=seed), OccamReply))[0] for seed in seeds]
-            reply = await choose(self._model, situation, plan, replies)
-        details = reply.model_dump(mode="json", exclude={"action", "reason"})
-        return Decision(reply.action, reply.reason, {**details, "plan": self._plans.active, "plans": plan})
+            details = reply.model_dump(mode="json", exclude={"action", "reason"})
+            return Decision(reply.action, reply.reason, {**details, **more})
+        proposals, _ = await complete_as(self._model, request, OccamProposals)
+        chosen, verdict = await choose(self._model, situation, memory, self._usable(proposals.actions, situation))
+        details = proposals.model_dump(mode="json")
+        judged = verdict.model_dump(mode="json") if verdict is not None else None
+        return Decision(chosen.action, chosen.reason, {**details, **more, "verdict": judged})
+
+    def _usable(self, proposed: Sequence[ProposedAction], situation: Situation) -> Sequence[ProposedAction]:
+        """Return the actions that can be read and that no rule forbids; all if there is none, to say why."""
+        usable = []
+        for each in proposed:
+            try:
+                self.check(parse_brackets(each.action, available(self.allowed, situation.observation)))
+            except ActionSyntaxError:
+                continue
+            usable.append(each)
+        return usable or proposed
 
     def check(self, action: AgentAction) -> None:
         """Forbid plans that do not exist, sites without a map, and repeated notes; see `Decider.check`."""

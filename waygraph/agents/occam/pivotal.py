@@ -1,4 +1,4 @@
-"""The part of a page that mattered: highlighted elements with what is around them (AgentOccam, section 3.2)."""
+"""The part of a page that mattered: highlighted elements with what is around them (AgentOccam, section 4.2)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from waygraph.agents.actions.boundary import AgentBoundary, agent_boundary
 from waygraph.agents.actions.session import AgentSession, SessionOptions
 from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.loop.tips import SiteTips
 from waygraph.agents.loop.usage_meter import UsageMeter
 from waygraph.agents.models.budget import BudgetedModel, ModelBudget
 from waygraph.agents.models.cassette import CassetteModel
@@ -69,13 +70,15 @@ class AttemptOptions:
         Folder that the names of session files (`storage_state` of tasks) are relative to.
     max_steps
         Limit of an attempt's actions.
-    task_seconds
-        Limit of an attempt's time, in seconds.
+    step_seconds
+        Limit of an attempt's time for each of its `max_steps` actions, the model's included, in seconds.
     allows_changes
         Whether agents may do what changes data at the sites; otherwise such actions are refused.
     cassettes
         Folder with a recording of model calls for each task, which are replayed, and added to if there is a model;
         None: calls are not recorded.
+    tips
+        What prompts say about the sites of a task.
     """
 
     output: Path
@@ -86,9 +89,15 @@ class AttemptOptions:
     mapped: frozenset[str]
     sessions: Path
     max_steps: int
-    task_seconds: float
+    step_seconds: float
     allows_changes: bool = False
     cassettes: Path | None = None
+    tips: SiteTips = field(default_factory=lambda: SiteTips({}))
+
+    @property
+    def task_seconds(self) -> float:
+        """Limit of an attempt's time, in seconds: steps end an attempt, and time only one that hangs."""
+        return self.step_seconds * self.max_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +255,7 @@ class TaskAttempts:
                 has_home=has_home,
                 max_steps=self._options.max_steps,
                 tree_file=RunFolder(self._options.output).task_folder(task.task_id) / TREE_FILE,
+                tips=self._options.tips.text([*task.sites, *map(site_key, task.start_urls)]),
             )
             screenshots = TraceScreenshots(session, trace)
             try:

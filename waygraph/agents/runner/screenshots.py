@@ -53,7 +53,7 @@ class TraceScreenshots:
         await self.capture()
 
     async def capture(self) -> None:
-        """Capture the window of the current tab. A page that does not respond has no screenshot, nor has an open dialog."""
+        """Capture the window of the current tab. A page that does not respond, or shows a dialog, has no screenshot."""
         try:
             image = await self._session.screenshot(jpeg_quality=JPEG_QUALITY)
         except PageFailure as failure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import math
 import os
@@ -202,7 +203,7 @@ def _write_manifest(
             "agent": options.agent,
             "map": "yes" if options.maps else "no",
             "max_steps": str(options.max_steps),
-            "task_seconds": f"{options.task_seconds:g}",
+            "step_seconds": f"{options.step_seconds:g}",
             "allows_changes": "yes" if options.allows_changes else "no",
             **_model_labels(options),
         },
@@ -230,7 +231,12 @@ def _model_labels(options: AttemptOptions) -> dict[str, str]:
         "select": agents.select,
         "selector_model": agents.selector.model,
         "candidates": str(agents.candidates),
-        "judged": str(agents.judged),
+        **({"judge": "yes"} if agents.occam_judge else {}),
+        **({"planning": "no"} if not agents.planning else {}),
+        **({"history_steps": str(agents.history_steps)} if agents.history_steps is not None else {}),
+        **({"temperature": f"{agents.model.temperature:g}"} if agents.model.temperature is not None else {}),
+        **({"top_p": f"{agents.model.top_p:g}"} if agents.model.top_p is not None else {}),
+        **({"tips": hashlib.sha256(options.tips.model_dump_json().encode()).hexdigest()} if options.tips.root else {}),
     }
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, NoteAction
-from waygraph.agents.loop.decision import Decision, Situation
+from waygraph.agents.loop.decision import DeciderOptions, Decision, Situation
 from waygraph.agents.loop.prompt import note_list, step_messages
 from waygraph.agents.loop.sites import check_site
-from waygraph.agents.models.chat import ChatModel, ChatRequest
+from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.structured import complete_as
 from waygraph.agents.webnavigator.prompt import NAVIGATE_RULES, RememberedStep, history_text
 from waygraph.agents.webnavigator.reply import WebNavigatorReply
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
     from waygraph.agents.actions.types import AgentAction
     from waygraph.agents.observation.page_observation import PageObservation
 
-#: Steps that a prompt shows.
+#: Steps that a prompt shows, unless a setting says otherwise.
 HISTORY_STEPS = 5
-#: Sampling of the paper.
-TEMPERATURE, TOP_P = 0.5, 0.95
 _ACTIONS = frozenset({"click", "type", "show", "go_back", "note", "stop"})
 
 
@@ -36,12 +33,15 @@ class WebNavigatorDecider:
         The model.
     sites
         Keys of the sites that have maps; empty: the agent has no `navigate`.
+    options
+        Sampling, and the history that prompts show; None: the paper's.
     """
 
-    def __init__(self, model: ChatModel, sites: Sequence[str] = ()) -> None:
+    def __init__(self, model: ChatModel, sites: Sequence[str] = (), *, options: DeciderOptions | None = None) -> None:
         self._model = model
         self._sites = tuple(sites)
-        self._history: deque[RememberedStep] = deque(maxlen=HISTORY_STEPS)
+        self._options = options or DeciderOptions()
+        self._history: list[RememberedStep] = []
         self._notes: list[str] = []
         self._mode = ""
         self._steps = 0
@@ -55,10 +55,9 @@ class WebNavigatorDecider:
             rules=[NAVIGATE_RULES] if self._sites else [],
             allowed=self.allowed,
             sites=self._sites,
-            memory=[note_list(self._notes), history_text(self._history)],
+            memory=[note_list(self._notes), history_text(self._options.latest(self._history, HISTORY_STEPS))],
         )
-        request = ChatRequest(asked, temperature=TEMPERATURE, top_p=TOP_P)
-        reply, _ = await complete_as(self._model, request, WebNavigatorReply)
+        reply, _ = await complete_as(self._model, self._options.request(asked), WebNavigatorReply)
         self._mode = reply.mode
         details = reply.model_dump(mode="json", exclude={"action", "reason"})
         return Decision(reply.action, reply.reason, details)

@@ -18,6 +18,7 @@ from waygraph.cli.options import (
     CandidatesOption,
     ImagesOption,
     JsonOption,
+    JudgeOption,
     MaxStepsOption,
     ModelOption,
     NoMapOption,
@@ -27,6 +28,7 @@ from waygraph.cli.options import (
     SelectorModelOption,
     StorageStateOption,
     StoreOption,
+    TipsOption,
     UrlOption,
     load_settings,
 )
@@ -58,6 +60,8 @@ def do(
     select: SelectOption = None,
     selector_model: SelectorModelOption = None,
     candidates: CandidatesOption = None,
+    judge: JudgeOption = None,
+    tips: TipsOption = None,
     store: StoreOption = None,
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
@@ -83,12 +87,13 @@ def do(
       waygraph do http://127.0.0.1:8000 "a warm wool throw"
       waygraph do https://shop.example "What does shipping to Norway cost?" --agent webnavigator --model qwen
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.loop.tips import read_tips
     from waygraph.agents.run_record import AttemptEnd
 
     name = agent_name(agent)
     overrides = agent_overrides(
         store=store, model=model, base_url=base_url, images=images, select=select,
-        selector_model=selector_model, candidates=candidates,
+        selector_model=selector_model, candidates=candidates, judge=judge,
     )  # fmt: skip
     settings = load_settings(overrides | {"explore": {"scope": scope, "scope_hosts": scope_hosts}})
     check_model(name, settings)
@@ -96,7 +101,8 @@ def do(
     if not no_map:
         with open_source(store, url, api_key) as source:
             sites = [summary.site for summary in source.sites() if summary.site == site_key(start)]
-    attempt = _SingleTask(name, start, settings, storage_state, max_steps, headed=headed)
+    told = read_tips(tips).text([site_key(start)])
+    attempt = _SingleTask(name, start, settings, storage_state, max_steps, tips=told, headed=headed)
     done = asyncio.run(attempt.run(task, sites, url or settings.store, api_key))
     if as_json:
         print_json(_document(done) | {"refused": attempt.refused})
@@ -120,6 +126,7 @@ class _SingleTask:
         storage_state: Path | None,
         max_steps: int,
         *,
+        tips: str,
         headed: bool,
     ) -> None:
         self._name = name
@@ -127,6 +134,7 @@ class _SingleTask:
         self._settings = settings
         self._storage_state = storage_state
         self._max_steps = max_steps
+        self._tips = tips
         self._headed = headed
         self._steps = 0
         self.refused = 0
@@ -167,7 +175,7 @@ class _SingleTask:
                 boundary=boundary,
             )
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector(task)) as session:
-                agent = parts.agent(session, sites=sites, maps=maps, max_steps=self._max_steps)
+                agent = parts.agent(session, sites=sites, maps=maps, max_steps=self._max_steps, tips=self._tips)
                 run = await agent.run(task, self._print)
                 self.refused = boundary.count
                 return run

@@ -22,6 +22,7 @@ from waygraph.cli.options import (
     DialectOption,
     ImagesOption,
     JsonOption,
+    JudgeOption,
     MaxStepsOption,
     ModelOption,
     NoMapOption,
@@ -31,6 +32,7 @@ from waygraph.cli.options import (
     SelectOption,
     SelectorModelOption,
     StoreOption,
+    TipsOption,
     UrlOption,
     WhereOption,
     load_settings,
@@ -64,6 +66,8 @@ def run(
     select: SelectOption = None,
     selector_model: SelectorModelOption = None,
     candidates: CandidatesOption = None,
+    judge: JudgeOption = None,
+    tips: TipsOption = None,
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", min=0.0, metavar="PRICE", help="Limit of all calls of the run.")
     ] = None,
@@ -94,7 +98,10 @@ def run(
     scope: ScopeOption = None,
     scope_hosts: ScopeHostOption = None,
     max_steps: MaxStepsOption = 20,
-    task_seconds: Annotated[float, typer.Option("--task-seconds", min=1.0, help="Limit of a task's time.")] = 300.0,
+    step_seconds: Annotated[
+        float,
+        typer.Option("--step-seconds", min=0.1, help="Limit of a task's time: these seconds for each of --max-steps."),
+    ] = 60.0,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Tasks, and browsers, at the same time.")] = 2,
     per_site: Annotated[int, typer.Option("--per-site", min=1, help="Tasks on one host at the same time.")] = 2,
     repeat: Annotated[int, typer.Option("--repeat", min=1, help="How often each task is done.")] = 1,
@@ -131,6 +138,7 @@ def run(
       waygraph run --tasks tasks.json --output runs/model --agent webnavigator --model qwen --base-url http://127.0.0.1:8000/v1
       waygraph run --tasks tasks.json --output runs/three --repeat 3 --reset "shopping=docker restart shop"
     """  # noqa: D301 - \b keeps the lines of an example together
+    from waygraph.agents.loop.tips import read_tips
     from waygraph.agents.runner.attempt import AttemptOptions
     from waygraph.agents.runner.task_run import TaskLimits, run_tasks
     from waygraph.agents.scoring.repeats import plan_repeats
@@ -140,7 +148,7 @@ def run(
     settings = load_settings(
         agent_overrides(
             store=store, model=model, base_url=base_url, images=images, select=select,
-            selector_model=selector_model, candidates=candidates,
+            selector_model=selector_model, candidates=candidates, judge=judge,
             run_cost=max_cost, run_tokens=max_tokens,
         )
         | {"explore": {"scope": scope, "scope_hosts": scope_hosts}}
@@ -160,9 +168,10 @@ def run(
         mapped=mapped,
         sessions=tasks.parent,
         max_steps=max_steps,
-        task_seconds=task_seconds,
+        step_seconds=step_seconds,
         allows_changes=allow_changes,
         cassettes=cassettes.absolute() if cassettes is not None else None,
+        tips=read_tips(tips),
     )
     hooks = hook_options(reset, login, login_max_age, tasks.parent)
     without_result: dict[str, str] = {}

@@ -23,7 +23,8 @@ def told(url, steps, candidates=(), segments=(), **more):
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
         "hidden": [],
         "settled": {"capped": False, "waited": False}, "opened": 0, "tabs": [], "stopped": [], "dialogs": [],
-        "storage": {"local": {}, "session": {}}, "password": False, "login": False, "digest": "d", "cut": False, "ms": 1.0,
+        "storage": {"local": {}, "session": {}}, "password": False, "login": False,
+        "digest": "d", "cut": False, "ms": 1.0,
         "banner": None, "crossOrigin": [], "outline": [], "view": None, **more,
     }  # fmt: skip
 

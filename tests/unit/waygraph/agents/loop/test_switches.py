@@ -1,0 +1,118 @@
+"""Each switch of docs/agents.md, "Switches for comparisons", changes what the model is asked."""
+
+import json
+
+import pytest
+
+from waygraph.agents.actions.brackets import parse_brackets
+from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.loop.decision import Situation
+from waygraph.agents.loop.tips import SiteTips, read_tips
+from waygraph.agents.loop.usage_meter import UsageMeter
+from waygraph.agents.models.scripted import ScriptedModel
+from waygraph.agents.observation.open_dialog import OpenDialog
+from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.core.errors import InvalidInput
+from waygraph.core.settings import AgentSettings
+
+PAGE = PageObservation.of(OpenDialog("confirm", "none", "").snapshot("http://a.example/", "A"))
+STEPS = 8
+OCCAM, WEBNAVIGATOR, MEMORY = AgentName.OCCAM, AgentName.WEBNAVIGATOR, AgentName.MEMORY
+LISTS = {"time": [], "quantity": [], "entity": [], "logic": [], "other": []}
+LOOKED = {"history_summary": "", "observation_description": "", "observation_highlight": []}
+REPLIES = {
+    OCCAM: {**LOOKED, "reason": "", "action": "go_back"},
+    WEBNAVIGATOR: {
+        **LOOKED,
+        "objective": "",
+        "constraints": LISTS,
+        "mode": "action",
+        "reason": "",
+        "action": "go_back",
+    },
+    MEMORY: {"thinking": "", "memory": "", "action": "go_back"},
+}
+
+
+async def last_request(name, *, sites=("a.example",), tips="", screenshot=None, **settings):
+    """Return what the model is asked after some steps."""
+    model = ScriptedModel([json.dumps(REPLIES[name])] * STEPS)
+    parts = AgentParts(name, AgentSettings(**settings), None, UsageMeter(model))
+    agent = parts.agent(None, sites=sites, tips=tips)
+    for number in range(STEPS):
+        situation = Situation("Buy a lamp", PAGE, 5, screenshot=screenshot, tips=agent._tips)
+        decision = await agent._decider.decide(situation)
+        agent._decider.remember(decision, parse_brackets("go_back"), f"result {number}", PAGE)
+    return model.requests[-1]
+
+
+@pytest.mark.parametrize("name", [OCCAM, WEBNAVIGATOR, MEMORY])
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"history_steps": 1}, {"model": {"temperature": 1.0}}, {"model": {"top_p": 0.5}}, {"sites": ()},
+        {"tips": "- Prices include tax."}, {"screenshot": b"png"},
+    ],
+    ids=lambda switch: next(iter(switch)),
+)  # fmt: skip
+async def test_a_switch_changes_the_request(name, switch):
+    assert await last_request(name, **switch) != await last_request(name)
+
+
+async def test_planning_off_takes_plans_and_their_actions_from_the_prompt():
+    on, off = await last_request(OCCAM), await last_request(OCCAM, planning=False)
+    for part in ("branch [", "prune [", "You work by plans"):
+        assert part in on.messages[0].text
+        assert part not in off.messages[0].text
+    assert "Plans:" in on.messages[1].text
+    assert "Plans:" not in off.messages[1].text
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "shown"),
+    [(OCCAM, None, 3), (WEBNAVIGATOR, None, 5), (MEMORY, None, 7), (OCCAM, 0, 7), (OCCAM, 1, 1)],
+)
+async def test_prompts_show_as_many_steps_as_the_paper_or_the_setting_says(name, steps, shown):
+    request = await last_request(name, history_steps=steps)
+    assert request.messages[1].text.count("result: result ") == shown
+
+
+async def test_sampling_is_the_papers_unless_settings_say_otherwise():
+    paper = await last_request(OCCAM)
+    assert (paper.temperature, paper.top_p) == (0.5, 0.95)
+    own = await last_request(WEBNAVIGATOR, model={"temperature": 0.0, "top_p": 1.0})
+    assert (own.temperature, own.top_p) == (0.0, 1.0)
+
+
+async def test_the_judge_changes_the_form_of_the_answer():
+    model = ScriptedModel([json.dumps({**LOOKED, "actions": [{"reason": "", "action": "stop [x]"}]})])
+    parts = AgentParts(OCCAM, AgentSettings(occam_judge=True), None, UsageMeter(model))
+    decision = await parts.agent(None)._decider.decide(Situation("Buy a lamp", PAGE, 5))
+    assert decision.action == "stop [x]"
+    assert "actions" in model.requests[0].json_form.schema["properties"]
+
+
+def test_tips_are_those_of_the_sites_and_of_all(tmp_path):
+    file = tmp_path / "tips.yaml"
+    file.write_text("all: [Calculate step by step.]\nshopping: [Prices include tax.]\nforum: [Sort by new.]\n")
+    tips = read_tips(file)
+    assert tips.text(["shopping", "127.0.0.1:7770"]) == "- Calculate step by step.\n- Prices include tax."
+    assert tips.text([]) == "- Calculate step by step."
+    assert SiteTips({}).text(["shopping"]) == ""
+
+
+@pytest.mark.parametrize("text", ["shopping: Prices include tax.", "[a, b]", "shopping: [{a: b}]", "shopping: ['']"])
+def test_a_tips_file_of_another_form_is_an_error_with_its_line(tmp_path, text):
+    file = tmp_path / "tips.yaml"
+    file.write_text(text)
+    with pytest.raises(InvalidInput, match="tips file"):
+        read_tips(file)
+
+
+async def test_only_what_answers_a_dialog_is_offered_while_one_is_open():
+    model = ScriptedModel([json.dumps(REPLIES[OCCAM])])
+    parts = AgentParts(OCCAM, AgentSettings(), None, UsageMeter(model))
+    seen = PageObservation(PAGE.snapshot, PAGE.elements, PAGE.tree, dialog=OpenDialog("confirm", "Sure?"))
+    await parts.agent(None)._decider.decide(Situation("Buy a lamp", seen, 5))
+    actions = model.requests[0].messages[0].text.split("Actions:\n")[1].split("\n\n")[0]
+    assert [line.split()[0].rstrip(":") for line in actions.splitlines()] == ["accept", "dismiss", "note", "stop"]
