@@ -131,7 +131,7 @@ def folder(root: Path, start: str, pages: str, log: Path) -> Iterator[Served]:
         yield Served(url + start, log, pages=tuple(found))
 
 
-def _unpacked(package: str, where: Path) -> Path:
+def npm_folder(package: str, where: Path) -> Path:
     """Return the `dist` folder of an npm package."""
     root = where / "package" / "dist"
     if not root.exists():
@@ -145,14 +145,14 @@ def _unpacked(package: str, where: Path) -> Path:
 @contextmanager
 def tabler(scratch: Path) -> Iterator[Served]:
     """Serve a Bootstrap dashboard template of more than 100 pages; the start page is the one about dialogs."""
-    with folder(_unpacked(TABLER, scratch / "tabler"), "modals.html", "*.html", scratch / "tabler.log") as served:
+    with folder(npm_folder(TABLER, scratch / "tabler"), "modals.html", "*.html", scratch / "tabler.log") as served:
         yield served
 
 
 @contextmanager
 def gentelella(scratch: Path) -> Iterator[Served]:
     """Serve an admin dashboard of 58 pages: menus, dialogs, charts, tables, calendar, kanban, all made by scripts."""
-    root = _unpacked(GENTELELLA, scratch / "gentelella")
+    root = npm_folder(GENTELELLA, scratch / "gentelella")
     with folder(root, "production/index.html", "production/*.html", scratch / "gentelella.log") as served:
         yield served
 
@@ -293,19 +293,27 @@ def _texts(root: Path, *globs: str) -> str:
     return "\n".join(f"{path.relative_to(root)}\n{path.read_bytes().hex()}" for path in files)
 
 
-@contextmanager
-def fossil(scratch: Path) -> Iterator[Served]:
-    """Version control with a web interface of its own, logged in: timelines, files, tickets, wiki, forum, settings."""
-    root = scratch / "fossil"
-    program, env = root / "usr" / "bin" / "fossil", {"HOME": str(root), "USER": "admin"}
-    libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
-    env |= {"LD_LIBRARY_PATH": f"{libraries}:{root / 'lib' / libraries.name}", "PATH": os.environ["PATH"]}
-    password, repository = root / "password", root / "museum.fossil"
-    if not password.exists():
+def fossil_program(root: Path) -> tuple[Path, dict[str, str]]:
+    """Return the program of Fossil below `root`, where it is unpacked if need be, and the environment that it needs."""
+    program = root / "usr" / "bin" / "fossil"
+    if not program.exists():
         root.mkdir(exist_ok=True)
         run("apt-get", "download", *FOSSIL, cwd=root)
         for package in root.glob("*.deb"):
             run("dpkg-deb", "-x", package, root, cwd=root)
+    libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
+    env = {"LD_LIBRARY_PATH": f"{libraries}:{root / 'lib' / libraries.name}", "PATH": os.environ["PATH"]}
+    return program, env
+
+
+@contextmanager
+def fossil(scratch: Path) -> Iterator[Served]:
+    """Version control with a web interface of its own, logged in: timelines, files, tickets, wiki, forum, settings."""
+    root = scratch / "fossil"
+    program, env = fossil_program(root)
+    env |= {"HOME": str(root), "USER": "admin"}
+    password, repository = root / "password", root / "museum.fossil"
+    if not password.exists():
         secret = secrets.token_urlsafe(16)
         run(program, "init", "--project-name", "Museum", "--date-override", "2024-04-30", repository, cwd=root, env=env)
         _fill(program, repository, root / "checkout", env)
@@ -353,15 +361,10 @@ def _fill(program: Path, repository: Path, checkout: Path, env: Mapping[str, str
         do("ticket", "add", "title", title, "status", "Open", "type", "Code_Defect")
 
 
-@contextmanager
-def dokuwiki(scratch: Path) -> Iterator[Served]:
-    """Serve a wiki of plain text files, with an administrator's session: pages, media, access rules, settings."""
-    root = scratch / "dokuwiki"
-    program, wiki, password = root / "usr" / "bin" / "php8.2", root / "usr" / "share" / "dokuwiki", root / "password"
-    libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
-    env = {"LD_LIBRARY_PATH": str(libraries), "PATH": os.environ["PATH"], "PHP_INI_SCAN_DIR": ""}
-    ini = root / "php.ini"
-    if not password.exists():
+def dokuwiki_program(root: Path, *, anew: bool) -> tuple[tuple[str | Path, ...], dict[str, str]]:
+    """Return the command that runs PHP for a DokuWiki below `root`, unpacked there `anew`, and its environment."""
+    program, ini = root / "usr" / "bin" / "php8.2", root / "php.ini"
+    if anew:
         shutil.rmtree(root, ignore_errors=True)
         root.mkdir()
         run("apt-get", "download", *DOKUWIKI, cwd=root)
@@ -372,13 +375,26 @@ def dokuwiki(scratch: Path) -> Iterator[Served]:
         (root / "sessions").mkdir(exist_ok=True)
         modules = next((root / "usr" / "lib" / "php").iterdir())
         ini.write_text(_PHP_INI.format(root=root, modules=modules))
+    libraries = root / "usr" / "lib" / f"{platform.machine()}-linux-gnu"
+    env = {"LD_LIBRARY_PATH": str(libraries), "PATH": os.environ["PATH"], "PHP_INI_SCAN_DIR": ""}
+    return (program, "-c", ini), env
+
+
+@contextmanager
+def dokuwiki(scratch: Path) -> Iterator[Served]:
+    """Serve a wiki of plain text files, with an administrator's session: pages, media, access rules, settings."""
+    root = scratch / "dokuwiki"
+    password = root / "password"
+    command, env = dokuwiki_program(root, anew=not password.exists())
+    wiki = root / "usr" / "share" / "dokuwiki"
+    if not password.exists():
         (root / "etc" / "dokuwiki" / "local.php").write_text(_DOKUWIKI_SETTINGS)
         (root / "var" / "lib" / "dokuwiki" / "acl" / "acl.auth.php").write_text(_DOKUWIKI_RULES)
         (root / "var" / "lib" / "dokuwiki" / "acl" / "users.auth.php").touch(0o600)
         media = root / "var" / "lib" / "dokuwiki" / "data" / "media"
         shutil.copy(media / "wiki" / "dokuwiki-128.png", media / "floor_plan.png")
         secret = secrets.token_urlsafe(16)
-        run(program, "-c", ini, cwd=wiki, stdin=_DOKUWIKI_CONTENT.replace("{password}", secret), env=env)
+        run(*command, cwd=wiki, stdin=_DOKUWIKI_CONTENT.replace("{password}", secret), env=env)
         password.write_text(secret)
         password.chmod(0o600)
 
@@ -388,8 +404,8 @@ def dokuwiki(scratch: Path) -> Iterator[Served]:
         return _texts(root, "etc/dokuwiki/*", *(f"var/lib/dokuwiki/{place}/**/*" for place in kept))
 
     port = free_port()
-    command = (program, "-c", ini, "-S", f"127.0.0.1:{port}", "-t", wiki)
-    with serving(*command, cwd=wiki, port=port, log=scratch / "dokuwiki.log", env=env) as url:
+    server = (*command, "-S", f"127.0.0.1:{port}", "-t", wiki)
+    with serving(*server, cwd=wiki, port=port, log=scratch / "dokuwiki.log", env=env) as url:
         state = scratch / "dokuwiki-session.json"
         log_in(f"{url}doku.php?id=start&do=login", "admin", password.read_text(), state, fields=("u", "p"))
         yield Served(f"{url}doku.php", scratch / "dokuwiki.log", storage_state=state, contents=contents)

@@ -4,8 +4,8 @@
     python -m bench.tasks --oracle [--site demo_shop] [--save]
     python -m bench.tasks --serve --site demo_shop --scratch FOLDER
 
-`--oracle` does the shortest clicks of the find-a-page tasks, which other agents are compared with. `--serve` serves a
-site for `waygraph run`. The sites are the demo shop and, from package registries, those of `bench/real_sites.py`.
+`--oracle` does the shortest clicks of the find-a-page tasks, which other agents are compared with. `--serve` serves the
+sites of a task file for `waygraph run`: the demo shop and, from package registries, those of `bench/real_sites.py`.
 Without these options, tasks are listed.
 """
 
@@ -18,98 +18,65 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 
 from bench import real_sites
+from bench.exam.exam_tasks import EXAM
 from bench.result_files import RESULTS, run_info, write_result
 from bench.tasks.oracle import OracleRun, follow_way
 from bench.tasks.replay import TaskCheck
-from bench.tasks.site_tasks import FOLDER, SPLITS, SiteTasks, read_site
+from bench.tasks.serving import TaskSites, serving_sites
+from bench.tasks.site_tasks import ACROSS, FOLDER, SPLITS, SiteTasks, read_tasks, sites_of
 from waygraph.agents.actions.session import SessionOptions
-from waygraph.core.settings import BrowserSettings, CaptureProfile
-from waygraph.demo_site import DemoSite
+from waygraph.core.settings import BrowserSettings
 from waygraph.pipeline.browser.process.launch import launch
 
-SITES = [site for sites in SPLITS.values() for site in sites]
+#: Task files by name, in the order of splits: those of one site, those over several sites, and the exam.
+FILES = {
+    split: {
+        **{site: FOLDER / f"{site}.json" for site in sites},
+        f"across_{split}": ACROSS[split],
+        f"exam_{split}": EXAM[split],
+    }
+    for split, sites in SPLITS.items()
+}
+NAMES = [name for files in FILES.values() for name in files]
 _LOOPBACK = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
 
 
-@dataclass(frozen=True)
-class TaskSite:
-    """A site that is served.
-
-    Attributes
-    ----------
-    base_url : the URL that its placeholder stands for.
-    storage_state : the file of a logged-in session.
-    forget : makes the server forget how an account left its pages, see `bench.real_sites.Served`.
-    """
-
-    base_url: str
-    storage_state: str | None = None
-    forget: Callable[[], None] = lambda: None
-
-    def context_options(self) -> dict[str, Any]:
-        """Return the options of a browser context, with the window that agents have."""
-        profile = CaptureProfile()
-        return {
-            "storage_state": self.storage_state,
-            "viewport": {"width": profile.viewport_width, "height": profile.viewport_height},
-            "locale": profile.locale,
-            "timezone_id": profile.timezone,
-            "reduced_motion": "reduce",
-        }
-
-
-@contextmanager
-def serving_site(site: str, scratch: Path) -> Iterator[TaskSite]:
-    """Serve a site until the end of the block."""
-    if site == "demo_shop":
-        with DemoSite() as shop:
-            yield TaskSite(shop.url)
-        return
-    with getattr(real_sites, site)(scratch) as served:
-        parts = urlsplit(served.start)
-        state = served.storage_state
-        yield TaskSite(f"{parts.scheme}://{parts.netloc}/", str(state) if state else None, served.forget)
-
-
-async def replay_tasks(site: TaskSite, tasks: SiteTasks) -> dict[str, list[str]]:
-    """Replay the tasks of a site one after the other; return what is wrong, by task."""
+async def replay_tasks(sites: TaskSites, tasks: SiteTasks) -> dict[str, list[str]]:
+    """Replay tasks one after the other; return what is wrong, by task."""
     async with launch(_LOOPBACK) as browser:
-        context = await browser.new_context(**site.context_options())
+        context = await browser.new_context(**sites.context_options())
         return {
             task.task_id: await TaskCheck(
-                context, site.base_url, task, tasks.replays[task.task_id], site.forget
+                context, sites.urls, task, tasks.replays[task.task_id], sites.forget
             ).problems()
             for task in tasks.file.tasks
         }
 
 
-async def run_oracle(site: TaskSite, tasks: SiteTasks) -> dict[str, OracleRun]:
-    """Do the shortest clicks of the find-a-page tasks of a site, each in a browser context of its own."""
+async def run_oracle(sites: TaskSites, tasks: SiteTasks) -> dict[str, OracleRun]:
+    """Do the shortest clicks of the find-a-page tasks of a file, each in a browser context of its own."""
     runs = {}
     async with launch(_LOOPBACK) as browser:
         for task in tasks.file.tasks:
             if task.task_id in tasks.ways:
-                site.forget()
-                context = await browser.new_context(**site.context_options())
+                sites.forget()
+                context = await browser.new_context(**sites.context_options())
                 options = SessionOptions(browser=_LOOPBACK)
                 runs[task.task_id] = await follow_way(context, task, tasks.ways[task.task_id], options)
                 await context.close()
     return runs
 
 
-def check_site(name: str, site: TaskSite) -> dict[str, Any]:
-    """Replay the tasks of a site, and print what is wrong."""
-    tasks = read_site(name, site.base_url)
-    problems = asyncio.run(replay_tasks(site, tasks))
+def check_file(name: str, sites: TaskSites, tasks: SiteTasks) -> dict[str, Any]:
+    """Replay the tasks of a file, and print what is wrong."""
+    problems = asyncio.run(replay_tasks(sites, tasks))
     for task_id, found in problems.items():
         for problem in found:
             print(f"{name} {task_id}: {problem}")
@@ -123,10 +90,9 @@ def check_site(name: str, site: TaskSite) -> dict[str, Any]:
     }
 
 
-def oracle_site(name: str, site: TaskSite) -> dict[str, Any]:
-    """Do the shortest clicks of the tasks of a site, and print what is wrong."""
-    tasks = read_site(name, site.base_url)
-    runs = asyncio.run(run_oracle(site, tasks))
+def oracle_file(name: str, sites: TaskSites, tasks: SiteTasks) -> dict[str, Any]:
+    """Do the shortest clicks of the tasks of a file, and print what is wrong."""
+    runs = asyncio.run(run_oracle(sites, tasks))
     for task_id, run in runs.items():
         if not run.arrived:
             print(f"{name} {task_id}: {run.problem}")
@@ -136,24 +102,26 @@ def oracle_site(name: str, site: TaskSite) -> dict[str, Any]:
     return {"tasks": len(runs), "as_expected": arrived, "steps": steps, "sha256": tasks.file.sha256}
 
 
-def measure(name: str, scratch: Path, run: Callable[[str, TaskSite], dict[str, Any]]) -> dict[str, Any]:
-    """Serve a site, and run something on it."""
+def measure(
+    name: str, path: Path, scratch: Path, run: Callable[[str, TaskSites, SiteTasks], dict[str, Any]]
+) -> dict[str, Any]:
+    """Serve the sites of a task file, and run something on them."""
     try:
-        with serving_site(name, scratch) as site:
-            return run(name, site)
+        with serving_sites(sites_of(path), scratch) as sites:
+            return run(name, sites, read_tasks(path, sites.urls))
     except real_sites.NotAvailable as error:
         print(f"{name}: not available: {error}", flush=True)
         return {"tasks": None, "as_expected": 0, "not_available": str(error)}
 
 
-def serve_site(name: str, scratch: Path) -> None:
-    """Serve a site until SIGINT or SIGTERM, and print how its tasks are done."""
+def serve_file(path: Path, scratch: Path) -> None:
+    """Serve the sites of a task file until SIGINT or SIGTERM, and print how its tasks are done."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # The session of a task is looked for beside the task file.
-    file = Path(shutil.copy(FOLDER / f"{name}.json", scratch))
-    with serving_site(name, scratch) as site:
-        url = f"--placeholder __{name.upper()}__={site.base_url}"
-        print(f"waygraph run --tasks {file} {url} --output RUN\nCtrl+C ends the server.", flush=True)
+    file = Path(shutil.copy(path, scratch))
+    with serving_sites(sites_of(path), scratch) as sites:
+        urls = " ".join(f"--placeholder __{name.upper()}__={url}" for name, url in sites.urls.items())
+        print(f"waygraph run --tasks {file} {urls} --output RUN\nCtrl+C ends the server.", flush=True)
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
 
@@ -164,28 +132,30 @@ def main() -> int:
     what.add_argument("--check", action="store_true", help="serve the sites and replay the tasks")
     what.add_argument("--oracle", action="store_true", help="serve the sites and do the shortest clicks to the pages")
     what.add_argument("--serve", action="store_true", help="serve the one site for agents, until Ctrl+C")
-    parser.add_argument("--site", choices=SITES, action="append", help="only this site; repeatable")
+    parser.add_argument("--site", choices=NAMES, action="append", help="only this site, or file of tasks; repeatable")
     parser.add_argument("--scratch", type=Path, help="folder for the sites, to keep them")
     parser.add_argument("--save", action="store_true", help="write tasks.json or tasks_oracle.json in bench/results/")
     options = parser.parse_args()
-    chosen = [(split, site) for split, sites in SPLITS.items() for site in options.site or SITES if site in sites]
+    chosen = [
+        (split, name, files[name]) for split, files in FILES.items() for name in options.site or NAMES if name in files
+    ]
     if options.serve and (len(chosen) != 1 or options.scratch is None):
         parser.error("--serve takes one --site, and --scratch")
     if not options.check and not options.oracle and not options.serve:
-        for split, site in chosen:
-            for task in read_site(site, "http://127.0.0.1/").file.tasks:
-                print(f"{split:5} {site:12} {task.task_id}  {task.intent}")
+        for split, name, path in chosen:
+            for task in read_tasks(path, {}).file.tasks:
+                print(f"{split:5} {name:12} {task.task_id}  {task.intent}")
         return 0
     results: dict[str, dict[str, Any]] = {}
     with TemporaryDirectory() as temporary:
         scratch = (options.scratch or Path(temporary)).absolute()
         scratch.mkdir(parents=True, exist_ok=True)
         if options.serve:
-            serve_site(chosen[0][1], scratch)
+            serve_file(chosen[0][2], scratch)
             return 0
-        for split, site in chosen:
-            run = oracle_site if options.oracle else check_site
-            results[site] = {"split": split, **measure(site, scratch, run)}
+        for split, name, path in chosen:
+            run = oracle_file if options.oracle else check_file
+            results[name] = {"split": split, **measure(name, path, scratch, run)}
     if options.save:
         name = "tasks_oracle.json" if options.oracle else "tasks.json"
         write_result(RESULTS / name, {**run_info(), "sites": results})

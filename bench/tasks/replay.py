@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-from bench.tasks.site_tasks import ReplayedEnd, ReplayedStep, TaskReplay
+from bench.tasks.site_tasks import PageText, ReplayedEnd, ReplayedStep, TaskReplay
 from waygraph.agents.scoring.dialects import DIALECTS, DialectName
 from waygraph.agents.scoring.final_state import FinalState
 from waygraph.agents.scoring.page_recorder import QUIET_CAP_MS, record_findings
@@ -39,8 +39,8 @@ class TaskCheck:
     ----------
     context
         The browser context, with the session of the account if the site has one.
-    base_url
-        URL of the site.
+    urls
+        URLs of the task's sites, by name.
     task
         The task.
     replay
@@ -52,13 +52,13 @@ class TaskCheck:
     def __init__(
         self,
         context: BrowserContext,
-        base_url: str,
+        urls: Mapping[str, str],
         task: Task,
         replay: TaskReplay,
         forget: Callable[[], None] = lambda: None,
     ) -> None:
         self._context = context
-        self._base = base_url.rstrip("/")
+        self._urls = urls
         self._task = task
         self._replay = replay
         self._forget = forget
@@ -85,30 +85,33 @@ class TaskCheck:
         problems = []
         page = await self._context.new_page()
         for each in self._replay.shown:
-            await page.goto(f"{self._base}/{each.path}")
+            await page.goto(self._url(each))
             try:
                 await page.wait_for_function(f"text => ({_TEXT})().includes(text)", arg=each.text, timeout=SHOWN_CAP_MS)
             except PlaywrightTimeout:
-                problems.append(f"/{each.path} lacks '{each.text}'")
+                problems.append(f"{each.site}/{each.path} lacks '{each.text}'")
         for each in self._replay.absent:
-            await page.goto(f"{self._base}/{each.path}")
+            await page.goto(self._url(each))
             with suppress(PlaywrightTimeout):  # a page that is never quiet is looked at after the cap
                 await page.wait_for_load_state("networkidle", timeout=QUIET_CAP_MS)
             if each.text in await page.evaluate(_TEXT):
-                problems.append(f"/{each.path} shows '{each.text}'")
+                problems.append(f"{each.site}/{each.path} shows '{each.text}'")
         await page.close()
         return problems
 
+    def _url(self, place: ReplayedEnd | PageText) -> str:
+        return f"{self._urls[place.site or self._task.sites[0]].rstrip('/')}/{place.path}"
+
     async def _undo(self) -> None:
         for end in self._replay.undo:
-            async with self._page_after(f"{self._base}/{end.path}", end.steps):
+            async with self._page_after(self._url(end), end.steps):
                 pass
 
     async def _reach(self, end: ReplayedEnd) -> FinalState:
         """Return the state in which a run with this end leaves the task."""
         if not self._looks_at_pages:
             return FinalState(end.answer, "")
-        url = f"{self._base}/{end.path}" if end != IDLE else self._task.start_urls[0]
+        url = self._url(end) if end != IDLE else self._task.start_urls[0]
         async with self._page_after(url, end.steps) as page:
             return FinalState(end.answer, page.url, await record_findings(self._task, page))
 

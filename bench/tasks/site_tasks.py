@@ -1,6 +1,7 @@
 """The tasks of this benchmark, with what is needed to replay them.
 
-A row has WebArena's fields, and three more:
+A file holds the tasks of one site, or tasks over several sites of one split (`across_dev.json`). A row has
+WebArena's fields, and three more:
 
 - `kind`: what the task asks for, see `KINDS`.
 - `replay`: the end of a run that does the task, that of a plausible run that does not, the way back if the task changes
@@ -11,6 +12,7 @@ A row has WebArena's fields, and three more:
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -51,16 +53,18 @@ class ReplayedStep(_Field):
 
 
 class ReplayedEnd(_Field):
-    """The end of a run: an answer, or a page and steps in it."""
+    """The end of a run: an answer, or a page and steps in it. `site` is the page's, by default the task's first."""
 
     answer: str = ""
+    site: str = ""
     path: str = ""
     steps: tuple[ReplayedStep, ...] = ()
 
 
 class PageText(_Field):
-    """A text on a page of the site."""
+    """A text on a page of a site, by default of the task's first."""
 
+    site: str = ""
     path: str
     text: str
 
@@ -105,9 +109,13 @@ class ClickStep(_Field):
         return f"{self.role} '{self.name}'" + (f" number {self.nth + 1}" if self.nth else "")
 
 
+#: Task files over several sites, by split.
+ACROSS = {"dev": FOLDER / "across_dev.json", "test": FOLDER / "across_test.json"}
+
+
 @dataclass(frozen=True)
 class SiteTasks:
-    """The tasks of a site, with URLs in place of the placeholder.
+    """The tasks of a file, with URLs in place of the placeholders.
 
     Attributes
     ----------
@@ -125,8 +133,12 @@ class SiteTasks:
 
 def read_site(site: str, base_url: str) -> SiteTasks:
     """Read the tasks of a site that is served at `base_url`."""
-    path = FOLDER / f"{site}.json"
-    file = read_task_file(path, {f"__{site.upper()}__": base_url})
+    return read_tasks(FOLDER / f"{site}.json", {site: base_url})
+
+
+def read_tasks(path: Path, urls: Mapping[str, str]) -> SiteTasks:
+    """Read the tasks of a file; `urls` are those of all their sites, by name."""
+    file = read_task_file(path, {f"__{site.upper()}__": url for site, url in urls.items()})
     assert not file.problems, file.problems
     rows = {str(row["task_id"]): row for row in json.loads(path.read_text(encoding="utf-8"))}
     return SiteTasks(
@@ -139,3 +151,9 @@ def read_site(site: str, base_url: str) -> SiteTasks:
             if "steps" in row
         },
     )
+
+
+def sites_of(path: Path) -> list[str]:
+    """Return the names of all sites that the tasks of a file are over."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return sorted({site for row in rows for site in row["sites"]})

@@ -27,7 +27,10 @@ def replayed(shop: DemoSite, tasks: SiteTasks, chosen: list[Task]) -> dict[str, 
     async def check() -> list[list[str]]:
         context = await (await BROWSERS.browser()).new_context()
         try:
-            checks = [TaskCheck(context, shop.url, task, tasks.replays[task.task_id]).problems() for task in chosen]
+            checks = [
+                TaskCheck(context, {"demo_shop": shop.url}, task, tasks.replays[task.task_id]).problems()
+                for task in chosen
+            ]
             return await asyncio.gather(*checks)
         finally:
             await context.close()
