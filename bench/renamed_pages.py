@@ -133,8 +133,8 @@ def box_page(number: int) -> str:
         f"  * [[letter:l{each:03}|Letter {each:03}]]\n" for each in range(number * 25 - 24, number * 25 + 1)
     )
     return (
-        f"====== Box {number} ======\nBought in {1920 + (number * 17) % 60} for {15 + (number * 23) % 90} pounds, kept on"
-        f" shelf {1 + (number * 7) % 12}.\n{letters}"
+        f"====== Box {number} ======\nBought in {1920 + (number * 17) % 60} for {15 + (number * 23) % 90} pounds,"
+        f" kept on shelf {1 + (number * 7) % 12}.\n{letters}"
     )
 
 

@@ -1,7 +1,7 @@
 """Applications of others under names that nobody has read about, two of them with 500 pages alike.
 
-They are the programs of `bench.real_sites`, with made-up contents and brands, so that what an agent says about them was
-found on their pages. Contents follow from the number of a page alone: they are the same on each machine and in each run.
+They are the programs of `bench.real_sites` with made-up contents and brands, so that what an agent says about them was
+found on their pages. Contents follow from the number of a page alone, and are the same on each machine.
 
 - `skerrywatch`: Fossil. Project name, menu and footer are set; 500 wiki pages describe buoys. No search, no login.
 - `fernleigh`: DokuWiki. Title, logo and footer are replaced; 500 pages describe letters. No search, no login.
@@ -63,7 +63,7 @@ def skerrywatch(scratch: Path) -> Iterator[Served]:
         run(program, "init", "--project-name", "Skerrywatch", "--date-override", "2024-04-30", made, cwd=root, env=env)
         settings = {
             "index-page": "/wiki?name=Skerrywatch",
-            "mainmenu": "Start /home * {}\nAll sheets /wcontent * {}\nWhat happened /timeline * {}\n",
+            "mainmenu": "Start /home * {}\n",
             "footer": '<div class="footer">Skerrywatch, the sheets of the outer fjords</div>',
         }
         for name, value in settings.items():
@@ -110,7 +110,8 @@ def fernleigh(scratch: Path) -> Iterator[Served]:
     if not ready.exists():
         (root / "etc" / "dokuwiki" / "local.php").write_text(_FERNLEIGH_SETTINGS)
         # The cookie of another DokuWiki on this machine has another name.
-        (wiki / "inc" / "preload.php").write_text("<?php\ndefine('DOKU_SESSION_NAME', 'Fernleigh');\n")
+        with (wiki / "inc" / "preload.php").open("a") as preload:
+            preload.write("\ndefine('DOKU_SESSION_NAME', 'Fernleigh');\n")
         template = wiki / "lib" / "tpl" / "dokuwiki"
         (template / "tpl_footer.php").write_text("<p>Fernleigh Letter Room</p>\n")
         (template / "images" / "logo.png").write_bytes(base64.b64decode(_PIXEL))
@@ -134,43 +135,17 @@ def fernleigh(scratch: Path) -> Iterator[Served]:
         yield Served(f"{url}doku.php", log)
 
 
-#: Brand, people, companies, and the first digits of numbers, in the order in which they are replaced.
+#: Brand, people, companies, numbers of orders and invoices, in the order in which they are replaced.
 _KORVAT = (
-    ("Gentelella", "Korvat"),
-    ("Colorlib", "Ostrel"),
-    ("colorlib workspace", "ostrel workspace"),
-    ("@gentelella.com", "@korvat.example"),
-    ("@colorlib", "@ostrel"),
-    ("Aigars Silkalns", "Runa Vestby"),
-    ("Aigars S.", "Runa V."),
-    ("aigars@", "runa@"),
-    ("Kowalski", "Koltmoor"),
-    ("Sarah", "Sunniva"),
-    ("sarah@", "sunniva@"),
-    ("Michael", "Milorad"),
-    ("michael@", "milorad@"),
-    ("Emily Wang", "Edda Wendt"),
-    ("Emily W.", "Edda W."),
-    ("emily@", "edda@"),
-    ("Mark Kim", "Mikkel Kvam"),
-    ("Lina Park", "Liv Parr"),
-    ("Diego Reyes", "Dagfinn Rye"),
-    ("Diego R.", "Dagfinn R."),
-    ("Yuki Tanaka", "Yrsa Tangen"),
-    ("Robert Jones", "Roald Juel"),
-    ("Acme", "Dovrel"),
-    ("Globex", "Gimsund"),
-    ("Initech", "Innvik"),
-    ("Umbrella Co", "Ulvoya Co"),
-    ("Stark Ind.", "Strand Ind."),
-    ("Tyrell", "Tysnes"),
-    ("INV-04812", "KV-77315"),
-    ("#78", "#31"),
-    ("$549", "$583"),
-    ("$490", "$461"),
-    ("$312", "$337"),
-    ("$48,000", "$53,500"),
-    ("$29,760", "$31,940"),
+    *(("Gentelella", "Korvat"), ("gentelella.io", "korvat.example"), ("gentelella.com", "korvat.example")),
+    *(("gentelella-v4", "korvat-v4"), ("Colorlib", "Ostrel"), ("colorlib workspace", "ostrel workspace")),
+    *(("Aigars Silkalns", "Runa Vestby"), ("Aigars", "Runa"), ("aigars", "runa"), ("Kowalski", "Koltmoor")),
+    *(("Sarah", "Sunniva"), ("sarah", "sunniva"), ("Michael", "Milorad"), ("michael", "milorad"), ("Reyes", "Rye")),
+    *(("Emily", "Edda"), ("emily", "edda"), ("Wang", "Wendt"), ("Mark Kim", "Mikkel Kvam"), ("mark@", "mikkel@")),
+    *(("Lina", "Liv"), ("lina@", "liv@"), ("Park", "Parr"), ("Diego", "Dagfinn"), ("diego@", "dagfinn@")),
+    *(("Yuki", "Yrsa"), ("yuki@", "yrsa@"), ("Tanaka", "Tangen"), ("Robert", "Roald"), ("robert@", "roald@")),
+    *(("Jones", "Juel"), ("Acme", "Dovrel"), ("Globex", "Gimsund"), ("Initech", "Innvik"), ("Umbrella", "Ulvoya")),
+    *(("Stark", "Strand"), ("Tyrell", "Tysnes"), ("Wonka", "Valdres"), ("INV-04812", "KV-77315"), ("#78", "#31")),
     ("BLATLV2X", "VESTNO7K"),
 )
 
@@ -186,7 +161,8 @@ def korvat(scratch: Path) -> Iterator[Served]:
         for path in chain(made.rglob("*.html"), made.rglob("*.js")):
             text = path.read_text(encoding="utf-8")
             for old, new in _KORVAT:
-                text = re.sub(rf"(?<![\w/-]){re.escape(old)}" if old[0].isalnum() else re.escape(old), new, text)
+                # Not in the addresses of files and of other hosts.
+                text = re.sub(rf"(?<![\w/-]){re.escape(old)}(?![a-z])", new, text)
             path.write_text(text, encoding="utf-8")
         made.rename(root)
     with folder(root, "production/index.html", "production/*.html", scratch / "korvat.log") as served:

@@ -1,0 +1,37 @@
+"""How far each site of the exam is mapped, so that the pages that answer its tasks are in the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Limits of the exploration of a site; it starts at `bench.tasks.serving.TaskSite.start`, with the site's session.
+
+    Attributes
+    ----------
+    depth : number of actions from the start page.
+    max_states : most states.
+    robots : whether its robots.txt is honoured; not where it disallows everything although the copy is ours.
+    """
+
+    depth: int
+    max_states: int
+    robots: bool = True
+
+
+#: Mapping by site.
+MAPS = {
+    "demo_shop": Mapping(3, 500),
+    "fossil": Mapping(3, 300),
+    "wagtail": Mapping(3, 200),
+    "node_red": Mapping(3, 100),
+    "skerrywatch": Mapping(2, 700),
+    "python_docs": Mapping(2, 600),
+    "gentelella": Mapping(3, 180),
+    "dokuwiki": Mapping(3, 250),
+    "jupyterlab": Mapping(3, 100),
+    "fernleigh": Mapping(2, 700),
+    "korvat": Mapping(3, 180),
+}
