@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +83,7 @@ def serving_site(site: str, scratch: Path) -> Iterator[TaskSite]:
 
 
 @contextmanager
-def serving_sites(names: Sequence[str], scratch: Path) -> Iterator[TaskSites]:
+def serving_sites(names: Iterable[str], scratch: Path) -> Iterator[TaskSites]:
     """Serve sites until the end of the block, and write the file with the sessions of all of them into `scratch`.
 
     The file has the name that task files give it: the sites with a login, such as `fossil.wagtail-session.json`.
@@ -103,6 +103,6 @@ def serving_sites(names: Sequence[str], scratch: Path) -> Iterator[TaskSites]:
         yield TaskSites(sites, str(merged) if merged else None)
 
 
-def session_file(sites: Sequence[str] | dict[str, str]) -> str:
+def session_file(sites: Iterable[str]) -> str:
     """Return the name of the file with the sessions of these sites."""
     return f"{'.'.join(sorted(sites))}-session.json"
