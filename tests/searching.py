@@ -11,12 +11,14 @@ from waygraph.agents.actions import AgentSession, ClickAction, GotoAction, Sessi
 from waygraph.agents.run_record import AgentRun, StepListener, ignore_step
 from waygraph.agents.search import (
     CandidateGenerator,
+    JudgedAction,
     Judgement,
     ProposalRequest,
     Proposals,
     ProposedAction,
     Reward,
     SearchOptions,
+    Trajectory,
     TreeSearchAgent,
 )
 from waygraph.agents.search.state_description import StateDescription
@@ -74,11 +76,18 @@ def proposed(scores: Mapping[str, float], request: ProposalRequest) -> Proposals
 class NoReward:
     """Values states by nothing: scripts score their actions themselves."""
 
-    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:  # noqa: ARG002
+    judges_answers = False
+
+    async def judge_states(self, trajectory: Trajectory, states: Sequence[StateDescription]) -> Judgement:  # noqa: ARG002
         """Return values; see `Reward`."""
         return Judgement((0.0,) * len(states))
 
-    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
+    async def judge_actions(
+        self,
+        trajectory: Trajectory,  # noqa: ARG002
+        state: StateDescription,  # noqa: ARG002
+        actions: Sequence[JudgedAction],
+    ) -> Judgement:
         """Return values; see `Reward`."""
         return Judgement((0.0,) * len(actions))
 

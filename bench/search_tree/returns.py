@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.search_tree.site import Loads, OpenSite
 from waygraph.agents.actions import AgentSession, ClickAction
 from waygraph.agents.search import (
+    JudgedAction,
     Judgement,
     ProposalRequest,
     Proposals,
@@ -19,6 +20,7 @@ from waygraph.agents.search import (
     SearchLimits,
     SearchOptions,
     SearchTree,
+    Trajectory,
     TreeSearchAgent,
 )
 from waygraph.agents.search.backtrack import Backtracker
@@ -135,13 +137,20 @@ class RandomClicks:
 class RandomReward:
     """Values states and actions by hashes of their texts."""
 
-    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:  # noqa: ARG002
+    judges_answers = False
+
+    async def judge_states(self, trajectory: Trajectory, states: Sequence[StateDescription]) -> Judgement:  # noqa: ARG002
         """Return values; see `Reward`."""
         return Judgement(tuple(_hashed(each.text) for each in states))
 
-    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
+    async def judge_actions(
+        self,
+        trajectory: Trajectory,  # noqa: ARG002
+        state: StateDescription,
+        actions: Sequence[JudgedAction],
+    ) -> Judgement:
         """Return values; see `Reward`."""
-        return Judgement(tuple(_hashed(state.text + each) for each in actions))
+        return Judgement(tuple(_hashed(state.text + each.text) for each in actions))
 
 
 def _hashed(text: str) -> float:
@@ -154,7 +163,7 @@ async def grow_tree(site: OpenSite, session: AgentSession, file: Path, seed: int
         limits=SearchLimits(max_steps=_TREE_STEPS, max_depth=6),
         budget=30,
         branching=4,
-        site=site.key,
+        sites=(site.key,),
         lookahead_states=0,
         tree_file=file,
     )
@@ -187,7 +196,7 @@ async def return_to(
     """Return to a node from what the session shows, and look whether the page shows its state."""
     tree = tree.model_copy(deep=True)  # both ways begin with the same knowledge of URLs that show something else
     began, loaded = time.perf_counter(), loads.count
-    lookahead = MapLookahead(site.maps, site.key) if with_map else None
+    lookahead = MapLookahead(site.maps, [site.key]) if with_map else None
     record = await Backtracker(session, lookahead).go_back_to(tree, tree.nodes[node])
     seconds, count = round(time.perf_counter() - began, 2), loads.count - loaded
     snapshot = (await session.observe()).snapshot

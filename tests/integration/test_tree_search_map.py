@@ -92,6 +92,8 @@ class ByName:
 class ByText:
     """Values states by a text that they show: the last one that is known counts, else 0.5."""
 
+    judges_answers = False
+
     def __init__(self, values=None):
         self.values = values or {}
 
@@ -116,7 +118,7 @@ def search(site, store, generators, reward, task, *, tree_file, session=None, **
                 AsyncWaygraph(store) as maps,
                 AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY, **session or {}), maps=maps) as opened,
             ):
-                wanted = SearchOptions(tree_file=tree_file, site=key(site), **options)
+                wanted = SearchOptions(tree_file=tree_file, sites=(key(site),), **options)
                 return await TreeSearchAgent(opened, generators(maps), reward, wanted, maps=maps).run(task)
         finally:
             await context.close()
@@ -140,7 +142,7 @@ def nearness(encoder):
 
 
 def hits(site):
-    return lambda maps: [MapHits(maps, key(site))]
+    return lambda maps: [MapHits(maps, [key(site)])]
 
 
 def test_a_state_that_only_the_map_knows_is_judged_and_then_visited_at_once(site, store, nearness, tree_file):
@@ -161,7 +163,7 @@ def test_the_hits_of_the_map_are_candidates_where_the_search_begins(site, store,
 
 def test_a_hit_that_was_not_visited_when_the_map_was_made_is_a_candidate(site, start_store, nearness, tree_file):
     def lead_hits(maps):
-        return [MapHits(maps, key(site), value_per_score=VALUE_PER_SCORE)]
+        return [MapHits(maps, [key(site)], value_per_score=VALUE_PER_SCORE)]
 
     reward = NearnessReward(nearness)
     run, tree = search(site, start_store, lead_hits, reward, "press", tree_file=tree_file, lookahead_states=0)

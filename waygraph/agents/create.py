@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,7 +140,7 @@ class AgentParts:
             site = sites[0] if sites else ""
             return GreedyAgent(session, self.encoder, GreedyOptions(max_steps=max_steps, site=site))
         if self.name is AgentName.SEARCH:
-            return self._tree_search(session, sites[0] if sites else "", maps, max_steps, tree_file)
+            return self._tree_search(session, tuple(sites), maps, max_steps, tree_file)
         if self.meter is None:
             raise InvalidInput(f"The agent {self.name} asks a model, and none is configured.", hint="--model NAME")
         from waygraph.agents.loop.agent import ModelAgent  # noqa: PLC0415
@@ -165,7 +165,7 @@ class AgentParts:
     def _tree_search(
         self,
         session: AgentSession,
-        site: str,
+        sites: tuple[str, ...],
         maps: AsyncWaygraph | None,
         max_steps: int,
         tree_file: Path | None,
@@ -179,6 +179,7 @@ class AgentParts:
             MapScores,
             NearestElements,
             NearnessReward,
+            PageWindow,
             Reward,
             SearchLimits,
             SearchOptions,
@@ -189,20 +190,29 @@ class AgentParts:
 
         generators: list[CandidateGenerator]
         reward: Reward
+        wanted, is_mapped = self.settings.search, maps is not None and bool(sites)
+        limits = SearchLimits(max_steps=max_steps, order=wanted.order)
+        options = SearchOptions(
+            sites=sites, tree_file=tree_file, merging=wanted.merging, speculation=wanted.speculation,
+            backtracking=wanted.backtracking, begin_anew=wanted.begin_anew,
+        )  # fmt: skip
         if self.meter is not None:
-            generators, reward = [*chat_contexts(self.meter)], ChecklistReward(self.meter)
-            limits = SearchLimits(max_steps=max_steps)
-            options = SearchOptions(limits, site=site, lookahead_states=_JUDGED_BY_MODEL, tree_file=tree_file)
+            window = PageWindow(self.settings.model.context_tokens)
+            generators = [*chat_contexts(self.meter, wanted, maps=maps, sites=sites, window=window)]
+            reward = ChecklistReward(self.meter, logprobs=self.settings.model.logprobs, window=window)
+            options = replace(
+                options, limits=replace(limits, max_depth=wanted.depth), budget=wanted.budget,
+                branching=wanted.branching, retries=wanted.retries, lookahead_states=_JUDGED_BY_MODEL,
+            )  # fmt: skip
         else:
             nearness = TaskNearness(self.encoder)
             generators, reward = [NearestElements(nearness)], NearnessReward(nearness)
             solutions = _SOLUTIONS
-            if maps is not None and site:
+            if maps is not None and is_mapped:
                 # The states around were compared before they were visited.
-                reward, solutions = MapScores(maps, site, reward), 1
-            limits = SearchLimits(max_steps=max_steps, solutions=solutions)
-            options = SearchOptions(limits, budget=20, branching=5, site=site, tree_file=tree_file)
-        if maps is not None and site:
+                reward, solutions = MapScores(maps, sites, reward), 1
+            options = replace(options, limits=replace(limits, solutions=solutions), budget=20, branching=5)
+        if maps is not None and is_mapped:
             value_per_score = VALUE_PER_SCORE if self.meter is None else None
-            generators.append(MapHits(maps, site, value_per_score=value_per_score))
+            generators.append(MapHits(maps, sites, value_per_score=value_per_score))
         return TreeSearchAgent(session, generators, reward, options, maps=maps)

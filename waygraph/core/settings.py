@@ -406,6 +406,11 @@ class ChatSettings(ModelEndpoint):
     """Temperature of an agent's decisions; None: the one of its paper."""
     top_p: float | None = Field(None, gt=0, le=1)
     """Share of the probability that an agent's decisions are sampled from; None: the one of its paper."""
+    context_tokens: int = Field(0, ge=0)
+    """Tokens of a request and its reply together; 0: the server says when a request is too long. The tree search shows
+    longer pages in windows."""
+    logprobs: bool = False
+    """The server gives log probabilities: the tree search then weighs a verdict by how sure the model is."""
 
 
 class ShopSettings(_Section):
@@ -419,6 +424,33 @@ class ShopSettings(_Section):
     """Password of the administrator. A secret."""
     token: SecretStr = SecretStr("")
     """Access token of the API, in place of name and password. A secret."""
+
+
+class SearchSettings(_Section):
+    """The tree search. Counts and contexts are those of a search with a model; defaults are WebOperator's."""
+
+    contexts: tuple[Literal["history", "experience", "rephrased"], ...] = ("history", "experience", "rephrased")
+    """What the requests for one state differ in: the latest steps, what the map knows, the goal in other words."""
+    branching: int = Field(3, ge=1, le=20)
+    """Actions that are proposed in a state, each in a request of its own; the contexts take turns."""
+    budget: int = Field(4, ge=1)
+    """Actions that the frontier keeps when others are added."""
+    depth: int = Field(5, ge=1)
+    """Limit of a state's distance from the root, in actions."""
+    retries: int = Field(5, ge=0, le=20)
+    """Times that a context is asked again if its action cannot be done."""
+    temperature: float = Field(0.7, ge=0, le=2)
+    """Temperature of proposals. Judgements have 0."""
+    order: Literal["safe_first", "paper", "value"] = "safe_first"
+    """Which action is next: what changes data after all else, as in WebOperator's Algorithm 5, or by score alone."""
+    merging: bool = True
+    """Merge equal actions of several contexts, whose values then add up."""
+    speculation: bool = True
+    """Load a proposed address in a tab beside before it is judged."""
+    backtracking: bool = True
+    """Return to earlier states; otherwise only the actions of the present one are tried."""
+    begin_anew: bool = True
+    """After a change of data, forget earlier states and their actions."""
 
 
 class AgentSettings(_Section):
@@ -445,6 +477,8 @@ class AgentSettings(_Section):
     """Let AgentOccam divide the task into plans; off for comparisons."""
     history_steps: int | None = Field(None, ge=0)
     """Steps that an agent's prompts show; 0: all; None: as many as in its paper."""
+    search: SearchSettings = SearchSettings()
+    """The tree search."""
     task_tokens: int = Field(0, ge=0)
     """Tokens of one task, input and output; 0: no limit."""
     task_cost: float = Field(0.0, ge=0)

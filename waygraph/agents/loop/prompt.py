@@ -102,6 +102,10 @@ def page_text(observation: PageObservation) -> str:
     The marks depend on the text, so that a page cannot contain the one that closes it, and that equal pages make equal
     requests, which recordings need.
     """
-    text = f"{observation.url}\n{observation.text}"
+    return marked(f"{observation.url}\n{observation.text}")
+
+
+def marked(text: str) -> str:
+    """Return text of a page between marks that it does not contain; see `page_text`."""
     mark = hashlib.sha256(text.encode(errors="replace")).hexdigest()[:_MARK_DIGITS]
     return f"<page {mark}>\n{text}\n</page {mark}>"

@@ -46,21 +46,33 @@ class SearchOptions:
         Number of actions that each generator proposes in a state.
     retries
         Number of times that a generator is asked again if nothing that it proposed is valid.
-    site
-        Key of the site whose map is used; empty: no map.
+    sites
+        Keys of the sites whose maps are used; empty: no map.
     lookahead_states
         Number of states of the map that are judged around each visited state. Each costs a call of a model reward.
     tree_file
         File that keeps the search, and from which it goes on if it exists; None: it is kept in memory.
+    merging
+        Whether equal actions of several generators are one.
+    speculation
+        Whether proposed addresses are loaded beside before they are judged.
+    backtracking
+        Whether actions of other states than the present one are tried.
+    begin_anew
+        Whether a change of data makes the state after it the root.
     """
 
     limits: SearchLimits = field(default_factory=SearchLimits)
     budget: int = 4
     branching: int = 3
     retries: int = 2
-    site: str = ""
+    sites: tuple[str, ...] = ()
     lookahead_states: int = 40
     tree_file: Path | None = None
+    merging: bool = True
+    speculation: bool = True
+    backtracking: bool = True
+    begin_anew: bool = True
 
 
 class TreeSearchAgent:
@@ -92,14 +104,19 @@ class TreeSearchAgent:
     ) -> None:
         self._session = session
         self._options = options or SearchOptions()
-        self._map = MapLookahead(maps, self._options.site) if maps is not None and self._options.site else None
+        self._map = MapLookahead(maps, self._options.sites) if maps is not None and self._options.sites else None
         self._expander = Expander(
             generators,
             reward,
             ActionValidator(session.options),
-            GotoTargets(session),
+            GotoTargets(session) if self._options.speculation else None,
             self._map,
-            limits=ExpansionLimits(self._options.branching, self._options.lookahead_states, self._options.retries),
+            limits=ExpansionLimits(
+                self._options.branching,
+                self._options.lookahead_states,
+                self._options.retries,
+                merging=self._options.merging,
+            ),
         )
 
     async def run(self, task: str, on_step: StepListener = ignore_step) -> AgentRun:
@@ -131,7 +148,15 @@ class TreeSearchAgent:
             url = self._session.tabs.current.page.url
             return AgentRun(task, AttemptEnd.FAILED, "", url, "", (), str(error))
         search = BestFirstSearch(
-            self._session, self._expander, self._map, limits=self._options.limits, tree=tree, file=file, on_step=on_step
+            self._session,
+            self._expander,
+            self._map,
+            limits=self._options.limits,
+            tree=tree,
+            file=file,
+            on_step=on_step,
+            backtracking=self._options.backtracking,
+            begin_anew=self._options.begin_anew,
         )
         if tree.end is None:
             try:

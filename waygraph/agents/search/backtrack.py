@@ -194,7 +194,10 @@ class Backtracker:
             return "There is no map."
         page = self._tabs.current.page
         try:
-            result = await self._map.maps.teleport(page, self._map.site, state, settings=self._session.options.browser)
+            site = await self._map.site_of(state)
+            if not site:
+                return "The map has this state no more."
+            result = await self._map.maps.teleport(page, site, state, settings=self._session.options.browser)
         except BrowserFailure:
             raise
         except WaygraphError as error:  # of the map

@@ -27,7 +27,6 @@ from waygraph.agents.search.tree import CandidateStatus, SearchTree, StepRecord,
 from waygraph.agents.search.tree_file import TreeFile
 from waygraph.core.errors import ModelFailure, WaygraphError
 from waygraph.core.schemas import UsageModel
-from waygraph.core.urls import site_key
 from waygraph.pipeline.explore.identity.features import feature_change
 
 #: Dialogs in a row that are answered: a page may raise them in an endless loop.
@@ -53,6 +52,10 @@ class BestFirstSearch:
         Keeps the tree.
     on_step
         Called after every step.
+    backtracking
+        Whether actions of other states than the present one are tried.
+    begin_anew
+        Whether a change of data makes the state after it the root.
     """
 
     def __init__(
@@ -65,6 +68,8 @@ class BestFirstSearch:
         tree: SearchTree,
         file: TreeFile,
         on_step: StepListener,
+        backtracking: bool = True,
+        begin_anew: bool = True,
     ) -> None:
         self._session = session
         self._expander = expander
@@ -73,6 +78,8 @@ class BestFirstSearch:
         self._tree = tree
         self._file = file
         self._on_step = on_step
+        self._backtracking = backtracking
+        self._anew = begin_anew
         self._backtracker = Backtracker(session, lookahead)
         #: The node that the page shows, and its latest observation.
         self._current: int | None = None
@@ -85,6 +92,8 @@ class BestFirstSearch:
         await self._begin()
         while True:
             frontier.drop_visited(self._tree)
+            if not self._backtracking:
+                frontier.drop_elsewhere(self._tree, self._current)
             selected = select(self._tree, self._limits, current=self._current, is_reachable=self._is_reachable)
             if selected.end is not None:
                 await self._finish(selected)
@@ -150,7 +159,7 @@ class BestFirstSearch:
         self._file.write(tree)
         with RequestsSeen(self._session.tabs.current.page.context) as requests:
             status, message = await self._visit(candidate) if is_visit else await self._act(candidate, before)
-        candidate.changed = requests.changing(site_key(before.url)) if not is_visit else []
+        candidate.changed = requests.changing(before.url) if not is_visit else []
         candidate.reason = message
         arrived: TreeNode | None = None
         if status == "done":
@@ -262,7 +271,7 @@ class BestFirstSearch:
             if seen.url == state.url:
                 node.change = dict(sorted(feature_change(Counter(seen.features), Counter(state.features)).items()))
         node.storage = await read_storage(self._session.tabs.current)
-        if self._map is not None and site_key(observation.url) == self._map.site:
+        if self._map is not None:
             node.map_state = await self._map.recognize(observation.snapshot)
         if observation.snapshot.status >= 400:
             node.problem = f"The server answered with the error {observation.snapshot.status}."
@@ -294,6 +303,8 @@ class BestFirstSearch:
         Its URL is the only way back to what follows that the tree has. Whether it shows the state is found out now: a
         panel that the action opened beside is not there after a load.
         """
+        if not self._anew:
+            return
         tree = self._tree
         frontier.clear(tree, f"data was changed by {candidate.text}")
         tree.changes += 1

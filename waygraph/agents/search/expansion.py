@@ -12,10 +12,10 @@ from waygraph.agents.models.chat import add_usage
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search import frontier
 from waygraph.agents.search.frontier import MergedProposal, Proposal
-from waygraph.agents.search.generator import CandidateGenerator, PastAction, ProposalRequest
+from waygraph.agents.search.generator import CandidateGenerator, ProposalRequest, Proposals
 from waygraph.agents.search.goto_targets import GotoTargets
 from waygraph.agents.search.lookahead import KnownEdge, MapLookahead
-from waygraph.agents.search.reward import Judgement, Reward
+from waygraph.agents.search.reward import JudgedAction, Judgement, Reward
 from waygraph.agents.search.search_actions import VisitAction, describe
 from waygraph.agents.search.state_description import StateDescription
 from waygraph.agents.search.tree import KnownState, SearchTree, TreeCandidate, TreeNode
@@ -61,11 +61,14 @@ class ExpansionLimits:
         Number of states of the map that are judged; 0: only outcomes of proposed actions are.
     retries
         Number of times that a generator is asked again if nothing that it proposed is valid.
+    merging
+        Whether equal proposals are one.
     """
 
     branching: int
     lookahead_states: int
     retries: int
+    merging: bool = True
 
 
 class Expander:
@@ -80,7 +83,7 @@ class Expander:
     validator
         Checks proposals.
     targets
-        Loads proposed addresses before they are judged.
+        Loads proposed addresses before they are judged; None: they are tried unseen.
     lookahead
         The map; None: there is none.
     limits
@@ -92,7 +95,7 @@ class Expander:
         generators: Sequence[CandidateGenerator],
         reward: Reward,
         validator: ActionValidator,
-        targets: GotoTargets,
+        targets: GotoTargets | None,
         lookahead: MapLookahead | None,
         *,
         limits: ExpansionLimits,
@@ -130,15 +133,16 @@ class Expander:
         """
         done = Expansion()
         state = StateDescription.of_page(observation, node.map_state)
-        judged = await self._reward.judge_states(tree.task, [state])
+        judged = await self._reward.judge_states(tree.trajectory(node.id), [state])
         done.charge(judged.usage)
         node.value = judged.values[0]
+        node.progress = list(judged.progress[0]) if judged.progress else []
         proposals: list[Proposal] = []
         for generator in self._generators:
             proposals += await self._proposals(generator, tree, node, observation, done)
         if self._map is not None and node.map_state:
             proposals += await self._walks(self._map, tree, node, done)
-        merged = [each for each in frontier.merge(proposals) if not _leads_to_visited(tree, node, each.best)]
+        merged = [each for each in self._merged(proposals) if not _leads_to_visited(tree, node, each.best)]
         scored = await self._scored(tree, node, state, merged, done)
         done.candidates = frontier.add(tree, node.id, scored)
         node.is_expanded = True
@@ -162,6 +166,7 @@ class Expander:
             request = self._request(tree, node, observation, problems)
             proposed = await generator.propose(request)
             done.charge(proposed.usage)
+            _note(node, proposed)
             valid, problems = [], list(proposed.problems)
             for each in proposed.actions:
                 try:
@@ -170,7 +175,8 @@ class Expander:
                     problems.append(error.message)
                     continue
                 if (
-                    isinstance(each.action, GotoAction)
+                    self._targets is not None
+                    and isinstance(each.action, GotoAction)
                     and not (checked.is_destructive or request.has_seen(each.action.url))
                     and (problem := await self._targets.problem(each.action))
                 ):
@@ -190,6 +196,7 @@ class Expander:
                         each.score,
                         each.thinking,
                         is_destructive=checked.is_destructive or edge.sends,
+                        view=each.view,
                         outcome=checked.action.state if isinstance(checked.action, VisitAction) else edge.target,
                     )
                 )
@@ -198,22 +205,18 @@ class Expander:
                 return valid
         return []
 
+    def _merged(self, proposals: list[Proposal]) -> list[MergedProposal]:
+        return frontier.merge(proposals, merging=self._limits.merging)
+
     def _request(
         self, tree: SearchTree, node: TreeNode, observation: PageObservation, problems: list[str]
     ) -> ProposalRequest:
-        path = list(tree.ancestry(node.id))[::-1]
-        history = tuple(
-            PastAction(tree.candidates[each.candidate].text, each.state.url, each.state.title)
-            for each in path
-            if each.candidate is not None and each.id != tree.root
-        )
         return ProposalRequest(
-            tree.task,
+            tree.trajectory(node.id),
             observation,
-            history,
             self._limits.branching,
             is_start=node.id == tree.root,
-            mapped=self._map is not None,
+            sites=self._map.sites if self._map is not None else (),
             seen=frontier.visited_urls(tree),
             problems=tuple(problems),
         )
@@ -236,24 +239,24 @@ class Expander:
     async def _scored(
         self, tree: SearchTree, node: TreeNode, state: StateDescription, merged: list[MergedProposal], done: Expansion
     ) -> list[tuple[MergedProposal, float]]:
-        """Return each proposal with its value: of its known outcome, of the state for an answer, else as judged."""
-        values: dict[str, float] = {}
-        for each in merged:
-            if each.best.action.action == "stop":
-                values[each.best.key] = node.value
+        """Return each proposal with its value: of its known outcome, else as judged."""
+        values: dict[int, float] = {}
+        for number, each in enumerate(merged):
+            if each.best.action.action == "stop" and not self._reward.judges_answers:
+                values[number] = node.value
             elif each.best.outcome and self._map is not None:
                 answer = await self._map.state(each.best.outcome)
                 if answer is not None:
-                    values[each.best.key] = (await self._known_values(tree, node, [answer], done))[0]
-        unknown = [each.best for each in merged if each.best.key not in values]
-        values |= {each.key: each.score for each in unknown if each.score is not None}
-        unscored = [each for each in unknown if each.score is None]
-        if unscored:
-            texts = [describe(each.action, each.gesture) for each in unscored]
-            judged: Judgement = await self._reward.judge_actions(tree.task, state, texts)
+                    values[number] = (await self._known_values(tree, node, [answer], done))[0]
+        unknown = [number for number in range(len(merged)) if number not in values]
+        values |= {number: score for number in unknown if (score := merged[number].best.score) is not None}
+        if unscored := [number for number in unknown if number not in values]:
+            proposed = [merged[number].best for number in unscored]
+            actions = [JudgedAction(describe(each.action, each.gesture), each.thinking, each.view) for each in proposed]
+            judged: Judgement = await self._reward.judge_actions(tree.trajectory(node.id), state, actions)
             done.charge(judged.usage)
-            values |= {each.key: value for each, value in zip(unscored, judged.values, strict=True)}
-        return [(each, values[each.best.key]) for each in merged]
+            values |= dict(zip(unscored, judged.values, strict=True))
+        return [(each, values[number]) for number, each in enumerate(merged)]
 
     async def _known_values(
         self, tree: SearchTree, node: TreeNode, states: Sequence[NodeAnswer], done: Expansion
@@ -261,12 +264,19 @@ class Expander:
         """Return the values of states of the map, and record those that are judged for the first time."""
         new = [each for each in states if each.node_id not in tree.known]
         if new:
-            judged = await self._reward.judge_states(tree.task, [StateDescription.of_map(each) for each in new])
+            trajectory = tree.trajectory(node.id)
+            judged = await self._reward.judge_states(trajectory, [StateDescription.of_map(each) for each in new])
             done.charge(judged.usage)
             for each, value in zip(new, judged.values, strict=True):
                 known = KnownState(node_id=each.node_id, url=each.url, title=each.title, value=value, seen_from=node.id)
                 tree.known[each.node_id] = known
         return [tree.known[each.node_id].value for each in states]
+
+
+def _note(node: TreeNode, proposed: Proposals) -> None:
+    """Keep what a model read in a state. The first summary is enough; equal notes are one."""
+    node.summary = node.summary or proposed.summary
+    node.notes += [each for each in proposed.notes if each not in node.notes]
 
 
 def _leads_to_visited(tree: SearchTree, node: TreeNode, proposal: Proposal) -> bool:

@@ -34,6 +34,8 @@ class Proposal:
         Whether it would change data.
     outcome
         Id in the map of the state that it leads to; empty: unknown.
+    view
+        The part of the page that it was proposed for; empty: the whole page.
     """
 
     action: SearchAction
@@ -43,6 +45,7 @@ class Proposal:
     thinking: str = ""
     is_destructive: bool = False
     outcome: str = ""
+    view: str = ""
 
     @property
     def key(self) -> str:
@@ -74,7 +77,7 @@ class MergedProposal:
         return 1 if self.best.action.action == "visit" else len(self.contexts)
 
 
-def merge(proposals: Iterable[Proposal]) -> list[MergedProposal]:
+def merge(proposals: Iterable[Proposal], *, merging: bool = True) -> list[MergedProposal]:
     """Merge equal proposals, in the order in which each was proposed first.
 
     A click and a walk over the map to the same known state are equal as well: the click is kept.
@@ -83,12 +86,16 @@ def merge(proposals: Iterable[Proposal]) -> list[MergedProposal]:
     ----------
     proposals
         The proposals in one state.
+    merging
+        Whether equal ones are merged; otherwise each is one of its own.
 
     Returns
     -------
     list of MergedProposal
         The distinct ones.
     """
+    if not merging:
+        return [MergedProposal(each, (each.context,)) for each in proposals]
     by_key: dict[str, list[Proposal]] = {}
     for each in proposals:
         by_key.setdefault(each.key, []).append(each)
@@ -209,6 +216,13 @@ def drop_visited(tree: SearchTree) -> None:
             drop(each, "the state that it leads to was visited")
         elif target and normalize_url(target, WITH_FRAGMENT) in urls:
             drop(each, "the page that it leads to was visited")
+
+
+def drop_elsewhere(tree: SearchTree, current: int | None) -> None:
+    """Remove actions of other states than the one that the page shows, answers excepted."""
+    for each in tree.queued:
+        if each.node != current and not each.is_stop:
+            drop(each, "the search does not return to earlier states")
 
 
 def visited_urls(tree: SearchTree) -> frozenset[str]:

@@ -7,17 +7,9 @@ from typing import Protocol
 
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search.search_actions import SearchAction
+from waygraph.agents.search.trajectory import Trajectory
 from waygraph.core.schemas import UsageModel
 from waygraph.core.urls import WITH_FRAGMENT, normalize_url
-
-
-@dataclass(frozen=True, slots=True)
-class PastAction:
-    """An action on the way from the root of the search to a state: the action as text, and where it led."""
-
-    action: str
-    url: str
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +18,34 @@ class ProposalRequest:
 
     Attributes
     ----------
-    task
-        The task.
+    trajectory
+        The task, the actions that led to the page, and the notes so far.
     observation
         The page.
-    history
-        The actions that led to it, the latest last.
     limit
         Number of actions that are wanted besides an answer.
     is_start
         Whether the search begins in this state.
-    mapped
-        Whether there is a map, so that `navigate` works.
+    sites
+        Keys of the sites that have maps, for `navigate`.
     seen
         Normalised URLs that were visited, with their fragments.
     problems
         What was wrong with the proposals before, if all of them were; each is one sentence.
     """
 
-    task: str
+    trajectory: Trajectory
     observation: PageObservation
-    history: tuple[PastAction, ...] = ()
     limit: int = 3
     is_start: bool = False
-    mapped: bool = False
+    sites: tuple[str, ...] = ()
     seen: frozenset[str] = field(default_factory=frozenset)
     problems: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> str:
+        """The task, in plain words."""
+        return self.trajectory.task
 
     def has_seen(self, url: str) -> bool:
         """Whether a page was visited."""
@@ -67,15 +61,18 @@ class ProposedAction:
     action
         The action.
     score
-        How much it promises, between 0 and 1; None: the reward is to judge it. The value of a known outcome, and of the
-        state for an answer, replaces it.
+        How much it promises, between 0 and 1; None: the reward is to judge it. The value of a known outcome replaces
+        it, and that of an answer.
     thinking
         Why, in words.
+    view
+        The part of the page that it was proposed for; empty: the whole page.
     """
 
     action: SearchAction
     score: float | None = None
     thinking: str = ""
+    view: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +87,17 @@ class Proposals:
         What a model wrote that is no action; each is one sentence.
     usage
         Usage of model calls; None without any.
+    summary
+        What the page shows, as far as the task is concerned; empty: nobody said.
+    notes
+        Facts of the page that the task needs later.
     """
 
     actions: tuple[ProposedAction, ...]
     problems: tuple[str, ...] = ()
     usage: UsageModel | None = None
+    summary: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class CandidateGenerator(Protocol):

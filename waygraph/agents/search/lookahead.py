@@ -1,4 +1,4 @@
-"""Lookahead: which state of the map a page shows, where its elements lead, and what those states show."""
+"""Lookahead: which state of a map a page shows, where its elements lead, and what those states show."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from waygraph.core.errors import NotFound
 from waygraph.core.schemas import NodeAnswer, StepModel
+from waygraph.core.urls import site_key
 from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.sdk.facade import AsyncWaygraph
@@ -35,37 +36,54 @@ JudgeStates = Callable[[Sequence[NodeAnswer]], Awaitable[Sequence[float]]]
 
 
 class MapLookahead:
-    """Asks a map about the states around a page. States are asked for once.
+    """Asks maps about the states around a page. States are asked for once.
 
     Parameters
     ----------
     maps
         The maps.
-    site
-        Key of the site.
+    sites
+        Keys of the sites that are asked about.
     """
 
-    def __init__(self, maps: AsyncWaygraph, site: str) -> None:
+    def __init__(self, maps: AsyncWaygraph, sites: Sequence[str]) -> None:
         self.maps = maps
-        self.site = site
+        self.sites = tuple(sites)
         self._states: dict[str, NodeAnswer | None] = {}
-        self._recognizer = StateRecognizer(maps, site)
+        self._site_of: dict[str, str] = {}
+        self._recognizers = {site: StateRecognizer(maps, site) for site in sites}
 
     async def recognize(self, snapshot: Snapshot) -> str:
-        """Return the id of the state that a page certainly shows; empty: the map has none."""
-        position = await self._recognizer.locate(snapshot, None, with_features=True)
+        """Return the id of the state that a page certainly shows; empty: its site's map has none, or there is none."""
+        recognizer = self._recognizers.get(site_key(snapshot.raw_url))
+        if recognizer is None:
+            return ""
+        position = await recognizer.locate(snapshot, None, with_features=True)
         return position.state.node_id if position.state is not None else ""
 
     async def state(self, node_id: str) -> NodeAnswer | None:
         """Return a state; None if the map has none with this id, or only knows of the page by links."""
         if node_id not in self._states:
-            try:
-                answer = await self.maps.node(self.site, node_id)
-            except NotFound:
-                self._states[node_id] = None
-            else:
-                self._states[node_id] = answer if answer.lead is None else None
+            await self._find(node_id)
         return self._states[node_id]
+
+    async def site_of(self, node_id: str) -> str:
+        """Return the site whose map has a state or lead; empty: none has."""
+        if node_id not in self._states:
+            await self._find(node_id)
+        return self._site_of.get(node_id, "")
+
+    async def _find(self, node_id: str) -> None:
+        # The id of a state is made of its URL, so that no two sites share one.
+        self._states[node_id] = None
+        for site in self.sites:
+            try:
+                answer = await self.maps.node(site, node_id)
+            except NotFound:
+                continue
+            self._site_of[node_id] = site
+            self._states[node_id] = answer if answer.lead is None else None
+            return
 
     async def edge(self, state: str, gesture: Action) -> KnownEdge:
         """Return what the map says of an action in a state."""

@@ -1,6 +1,8 @@
-"""Candidates from a map: where a search begins, the states that its search finds for the task."""
+"""Candidates from maps: where a search begins, the states that their search finds for the task."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from waygraph.agents.search.generator import ProposalRequest, Proposals, ProposedAction
 from waygraph.agents.search.search_actions import VisitAction
@@ -9,7 +11,7 @@ from waygraph.core.schemas import Hit
 
 
 class MapHits:
-    """Proposes walks to the best hits of a map, in the state where the search begins.
+    """Proposes walks to the best hits of each map, in the state where the search begins.
 
     Pages that were not visited when the map was made (leads) are hits too, unless a rule leaves their links alone: a
     map seldom has a whole site.
@@ -18,8 +20,8 @@ class MapHits:
     ----------
     maps
         The maps.
-    site
-        Key of the site.
+    sites
+        Keys of the sites.
     value_per_score
         Factor from the search's scores to the values of the reward, by which leads are judged; None: the reward judges
         them by the names of their links.
@@ -28,10 +30,10 @@ class MapHits:
     """
 
     def __init__(
-        self, maps: AsyncMapApi, site: str, *, value_per_score: float | None = None, name: str = "map"
+        self, maps: AsyncMapApi, sites: Sequence[str], *, value_per_score: float | None = None, name: str = "map"
     ) -> None:
         self._maps = maps
-        self._site = site
+        self._sites = tuple(sites)
         self._value_per_score = value_per_score
         self.name = name
 
@@ -39,8 +41,9 @@ class MapHits:
         """Return candidate actions; see `CandidateGenerator`."""
         if not request.is_start:
             return Proposals(())
-        found = await self._maps.search(self._site, request.task, k=request.limit)
-        return Proposals(tuple(self._visit(hit) for hit in found.hits if not hit.refusal))
+        # Scores of two maps do not compare: each site has its share.
+        found = [await self._maps.search(site, request.task, k=request.limit) for site in self._sites]
+        return Proposals(tuple(self._visit(hit) for each in found for hit in each.hits if not hit.refusal))
 
     def _visit(self, hit: Hit) -> ProposedAction:
         factor = None if hit.visited else self._value_per_score

@@ -9,9 +9,10 @@ from waygraph.agents.actions.types import ClickAction, StopAction
 from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.search.generator import ProposalRequest, Proposals, ProposedAction
-from waygraph.agents.search.reward import Judgement
+from waygraph.agents.search.reward import JudgedAction, Judgement
 from waygraph.agents.search.search_actions import loaded_url
 from waygraph.agents.search.state_description import StateDescription
+from waygraph.agents.search.trajectory import Trajectory
 from waygraph.pipeline.encode.protocol import Encoder
 
 #: Roles that take input: without a model there is nothing to say in them.
@@ -52,20 +53,30 @@ class NearnessReward:
         Compares texts with the task.
     """
 
+    #: The text of an answer says nothing about its page.
+    judges_answers = False
+
     def __init__(self, nearness: TaskNearness) -> None:
         self._nearness = nearness
 
-    async def judge_states(self, task: str, states: Sequence[StateDescription]) -> Judgement:
+    async def judge_states(self, trajectory: Trajectory, states: Sequence[StateDescription]) -> Judgement:
         """Return how near states are to the end of a task; see `Reward`."""
         values = []
         for each in states:
-            title, heading, *texts = await self._nearness.scores(task, [each.title, each.heading, *each.texts])
+            title, heading, *texts = await self._nearness.scores(
+                trajectory.task, [each.title, each.heading, *each.texts]
+            )
             values.append((max(title, heading) + max(title, *texts, 0.0)) / 2)
         return Judgement(tuple(values))
 
-    async def judge_actions(self, task: str, state: StateDescription, actions: Sequence[str]) -> Judgement:  # noqa: ARG002
+    async def judge_actions(
+        self,
+        trajectory: Trajectory,
+        state: StateDescription,  # noqa: ARG002
+        actions: Sequence[JudgedAction],
+    ) -> Judgement:
         """Return how much actions promise; see `Reward`."""
-        return Judgement(tuple(await self._nearness.scores(task, actions)))
+        return Judgement(tuple(await self._nearness.scores(trajectory.task, [each.text for each in actions])))
 
 
 class NearestElements:

@@ -10,6 +10,7 @@ from playwright.async_api import BrowserContext, Request
 from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.guard import OutgoingRequest, RequestPolicy, StateChangingUrls
 from waygraph.pipeline.explore.policies.hazard import HazardPolicy
+from waygraph.pipeline.explore.policies.scope import registrable_domain
 
 #: Types of requests by which pages change data. Others load parts of pages, or report that a page was used.
 _TYPES = frozenset({"document", "xhr", "fetch"})
@@ -48,16 +49,17 @@ class RequestsSeen:
     ) -> None:
         self._context.remove_listener("request", self._note)
 
-    def changing(self, site: str) -> list[str]:
-        """Return the requests to a site that may have changed data there, as "POST https://...".
+    def changing(self, page: str) -> list[str]:
+        """Return the requests to the site of a page that may have changed data there, as "POST https://...".
 
         These are requests with another method than GET that do not only read by the guard's rules (a POST without a
-        body included), and documents whose address the lexicon of hazards knows, such as `/logout`.
+        body included), and documents whose address the lexicon of hazards knows, such as `/logout`. All hosts of the
+        page's registrable domain belong to the site: pages often send their changes to another one (`api.`).
 
         Parameters
         ----------
-        site
-            Key of the site.
+        page
+            URL of the page.
 
         Returns
         -------
@@ -69,13 +71,20 @@ class RequestsSeen:
             f"{each.method} {each.url}"
             for each in self._requests
             if each.resource_type in _TYPES
-            and site_key(each.url) == site
+            and _is_same_site(each.url, page)
             and policy.may_change(_outgoing(each), is_document=each.resource_type == "document")
         ]
         return list(dict.fromkeys(found))
 
     def _note(self, request: Request) -> None:
         self._requests.append(request)
+
+
+def _is_same_site(url: str, page: str) -> bool:
+    """Whether two URLs have the same host, or hosts of one registrable domain."""
+    ours, theirs = site_key(page), site_key(url)
+    domain = registrable_domain(ours)
+    return ours == theirs or (bool(domain) and registrable_domain(theirs) == domain)
 
 
 def _outgoing(request: Request) -> OutgoingRequest:

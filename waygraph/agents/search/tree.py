@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.search.search_actions import SearchAction
+from waygraph.agents.search.trajectory import Note, PastAction, Trajectory
 from waygraph.core.schemas import UsageModel
 from waygraph.index.graph import Action
 
@@ -109,6 +111,12 @@ class TreeNode(_Record):
         The state of the map that the page was recognised as; empty: none.
     value
         How near the state is to the end of the task, by the reward.
+    progress
+        How far the task is in the state, in lines of the reward.
+    summary
+        What the state shows, as far as the task is concerned, in the words of a model.
+    notes
+        Facts that were read in it.
     change
         What the gesture that led here added to the page, and what it removed (negative), if the URL is the same: the
         difference from what the page showed right before. None: it was no gesture, or led to another URL.
@@ -133,6 +141,9 @@ class TreeNode(_Record):
     storage: BrowserStorage | None = None
     map_state: str = ""
     value: float = 0.0
+    progress: list[str] = []
+    summary: str = ""
+    notes: list[str] = []
     change: dict[str, int] | None = None
     unstable: list[str] = []
     loads: Literal["untested", "yes", "no"] = "untested"
@@ -373,6 +384,23 @@ class SearchTree(_Record):
         while current is not None:
             yield self.nodes[current]
             current = None if current == self.root else self.nodes[current].parent
+
+    def trajectory(self, node: int) -> Trajectory:
+        """Return the way to a node from the first one, over changes of data, and the notes on all visited pages."""
+        path: list[TreeNode] = []
+        current: int | None = node
+        while current is not None:
+            path.append(self.nodes[current])
+            current = self.nodes[current].parent
+        steps = []
+        for each, before in pairwise(path):
+            if each.candidate is not None:
+                done = self.candidates[each.candidate]
+                state = each.state
+                steps.append(PastAction(done.text, state.address, state.title, before.summary, done.thinking))
+        notes = {text: Note(text, each.state.address) for each in reversed(self.nodes) for text in each.notes}
+        progress = next((tuple(each.progress) for each in path if each.progress), ())
+        return Trajectory(self.task, tuple(reversed(steps)), tuple(reversed(notes.values())), progress)
 
     def is_live(self, node: int) -> bool:
         """Whether a node lies below the root: nothing has changed data since it was visited."""

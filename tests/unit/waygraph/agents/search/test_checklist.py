@@ -8,7 +8,7 @@ import pytest
 
 from waygraph.agents.models.chat import ChatReply, TokenLogprob, no_usage
 from waygraph.agents.models.scripted import ScriptedModel
-from waygraph.agents.search import ChecklistReward
+from waygraph.agents.search import ChecklistReward, JudgedAction, Note, PastAction, Trajectory
 from waygraph.agents.search.checklist import verdict_values
 from waygraph.agents.search.state_description import StateDescription
 
@@ -23,7 +23,7 @@ def verdicts(*values):
 def test_milestones_are_asked_for_once_and_verdicts_are_averaged():
     model = ScriptedModel([MILESTONES, verdicts("yes", "in_progress"), verdicts("no", "no")])
     reward = ChecklistReward(model)
-    judged = asyncio.run(reward.judge_states("order", [STATE, STATE]))
+    judged = asyncio.run(reward.judge_states(Trajectory("order"), [STATE, STATE]))
     assert judged.values == (0.75, 0.0)
     assert judged.usage.calls == 3
     assert "1. The cart is open.\n2. The order is sent." in model.requests[1].messages[1].text
@@ -31,14 +31,35 @@ def test_milestones_are_asked_for_once_and_verdicts_are_averaged():
 
 def test_an_action_is_judged_on_its_page():
     model = ScriptedModel([MILESTONES, verdicts("yes", "yes")])
-    judged = asyncio.run(ChecklistReward(model).judge_actions("order", STATE, ['click button "Order"']))
+    action = JudgedAction('click button "Order"', "It sends the cart.")
+    judged = asyncio.run(ChecklistReward(model).judge_actions(Trajectory("order"), STATE, [action]))
     assert judged.values == (1.0,)
-    assert 'Action on this page: click button "Order"' in model.requests[1].messages[1].text
+    assert 'on this page: click button "Order"\nWhy: It sends the cart.' in model.requests[1].messages[1].text
 
 
 def test_missing_verdicts_count_as_no():
     model = ScriptedModel([MILESTONES, verdicts("yes")])
-    assert asyncio.run(ChecklistReward(model).judge_states("order", [STATE])).values == (0.5,)
+    assert asyncio.run(ChecklistReward(model).judge_states(Trajectory("order"), [STATE])).values == (0.5,)
+
+
+def test_milestones_are_made_from_the_task_and_the_page_where_it_begins():
+    model = ScriptedModel([MILESTONES, verdicts("yes", "yes")])
+    asyncio.run(ChecklistReward(model).judge_states(Trajectory("order"), [STATE]))
+    asked = model.requests[0].messages[1].text
+    assert "http://a.example/\nheading 'Welcome'" in asked
+
+
+def test_the_judge_sees_the_steps_the_notes_of_all_pages_and_the_progress_before():
+    step = PastAction("click link 'Cart'", "http://a.example/cart", "Cart", summary="A shop", thinking="It has the sum")
+    note = Note("The lamp costs 10", "http://a.example/lamp")
+    known = Trajectory("order", (step,), (note,), ("- The cart is open.: yes",))
+    model = ScriptedModel([MILESTONES, verdicts("yes", "no")])
+    judged = asyncio.run(ChecklistReward(model).judge_states(known, [STATE]))
+    asked = model.requests[1].messages[1].text
+    assert '"page": "A shop", "why": "It has the sum", "action": "click link \'Cart\'"' in asked
+    assert '{"note": "The lamp costs 10", "at": "http://a.example/lamp"}' in asked
+    assert "- The cart is open.: yes" in asked
+    assert judged.progress == (("- The cart is open.: yes", "- The order is sent.: no"),)
 
 
 def reply(*tokens):

@@ -29,15 +29,15 @@ async def proposed(hits, **more):
 
 
 async def test_pages_that_were_not_visited_have_the_value_of_their_score():
-    assert await proposed(MapHits(Maps(), "a.example", value_per_score=0.4)) == [
+    assert await proposed(MapHits(Maps(), ["a.example"], value_per_score=0.4)) == [
         ("state", None),
         ("lead", pytest.approx(0.2)),
     ]
 
 
 async def test_without_a_factor_the_reward_judges_them():
-    assert await proposed(MapHits(Maps(), "a.example")) == [("state", None), ("lead", None)]
+    assert await proposed(MapHits(Maps(), ["a.example"])) == [("state", None), ("lead", None)]
 
 
 async def test_nothing_is_proposed_after_the_start():
-    assert await proposed(MapHits(Maps(), "a.example", value_per_score=0.4), is_start=False) == []
+    assert await proposed(MapHits(Maps(), ["a.example"], value_per_score=0.4), is_start=False) == []
