@@ -1,5 +1,7 @@
 """The order of selection, as docs/search-tree.md has it."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +128,55 @@ def test_an_action_that_was_performed_often_comes_last():
 
 def test_an_empty_frontier_ends_the_search():
     assert chosen(grown()) == (None, Why.EXHAUSTED, AttemptEnd.EXHAUSTED)
+
+
+PAPER = replace(LIMITS, order="paper")
+VALUE = replace(LIMITS, order="value")
+
+
+def test_algorithm_5_performs_the_best_action_of_a_full_frontier_whatever_it_is():
+    tree = grown(budget=1)
+    put(tree, 0, click("safe"), 0.1)
+    destructive = put(tree, 0, click("Delete", is_destructive=True), 0.9)
+    assert chosen(tree, limits=PAPER) == (destructive.id, Why.FULL, None)
+    tree.budget = 2
+    assert chosen(tree, limits=PAPER)[1] is Why.BEST
+    assert not tree.candidates[chosen(tree, limits=PAPER)[0]].is_destructive
+
+
+def test_algorithm_5_holds_one_destructive_action_back_and_not_two():
+    tree = grown()
+    put(tree, 0, click("safe"), 0.1)
+    put(tree, 0, click("Delete", is_destructive=True), 0.8)
+    assert chosen(tree, limits=PAPER)[1] is Why.BEST
+    second = put(tree, 0, click("Remove", is_destructive=True), 0.9)
+    assert chosen(tree, limits=PAPER) == (second.id, Why.FULL, None)
+
+
+def test_algorithm_5_tries_what_changes_data_before_a_better_answer_if_nothing_safe_is_left():
+    tree = grown()
+    destructive = put(tree, 0, click("Save", is_destructive=True), 0.1)
+    answer = put(tree, 0, stop("a"), 0.9)
+    assert chosen(tree, limits=PAPER) == (destructive.id, Why.DESTRUCTIVE, None)
+    tree.changes = 1
+    assert chosen(tree, limits=PAPER) == (answer.id, Why.LAST_ANSWER, AttemptEnd.ANSWERED)
+
+
+def test_after_a_loss_algorithm_5_takes_an_answer_in_place_of_what_changes_data():
+    tree = grown(budget=1)
+    put(tree, 0, click("Delete", is_destructive=True), 0.9)
+    answer = put(tree, 0, stop("a"), 0.1)
+    tree.changes = 1
+    assert chosen(tree, limits=PAPER) == (answer.id, Why.FULL, AttemptEnd.ANSWERED)
+
+
+def test_by_value_alone_the_highest_score_is_next_whatever_it_is():
+    tree = grown()
+    put(tree, 0, click("safe"), 0.1)
+    destructive = put(tree, 0, click("Delete", is_destructive=True), 0.5)
+    assert chosen(tree, limits=VALUE) == (destructive.id, Why.BEST, None)
+    answer = put(tree, 0, stop("a"), 0.6)
+    assert chosen(tree, limits=VALUE) == (answer.id, Why.BEST, AttemptEnd.ANSWERED)
 
 
 KINDS = st.sampled_from(["safe", "destructive", "stop"])
