@@ -18,8 +18,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from waygraph.agents.run_report.figures import GroupFigures, TaskResult, group_figures, task_results
-from waygraph.agents.scoring.dialects import DIALECTS, DialectName
+from waygraph.agents.scoring.dialects import DialectName
+from waygraph.agents.scoring.figures import GroupFigures
 from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.agents.scoring.run_score import score_run
 from waygraph.agents.tasks.task import Task
@@ -28,7 +28,6 @@ from waygraph.core.urls import site_key
 from waygraph.index.store import Store
 
 TABLES = Path(__file__).with_name("tables.json")
-ALL, MULTI_SITE = "all", "multi-site"
 
 
 @dataclass(frozen=True)
@@ -64,30 +63,18 @@ def read_tables() -> dict[str, PaperTable]:
 
 def run_figures(folder: Path, dialect: DialectName | None = None) -> list[GroupFigures]:
     """Return the numbers of a stored run: of all tasks, of those over several sites, and of those of each site."""
-    stored = RunFolder(folder).read()
-    score = asyncio.run(score_run(stored, DIALECTS[dialect or stored.manifest.dialect]))
-    results = task_results(stored, score)
-    groups: dict[str, list[TaskResult]] = {}
-    for each in results:
-        if each.attempt is not None:
-            sites = sites_of(each.attempt.task)
-            groups.setdefault(MULTI_SITE if len(sites) > 1 else sites[0], []).append(each)
-    return [group_figures(ALL, results), *(group_figures(name, groups[name]) for name in sorted(groups))]
-
-
-def sites_of(task: Task) -> tuple[str, ...]:
-    """Return the sites of a task by the names of its file, or the hosts of its start URLs."""
-    return task.sites or tuple(dict.fromkeys(map(site_key, task.start_urls))) or ("no site",)
+    score = asyncio.run(score_run(RunFolder(folder).read(), dialect))
+    return [score.figures, *score.groups.get("site", ())]
 
 
 def figures_line(figures: GroupFigures) -> str:
     """Return the numbers of a group as a row."""
     least, most = figures.successes, figures.successes + figures.undecided
     rate = f"{100 * least / figures.tasks:.1f}" + (f" to {100 * most / figures.tasks:.1f}" if most > least else "")
-    done = max(1, figures.done)
+    done, tokens = max(1, figures.done), figures.input_tokens + figures.output_tokens
     return (
         f"  {figures.name:<24} {rate:>12}%  of {figures.tasks} tasks, {figures.done} done,"
-        f" mean steps {figures.steps / done:.1f}, tokens {figures.tokens / done:,.0f} a task"
+        f" mean steps {figures.steps / done:.1f}, tokens {tokens / done:,.0f} a task"
     )
 
 
