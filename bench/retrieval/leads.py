@@ -117,7 +117,7 @@ class AskedMap:
         self.questions = _questions(name, version)
         asks = [question.ask for question in self.questions]
         self.maxsim = _maxsim(version, text, asks)
-        self._nodes = [*version.graph.nodes.values(), *version.leads.values()]
+        self._nodes: list[Node | Lead] = [*version.graph.nodes.values(), *version.leads.values()]
         pages = state_texts(version.graph, version.observations)
         leads = lead_texts(version.leads.values())
         self._shares = {

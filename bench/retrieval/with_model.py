@@ -4,6 +4,7 @@
         [--described] [--model NAME]
     python -m bench.retrieval.with_model measure --store FOLDER [--split dev|test] [--only SITE ...] [--pages]
         [--per kind] [--save]
+    python -m bench.retrieval.with_model questions --store FOLDER [--split dev|test] [--only SITE ...] [--pages]
 
 `requests` writes what the model is asked, as files for a batch service: `describe-SITE.jsonl`, the requests of
 `waygraph describe` about each state (`describe-kinds-SITE.jsonl`: about kinds of pages), and `choose-SITE.jsonl`, those
@@ -50,8 +51,9 @@ from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.serve.select import RetrievedState, SelectionQuery
 from waygraph.serve.select.candidate_prompt import INSTRUCTIONS, CandidateView, candidate_parts
-from waygraph.serve.select.confidence import DESCRIBED_TEXT_LEVELS
-from waygraph.serve.select.no_match import DESCRIBED_TEXT_THRESHOLD
+from waygraph.serve.select.confidence import DESCRIBED_TEXT_LEVELS, confidence
+from waygraph.serve.select.no_match import DESCRIBED_TEXT_THRESHOLD, nothing_matches
+from waygraph.serve.select.shortlist import is_sure, shortlists
 
 REPLIES = Path(__file__).parent / "replies"
 CANDIDATES = LlmSettings().candidates
@@ -60,11 +62,10 @@ CLOSENESS = ((0.9, 1.01), (0.8, 0.9), (0.7, 0.8), (0.6, 0.7), (0.5, 0.6), (-1.0,
 
 
 @dataclass(frozen=True)
-class Choosing:
-    """A question with its first candidates, as indices of states, and the request which of them is meant."""
+class Round:
+    """A question which of some states is meant: the states as indices, and the request."""
 
-    question: Question
-    first: tuple[int, ...]
+    shown: tuple[int, ...]
     request: ChatRequest
 
     @property
@@ -72,6 +73,28 @@ class Choosing:
         """Hash (hex) of everything that the model is told."""
         texts = [message.text for message in self.request.messages]
         return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """A question of the benchmark with what `select=llm` asks about it.
+
+    Attributes
+    ----------
+    question
+        The question.
+    first
+        The state that scores best.
+    sure
+        Whether `select=auto` takes it unasked.
+    rounds
+        The questions to the model: about a few states, and about all if it finds none among these.
+    """
+
+    question: Question
+    first: int
+    sure: bool
+    rounds: tuple[Round, ...]
 
 
 def described(name: str, version: MapVersion, per: Per = Per.STATE) -> Asked:
@@ -104,10 +127,22 @@ def choosings(run: Run, text: TextEncoder) -> Iterator[Choosing]:
             hit = Hit(rank=rank, node_id=seen.node_id, url=seen.url, title=seen.title, score=row[state], matched=match)
             texts = tuple(segment.text for segment in seen.segments)
             candidates.append(RetrievedState(hit, texts, lambda: None, partial(run.costs.__getitem__, state)))
-        mark = hashlib.sha256(question.query.ask.encode()).hexdigest()[:16]
-        parts = candidate_parts(SelectionQuery(question.query.ask), candidates, mark=mark, view=CandidateView())
-        told = "\n".join(part for part in parts if isinstance(part, str))
-        yield Choosing(question, first, ChatRequest((ChatMessage.system(INSTRUCTIONS), ChatMessage.user(told))))
+        hits = [candidate.hit for candidate in candidates]
+        rounds = tuple(
+            Round(tuple(first[index] for index in shown), _request(question, [candidates[index] for index in shown]))
+            for shown in shortlists(hits, CANDIDATES)
+        )
+        described = bool(run.corpus.descriptions)
+        level = confidence(text.fingerprint, hits, described=described)
+        sure = is_sure(level, nothing_matches=nothing_matches(text.fingerprint, hits, described=described))
+        yield Choosing(question, first[0], sure, rounds)
+
+
+def _request(question: Question, candidates: Sequence[RetrievedState]) -> ChatRequest:
+    mark = hashlib.sha256(question.query.ask.encode()).hexdigest()[:16]
+    parts = candidate_parts(SelectionQuery(question.query.ask), candidates, mark=mark, view=CandidateView())
+    told = "\n".join(part for part in parts if isinstance(part, str))
+    return ChatRequest((ChatMessage.system(INSTRUCTIONS), ChatMessage.user(told)))
 
 
 @dataclass(frozen=True)
@@ -137,18 +172,55 @@ class Chosen:
 
 def chosen(asked: Sequence[Choosing], replies: Mapping[str, ChatReply]) -> Chosen:
     """Return what the model chose. A missing reply counts as the first hit, which `select=llm` falls back to."""
-    right, refused, unmapped, missing = [], 0, [], 0
+    right, refused, unmapped, missing, chars = [], 0, [], 0, []
     for each in asked:
-        reply = replies.get(each.digest)
-        missing += reply is None
-        choice = 1 if reply is None else parse_reply(reply, PageChoice).choice
+        state: int | None = None
+        told = 0
+        for question in each.rounds:
+            told += sum(len(message.text) for message in question.request.messages)
+            if (reply := replies.get(question.digest)) is None:
+                missing += 1
+                state = each.first
+                break
+            if (choice := parse_reply(reply, PageChoice).choice) is not None:
+                state = question.shown[choice - 1]
+                break
+        chars.append(told)
         if each.question.targets:
-            refused += choice is None
-            right.append(choice is not None and each.first[choice - 1] in each.question.targets)
+            refused += state is None
+            right.append(state in each.question.targets)
         else:
-            unmapped.append(choice is None)
-    chars = tuple(sum(len(message.text) for message in each.request.messages) for each in asked)
-    return Chosen(tuple(right), refused, tuple(unmapped), missing, chars)
+            unmapped.append(state is None)
+    return Chosen(tuple(right), refused, tuple(unmapped), missing, tuple(chars))
+
+
+def report_questions(asked: Sequence[Choosing]) -> dict[str, Any]:
+    """Return how often a model is asked, what a question costs, and whether it shows the right page."""
+    from rs_bpe.bpe import openai  # only this command counts tokens
+
+    count = openai.o200k_base().count
+    mapped = [each for each in asked if each.question.targets]
+
+    def tokens(number: int) -> dict[str, float]:
+        of = [each.rounds[min(number, len(each.rounds) - 1)] for each in asked]
+        told = [sum(count(message.text) for message in each.request.messages) for each in of]
+        lines = [count(each.request.messages[-1].text) / len(each.shown) for each in of]
+        return {"tokens of a question": statistics.fmean(told), "tokens of a candidate": statistics.fmean(lines)}
+
+    def shown(number: int) -> float:
+        rounds = (each.rounds[min(number, len(each.rounds) - 1)] for each in mapped)
+        return statistics.fmean(
+            bool({*r.shown} & each.question.targets) for r, each in zip(rounds, mapped, strict=True)
+        )
+
+    sure = [each for each in mapped if each.sure]
+    return {
+        "questions": len(mapped),
+        "taken unasked": len(sure),
+        "of these right": sum(each.first in each.question.targets for each in sure),
+        "few": {**tokens(0), "shows a right page": shown(0)},
+        "all": {**tokens(1), "shows a right page": shown(1)},
+    }
 
 
 def with_choices(run: Run, asked: Sequence[Choosing], choices: Chosen) -> list[list[float]]:
@@ -175,7 +247,9 @@ def write_requests(options: argparse.Namespace, sites: Sequence[str]) -> None:
         (run,) = runs([corpus], remembering.text)
         step = "choose-described" if options.described else "choose"
         files[f"{step}-{name}"] = {
-            each.digest: request_for(each.request, PageChoice) for each in choosings(run, remembering.text)
+            each.digest: request_for(each.request, PageChoice)
+            for choosing in choosings(run, remembering.text)
+            for each in choosing.rounds
         }
         for stem, requests in files.items():
             file = options.out / f"{stem}.jsonl"
@@ -276,7 +350,7 @@ def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("requests", "measure"))
+    parser.add_argument("command", choices=("requests", "measure", "questions"))
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone")
@@ -289,10 +363,17 @@ def main() -> None:
     options = parser.parse_args()
 
     folder = PAGES if options.pages else FOLDER
-    asked = [name for name in names(options.split) if (folder / f"{name}.yaml").exists()]
-    sites = [name for name in asked if name in (options.only or asked)]
+    with_questions = [name for name in names(options.split) if (folder / f"{name}.yaml").exists()]
+    sites = [name for name in with_questions if name in (options.only or with_questions)]
     if options.command == "requests":
         write_requests(options, sites)
+        return
+    if options.command == "questions":
+        remembering = remembering_encoder("text", options.store, "float32")
+        for run in runs([read_corpus(name, options.store, folder) for name in sites], remembering.text):
+            asked = list(choosings(run, remembering.text))
+            print(run.corpus.name, json.dumps(report_questions(asked), indent=1), flush=True)
+        remembering.save()
         return
     result = measure(options, sites)
     print(json.dumps(result, indent=1))

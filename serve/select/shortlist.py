@@ -21,16 +21,17 @@ def is_sure(confidence: float | None, *, nothing_matches: bool | None) -> bool:
 
 
 def shortlists(hits: Sequence[Hit], most: int) -> list[list[int]]:
-    """Return the hits of each question, as indices: the first few, and all of them, asked if none of the few fits.
+    """Return the hits of each question, as indices: a few pages, and all hits, asked if none of the few fits.
 
-    Further states of a page that the search matched by the same text are left out: the query does not tell them apart.
+    Of the states of a page that the search matched by the same text, the few have the first: the query does not tell
+    them apart, and the others are an action away.
 
     Parameters
     ----------
     hits
         The hits, best first.
     most
-        Most pages in a question.
+        Most hits in a question.
 
     Returns
     -------
@@ -38,9 +39,9 @@ def shortlists(hits: Sequence[Hit], most: int) -> list[list[int]]:
         One or two lists, none without hits.
     """
     first: dict[Hashable, int] = {}
-    for index, hit in enumerate(hits):
+    for index, hit in enumerate(hits[:most]):
         page = page_key(hit.url, hit.title)
         key: Hashable = (page, hit.matched.text) if hit.matched and hit.matched.text else hit.node_id
         first.setdefault(key, index)
-    pages = list(first.values())[:most]
-    return [pages[:FEW], pages] if len(pages) > FEW else [pages] if pages else []
+    few, every = list(first.values())[:FEW], list(range(min(most, len(hits))))
+    return [few, every] if len(few) < len(every) else [few] if few else []

@@ -20,6 +20,7 @@ from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import AgentSettings
 from waygraph.demo_site import DemoSite
 
+TASK = "What does shipping to Norway cost?"
 SECTIONS = {
     AgentName.WEBNAVIGATOR: {
         "objective": "o",
@@ -74,9 +75,9 @@ def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model
             page = await context.new_page()
             await page.goto(url)
             options = SessionOptions(browser=LOOPBACK_ONLY)
-            async with AgentSession(page, options, maps=maps, selector=parts.page_selector()) as session:
+            async with AgentSession(page, options, maps=maps, selector=parts.page_selector(TASK)) as session:
                 agent = parts.agent(session, sites=mapped, has_home=True, max_steps=max_steps, tips=tips)
-                return await agent.run("What does shipping to Norway cost?")
+                return await agent.run(TASK)
         finally:
             await context.close()
             if maps:
@@ -102,43 +103,102 @@ def test_webnavigator_acts_notes_goes_back_and_answers(site):
     assert "lamp" in done.url
     last = script.requests[-1].messages[-1].text
     assert "- Help has a page on shipping" in last
-    assert f"- on {site.url}help: go_back" in last
+    assert f"3. on {site.url}help: go_back" in last
     assert "navigate" not in script.requests[0].messages[0].text
     assert all(step.usage.calls == 1 and step.details["mode"] == "exploration" for step in done.steps)
+
+
+def candidate_lines(request):
+    """Return the numbered lines of a question which page is meant."""
+    return re.search(r"<pages \w+>\n(.*)\n</pages", request.messages[-1].text, re.DOTALL)[1].split("\n")
+
+
+def choose_path(path):
+    def write(request):
+        return choice(next(int(line.split()[0]) for line in candidate_lines(request) if f'"{path}"' in line))
+
+    return write
 
 
 def test_webnavigator_retrieves_reasons_and_teleports(shop, shop_store):
     name, key = AgentName.WEBNAVIGATOR, shop.capture.site
     navigate = f"navigate [{key}] [what shipping costs]"
-
-    def choose_shipping(request):
-        shown = request.messages[-1].text
-        number = re.search(r'Candidate (\d+) [^\n]*\n<page \w+>\{"url": "[^"]*/help/shipping"', shown)[1]
-        return choice(int(number))
-
     replies = [
         reply(name, navigate, reason="The costs are needed."),
-        choose_shipping,
+        choose_path("/help/shipping"),
         reply(name, navigate),
         reply(name, "go_back"),
-        reply(name, navigate),
-        choice(None),
-        reply(name, "go_back"),
+        reply(name, navigate, mode="action"),
         reply(name, "navigate [elsewhere.example] [x]"),
         reply(name, "stop [N/A]"),
     ]
-    done, script = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key])
+    done, script = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key], select="model")
     assert (done.end, done.answer) == ("answered", "N/A")
-    assert statuses(done) == ["done", "unparsed", "done", "failed", "failed", "unparsed", "kept"]
-    arrived, twice, _, none, _, unknown, _ = (step.message for step in done.steps)
-    assert "Arrived at the page for 'what shipping costs'." in arrived
+    assert statuses(done) == ["done", "unparsed", "done", "unparsed", "unparsed", "kept"]
+    arrived, twice, _, acting, unknown, _ = (step.message for step in done.steps)
+    assert "for 'what shipping costs'. It was chosen among 8." in arrived
     assert f"{shop.site.url}help/shipping" in arrived
-    assert "navigate, too" in twice
-    assert "no page that fits" in none
+    assert "with this query just now" in twice
+    assert "In action mode" in acting
     assert f"There is no map of 'elsewhere.example'; write one of these sites: {key}." in unknown
     assert done.steps[0].usage.calls == 2, "the choice among the pages is a part of the step"
-    assert "The costs are needed." in script.requests[1].messages[-1].text
+    asked = script.requests[1].messages[-1].text
+    told = json.loads(asked.partition("\n")[0])
+    assert told == {"task": TASK, "needed for": "The costs are needed.", "query": "what shipping costs"}
+    after = script.requests[2].messages[-1].text
+    assert f"<page {after.partition('<page ')[2][:8]}>\n{shop.site.url}help/shipping" in after, (
+        "navigate returns the page"
+    )
+    assert "1. on " in after
     assert "Sites with a map" in script.requests[0].messages[-1].text
+
+
+def test_a_page_that_is_sure_is_taken_without_a_question(shop, shop_store):
+    name, key = AgentName.WEBNAVIGATOR, shop.capture.site
+    replies = [reply(name, f"navigate [{key}] [how returns work]"), reply(name, "stop [N/A]")]
+    done, _ = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key])
+    assert statuses(done) == ["done", "kept"]
+    assert done.steps[0].usage.calls == 1
+    assert "It is most likely the right one." in done.steps[0].message
+
+
+def test_in_doubt_eight_short_candidates_are_shown_then_thirty_and_a_miss_names_the_nearest(shop, shop_store):
+    name, key = AgentName.WEBNAVIGATOR, shop.capture.site
+    replies = [
+        reply(name, f"navigate [{key}] [the page with my orders]"),
+        choose_path("/account/orders"),
+        reply(name, f"navigate [{key}] [the weather on Mars]"),
+        choice(None),
+        choice(None),
+        reply(name, f"navigate [{key}] [lamps]"),
+        choice(None),
+        choice(1),
+        reply(name, "stop [N/A]"),
+    ]
+    done, script = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key])
+    assert statuses(done) == ["done", "failed", "done", "kept"]
+    assert [step.usage.calls for step in done.steps] == [2, 3, 3, 1]
+    shown = [candidate_lines(script.requests[number]) for number in (1, 3, 4, 6, 7)]
+    assert [len(lines) for lines in shown] == [8, 8, 30, 8, 30]
+    assert max(len(lines) and sum(map(len, lines)) / len(lines) for lines in shown) < 250
+    miss = done.steps[1].message
+    assert re.search(r"None of the pages that the map of \S+ \(\d+ states.*\) has for 'the weather on Mars' fits", miss)
+    nearest = miss.partition("The nearest are ")[2]
+    assert nearest.count(f"({shop.site.url}") == 5
+    assert nearest.startswith('"')
+
+
+@pytest.mark.parametrize("words", [50, 150, 300, 1_000])
+def test_a_reason_of_any_length_leads_to_the_page(shop, shop_store, words):
+    name, key = AgentName.WEBNAVIGATOR, shop.capture.site
+    reason = "because of this " * (words // 3)
+    replies = [
+        reply(name, f"navigate [{key}] [what shipping costs]", reason=reason),
+        choose_path("/help/shipping"),
+        reply(name, "stop [N/A]"),
+    ]
+    done, _ = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key], select="model")
+    assert done.url == f"{shop.site.url}help/shipping"
 
 
 def test_navigate_to_the_first_page_that_the_map_finds_asks_no_model(shop, shop_store):

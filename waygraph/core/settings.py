@@ -379,7 +379,7 @@ class LlmSettings(ModelEndpoint):
     """Most candidates that it is shown: eight first, all of them if it finds none among these."""
     image_px: int = Field(0, ge=0, le=2_000)
     """Width of the screenshots in the prompt, in pixels; 0: no screenshots."""
-    text_chars: int = Field(70, ge=0, le=50_000)
+    text_chars: int = Field(60, ge=0, le=50_000)
     """Limit of the distinguishing texts of a candidate in the prompt, in characters."""
 
 

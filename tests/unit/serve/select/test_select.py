@@ -416,7 +416,7 @@ def test_states_of_a_page_that_matched_by_the_same_text_are_one_candidate():
         hit(3, url=page, matched="Size guide"),
         hit(4, matched="Mugs"),
     ]
-    assert shortlists(hits, 30) == [[0, 2, 3]]
+    assert shortlists(hits, 30) == [[0, 2, 3], [0, 1, 2, 3]]
     assert shortlists([each.model_copy(update={"matched": None}) for each in hits], 30) == [[0, 1, 2, 3]]
 
 
