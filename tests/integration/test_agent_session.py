@@ -178,6 +178,28 @@ def test_everything_behind_an_open_dialog_is_left_out(site):
     assert text == "RootWebArea 'Events'\n  dialog 'Sure' [modal: true]\n    button [1] 'Yes'"
 
 
+def test_long_texts_and_values_end_in_an_ellipsis_and_are_shown_on_demand(site):
+    wall = " ".join(f"word{number}" for number in range(300))
+
+    async def steps(session, page):
+        await page.evaluate(
+            """(wall) => { document.body.innerHTML =
+            `<p>${wall}<p>Short<textarea aria-label=Note>${wall}</textarea>`; }""",
+            wall,
+        )
+        before = await session.observe()
+        text = await session.act(parse_brackets("show [p1]"))
+        return before.text, text.observation.text, (await session.act(parse_brackets("show [1]"))).observation.text
+
+    cut, text, both = run(site, "/rich", steps)
+    assert "paragraph [p1] 'word0 word1" in cut
+    assert cut.count(" …") == 2
+    assert "word299" not in cut
+    assert f"paragraph '{wall}'" in text
+    assert f"[value: {wall}]" in both
+    assert "paragraph 'Short'" in cut
+
+
 def test_an_id_survives_a_page_that_moved_under_it(site):
     async def steps(session, page):
         observation = await session.observe()

@@ -120,6 +120,21 @@ def choose_path(path):
     return write
 
 
+@pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM])
+def test_showing_a_part_takes_no_action_unless_it_is_repeated(site, name):
+    shows = [reply(name, "click {link 'Help'}"), reply(name, "show [p1]"), reply(name, "stop [5 euros]")]
+    done, script = run(site.url, name, shows, max_steps=2)
+    assert (done.end, statuses(done)) == ("answered", ["done", "kept", "kept"])
+    before, after = (request.messages[-1].text for request in script.requests[1:])
+    assert "banner [p1] (unchanged)" in before
+    assert "banner [p1] (unchanged)" not in after
+    assert "Actions left: 1" in before
+    assert "Actions left: 1" in after
+    parts = ["p1", "p2", "20", "22", "24"]
+    done, _ = run(site.url, name, [shows[0], *(reply(name, f"show [{part}]") for part in parts)] * 3, max_steps=2)
+    assert done.end in {"step_limit", "failed"}
+
+
 def test_webnavigator_retrieves_reasons_and_teleports(shop, shop_store):
     name, key = AgentName.WEBNAVIGATOR, shop.capture.site
     navigate = f"navigate [{key}] [what shipping costs]"

@@ -17,7 +17,8 @@ You do a task on websites. In each step you see the page as a tree of text, wher
 id in brackets, and choose one action.
 
 Rules:
-- Ids are valid for the page that you see now only; do not invent ids or addresses.
+- Ids are valid for the page that you see now only; do not invent ids or addresses. Elements of
+  parts that are marked as unchanged, and options that are not listed, have valid ids, too: show lists them.
 - Note what you will need on a later page. Repeat no note.
 - Stop as soon as the task is done. The answer is the information that the task asks for, alone and as short as
   possible, or N/A if the task cannot be done.
@@ -83,7 +84,7 @@ def action_list(allowed: Collection[str]) -> str:
     """Return how actions are written and what they do, one line for each.
 
     >>> print(action_list({"click", "go_back"}))
-    click [id]: Click an element.
+    click [id]: Click an element; an option of a list is chosen by it.
     go_back: Go back to the page before.
     """
     return "\n".join(

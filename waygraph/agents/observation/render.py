@@ -57,8 +57,9 @@ def _node(node: UiNode) -> str:
         parts.append(f"'{node.name}'")
     if node.note:
         parts.append(f"({node.note})")
-    items = " " + "; ".join(_item(item) for item in node.folded) if node.folded else ""
-    return " ".join(parts) + _states(node) + items
+    # Items of a menu and options of a list have the role that their parent implies; elements of a folded part differ.
+    items = "; ".join(_node(item) if node.note and item.ref else _item(item) for item in node.folded)
+    return " ".join(parts) + _states(node) + (f" {items}" if items else "")
 
 
 def _states(node: UiNode) -> str:

@@ -162,6 +162,6 @@ class ChatCandidates:
 
 def _allowed(request: ProposalRequest, *, is_whole: bool) -> tuple[str, ...]:
     """Return the actions that the page allows: options are chosen only where there are lists of them."""
-    has_lists = any(each.candidate.tag == "select" for each in request.observation.elements)
+    has_lists = any(each.is_list for each in request.observation.elements)
     possible = {"select": has_lists, "navigate": bool(request.sites), "scroll": not is_whole}
     return tuple(name for name in (*SEARCH_ACTIONS, "scroll") if possible.get(name, True))

@@ -17,6 +17,7 @@ const NAMED_BY_CONTENT = new Set(["heading", "img", "tooltip", "menuitem", "opti
 const SECTIONING = "article, aside, main, nav, section";
 const MAX_OPTIONS = 2_000; // of one list
 const MAX_PAGE_OPTIONS = 20_000; // of all lists of a page
+const MAX_OUTLINE_TEXT = 20_000; // characters of one text or value
 const MAX_ICON_WORDS = 4; // classes that stand for a missing name
 
 /**
@@ -58,7 +59,7 @@ const activeElementOf = (element) => element.getRootNode().activeElement;
 const statesOf = (element, role, candidate) => {
   /** @type {[string, string][]} */
   const states = [];
-  const add = (/** @type {string} */ key, /** @type {unknown} */ value) => states.push([key, squeeze(String(value))]);
+  const add = (/** @type {string} */ key, /** @type {unknown} */ value) => states.push([key, squeeze(String(value), MAX_OUTLINE_TEXT)]);
   const tag = element.localName;
   if (role === "heading") add("level", ariaOf(element, "aria-level") || tag.slice(1));
   if (tag === "input" && (element.type === "checkbox" || element.type === "radio")) {
@@ -124,7 +125,7 @@ const outlineOf = (pass) => {
   let gap = ""; // whitespace between the two
 
   const addText = (/** @type {string} */ data, /** @type {number} */ depth) => {
-    const text = squeeze(data);
+    const text = squeeze(data, MAX_OUTLINE_TEXT);
     const last = rows[rows.length - 1];
     const joins = continues && last?.[1] === "StaticText" && last[0] === depth;
     if (!text) {

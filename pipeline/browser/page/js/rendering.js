@@ -68,14 +68,15 @@ const styleOf = (element) => {
 const MAX_TEXT = 300;
 const LOOSE = /[^\S ]| {2}|^ | $/; // most texts are squeezed already, and need no replacement
 /**
- * A text with whitespace collapsed, cut to `MAX_TEXT` characters, without half surrogate pairs.
+ * A text with whitespace collapsed, cut to `limit` characters, without half surrogate pairs.
  * @param {string} text
+ * @param {number} limit
  * @returns {string}
  */
-const squeeze = (text) => {
+const squeeze = (text, limit = MAX_TEXT) => {
   const clean = LOOSE.test(text) ? text.replace(/\s+/g, " ").trim() : text;
-  if (clean.length < MAX_TEXT) return clean.toWellFormed();
-  return clean.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, "").toWellFormed();
+  if (clean.length < limit) return clean.toWellFormed();
+  return clean.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "").toWellFormed();
 };
 
 const VISIBLE = { opacityProperty: true, visibilityProperty: true };

@@ -16,6 +16,9 @@ MAX_OPTIONS, FIRST_OPTIONS = 20, 8
 MAX_TEXT, FIRST_TEXT = 500, 300
 #: Elements of an unchanged part that are written, and elements or characters that it needs to be folded.
 FIRST_ELEMENTS, MIN_ELEMENTS, MIN_CHARS = 5, 8, 400
+#: Fields of an unchanged part that are written.
+FIRST_FIELDS = 3
+_FIELDS = frozenset({"searchbox", "textbox", "spinbutton", "slider"})
 _MAX_ELEMENT_NAME = 40
 
 _LANDMARKS = frozenset({"banner", "navigation", "contentinfo", "complementary", "search"})
@@ -151,18 +154,23 @@ class _Abridging:
 
 
 def _folded(node: UiNode, part: str) -> UiNode:
-    """Return an unchanged part as one line: its first elements, and those that say where the agent is."""
+    """Return an unchanged part as one line: its first elements, and those that say where the agent is.
+
+    Its first fields are kept below the line: what can be typed into is used on many pages.
+    """
     elements = [each for each in node.walk() if each.ref and each is not node]
-    named = [each for each in elements if each.name]
+    fields = [each for each in elements if each.role in _FIELDS][:FIRST_FIELDS]
+    named = [each for each in elements if each.name and each not in fields]
     shown = named[:FIRST_ELEMENTS]
     shown += [each for each in named[FIRST_ELEMENTS:] if not _PLACE.isdisjoint(each.states)]
     items = []
     for each in shown:
         place = {key: value for key, value in each.states.items() if key in _PLACE}
         items.append(UiNode(each.role, _cut(each.name, _MAX_ELEMENT_NAME), place, each.ref))
-    more = len(elements) - len(items)
+    more = len(elements) - len(items) - len(fields)
     items += [UiNode("text", f"… {more} more")] if more else []
-    return UiNode(node.role, node.name, dict(node.states), node.ref, folded=items, part=part, note="unchanged")
+    kept = [UiNode(each.role, _cut(each.name), dict(each.states), each.ref) for each in fields]
+    return UiNode(node.role, node.name, dict(node.states), node.ref, kept, items, part=part, note="unchanged")
 
 
 def _some_options(options: list[UiNode], key: str) -> list[UiNode]:

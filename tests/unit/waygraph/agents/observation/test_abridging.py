@@ -41,8 +41,8 @@ def test_an_unchanged_part_is_one_line_with_its_first_elements_and_the_current_o
     before = NAVIGATION.replace(" {current: page}", "") + "main\n  heading Customers"
     assert text_of(page, before) == (
         "RootWebArea 'T'\n"
-        "  navigation [p1] 'Main' (unchanged) [1] Orders; [2] Customers of the shop [current: page]; "
-        "[3] Catalogue and prices; [4] Newsletters; [5] Settings; … 3 more\n"
+        "  navigation [p1] 'Main' (unchanged) link [1] 'Orders'; link [2] 'Customers of the shop' [current: page]; "
+        "link [3] 'Catalogue and prices'; link [4] 'Newsletters'; link [5] 'Settings'; … 3 more\n"
         "  main\n    heading 'Orders'"
     )
 
