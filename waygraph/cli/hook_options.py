@@ -39,7 +39,7 @@ LoginMaxAgeOption = Annotated[
     ),
 ]
 WaitAfterOption = Annotated[
-    timedelta,
+    timedelta | None,
     typer.Option(
         "--wait-after",
         metavar="TIME",

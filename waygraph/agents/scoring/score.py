@@ -73,7 +73,7 @@ async def score_task(
     else:
         checks = await _Evaluators(task.intent, task.evaluation, state, dialect, judge).checks()
     usage = judge.usage if judge is not None and judge.usage.calls else None
-    return combine_checks(task.task_id, dialect.name, checks, usage)
+    return combine_checks(task.task_id, dialect.name if task.evaluation is not None else "", checks, usage)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ questions are our own, so rewards compare only between equal `WEB_JUDGE_VERSION`
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from dataclasses import dataclass
@@ -148,12 +149,14 @@ class _WebJudge:
         """Return the fields of a check."""
         points = (await self._ask(_KEY_POINTS, {"task": intent}, (), KeyPoints)).key_points
         goal: dict[str, object] = {"task": intent, "key_points": list(points)}
-        kept: list[tuple[ImagePart, str]] = []
-        for path in trajectory.screenshots:
-            image = ImagePart(path.read_bytes(), "image/jpeg")
-            rating = await self._ask(_RATE, goal, (image,), ScreenshotRating)
-            if rating.rating >= LEAST_RATING:
-                kept.append((image, rating.reason))
+        images = [ImagePart(path.read_bytes(), "image/jpeg") for path in trajectory.screenshots]
+        # The model limits how many calls it makes at a time.
+        ratings = await asyncio.gather(*(self._ask(_RATE, goal, (image,), ScreenshotRating) for image in images))
+        kept = [
+            (image, rating.reason)
+            for image, rating in zip(images, ratings, strict=True)
+            if rating.rating >= LEAST_RATING
+        ]
         kept = kept[-MAX_SHOWN:]
         material = {
             **goal,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,7 +107,7 @@ def run(
     reset: ResetOption = None,
     login: LoginOption = None,
     login_max_age: LoginMaxAgeOption = None,
-    wait_after: WaitAfterOption = timedelta(minutes=20),
+    wait_after: WaitAfterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let an agent do the tasks of a file, each in a browser session of its own, and score them.
@@ -154,7 +153,10 @@ def run(
         | {"explore": {"scope": scope, "scope_hosts": scope_hosts}}
     )  # fmt: skip
     check_model(name, settings, is_replayed=cassettes is not None)
-    _warn_about(chosen, settings.agents.shop, wait_after)
+    limits = TaskLimits(workers, per_site)
+    if wait_after is not None:
+        limits = replace(limits, wait_after_s=wait_after.total_seconds())
+    _warn_about(chosen, settings.agents.shop, limits.wait_after_s)
     mapped: frozenset[str] = frozenset()
     if not no_map:
         with open_source(store, url, api_key) as source:
@@ -184,7 +186,7 @@ def run(
                 file,
                 chosen,
                 replace(options, output=folder),
-                TaskLimits(workers, per_site, wait_after.total_seconds()),
+                limits,
                 hooks=hooks,
                 dialect=spoken,
                 on_ended=_print_ended,
@@ -231,7 +233,7 @@ def _chosen(file: TaskFile, site: str, ids: list[str] | None, where: list[str] |
     return matching((each for each in of_site if not wanted or each.task_id in wanted), parse_conditions(where))
 
 
-def _warn_about(chosen: Sequence[Task], shop: ShopSettings, wait_after: timedelta) -> None:
+def _warn_about(chosen: Sequence[Task], shop: ShopSettings, wait_s: float) -> None:
     """Say what a run of tasks lacks or takes, before it begins."""
     from waygraph.agents.runner.waits import needs_wait
     from waygraph.agents.scoring.shop_access import SETTINGS_NEEDED, shop_access
@@ -240,8 +242,8 @@ def _warn_about(chosen: Sequence[Task], shop: ShopSettings, wait_after: timedelt
     asking = sum(task.evaluation is not None and calls_shop(task.evaluation) for task in chosen)
     if asking and shop_access(shop, "") is None:
         warn(f"{asking} task(s) are scored with the shop's API and get no reward without {SETTINGS_NEEDED}.")
-    if wait_after and (waits := sum(map(needs_wait, chosen))):
-        warn(f"After each of {waits} task(s) that need it, their sites rest for {wait_after} (--wait-after).")
+    if wait_s and (waits := sum(map(needs_wait, chosen))):
+        warn(f"After each of {waits} task(s) that need it, their sites rest for {wait_s:g} s (--wait-after).")
 
 
 def _print_ended(ended: TaskEnded) -> None:

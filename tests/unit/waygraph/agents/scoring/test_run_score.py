@@ -46,6 +46,12 @@ async def test_a_task_is_scored_in_the_dialect_of_its_benchmark(tmp_path):
     assert (score.dialect, score.scorers) == (None, {"agentoccam": 1, "webarena": 1})
 
 
+async def test_a_task_of_another_benchmarks_scorer_has_no_dialect():
+    task = PLAIN.model_copy(update={"evaluation": None, "other_scorers": ("AgentResponseEvaluator",)})
+    score = await score_task(task, FinalState("", ""), DIALECTS[DialectName.WEBARENA])
+    assert (score.scorer, score.needs) == ("", (ScoringNeed.OTHER_SCORER,))
+
+
 async def test_the_dialect_of_a_run_is_stored_and_can_be_overridden(tmp_path):
     run = make_run(tmp_path, CHORE, PLAIN, dialect=DialectName.WEBARENA).read()
     assert json.loads((tmp_path / "run.json").read_text())["dialect"] == "webarena"
