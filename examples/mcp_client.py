@@ -44,9 +44,12 @@ async def main(location: str, site: str, query: str) -> None:
         if result.is_error:
             sys.exit(result.content[0].text)
         found = result.structured_content
-        print(f"{found['chosen']['title']} ({found['chosen']['url']}): {found['reason']}")
+        for screen in found["candidates"]:
+            print(f"{screen['title']} ({screen['url']}), score {screen['score']}")
+        print(found["reason"])
         for number, step in enumerate(found["way"]["steps"], start=1):
-            print(f"{number}. {step['do']}, then expect {step['expect_url']}")
+            element = step.get("value") or f"{step['role']} {step['name']!r}, {step['selector']}"
+            print(f"{number}. {step['do']} {element}, then expect {step['expect_url']}")
 
 
 if __name__ == "__main__":
