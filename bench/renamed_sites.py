@@ -93,6 +93,7 @@ $conf['useacl'] = 0;
 $conf['license'] = '';
 $conf['breadcrumbs'] = 0;
 $conf['youarehere'] = 0;
+$conf['maxseclevel'] = 0;
 $conf['disableactions'] = 'search,index,recent,media,source,edit,revisions,backlink,subscribe,login,register';
 $conf['updatecheck'] = 0;
 """
@@ -138,7 +139,12 @@ def fernleigh(scratch: Path) -> Iterator[Served]:
 #: Brand, people, companies, numbers of orders and invoices, in the order in which they are replaced.
 _KORVAT = (
     *(("Gentelella", "Korvat"), ("gentelella.io", "korvat.example"), ("gentelella.com", "korvat.example")),
-    *(("gentelella-v4", "korvat-v4"), ("Colorlib", "Ostrel"), ("colorlib workspace", "ostrel workspace")),
+    *(
+        ("gentelella-v4", "korvat-v4"),
+        ("Colorlib", "Ostrel"),
+        ("colorlib.com", "ostrel.example"),
+        ("colorlib", "ostrel"),
+    ),
     *(("Aigars Silkalns", "Runa Vestby"), ("Aigars", "Runa"), ("aigars", "runa"), ("Kowalski", "Koltmoor")),
     *(("Sarah", "Sunniva"), ("sarah", "sunniva"), ("Michael", "Milorad"), ("michael", "milorad"), ("Reyes", "Rye")),
     *(("Emily", "Edda"), ("emily", "edda"), ("Wang", "Wendt"), ("Mark Kim", "Mikkel Kvam"), ("mark@", "mikkel@")),

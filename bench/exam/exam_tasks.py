@@ -30,7 +30,8 @@ class ExamTask:
     sites : names of its sites.
     kind : what it asks for, see `bench.tasks.site_tasks.KINDS`.
     traits : `needle`, if the page is one among hundreds alike; `renamed`, if a site bears a made-up name.
-    pages : the pages that answer it, as site and path. Fewer may do when one of them shows what several tell.
+    pages : the pages that answer it, as site and path. A replay asks the APIs of JupyterLab and Node-RED; here are the
+        pages that show the same.
     """
 
     task_id: str
@@ -55,6 +56,12 @@ def exam_tasks(split: str) -> list[ExamTask]:
 def _task(path: Path, split: str, row: dict[str, Any]) -> ExamTask:
     replay = row["replay"]
     places = [*replay.get("shown", ()), *([replay["right"]] if "path" in replay["right"] else ())]
-    pages = dict.fromkeys((place.get("site", row["sites"][0]), place["path"]) for place in places)
+    pages = dict.fromkeys(_page(place.get("site", row["sites"][0]), place["path"]) for place in places)
     traits = frozenset(row.get("traits", ()))
     return ExamTask(str(row["task_id"]), path, split, tuple(row["sites"]), row["kind"], traits, tuple(pages))
+
+
+def _page(site: str, path: str) -> tuple[str, str]:
+    if site == "jupyterlab":
+        path = "lab" if path == "api/contents" else path.replace("api/contents/", "lab/tree/")
+    return site, "" if (site, path) == ("node_red", "flows") else path
