@@ -111,7 +111,7 @@ def _write_search(folder: Path) -> None:
 
 def _write_hostile_walk(folder: Path) -> None:
     trace, text = TraceWriter(folder), HOSTILE["home"]
-    trace.write("start", task=FAILED, intent=text, agent=text, mapped_sites=[text])
+    trace.write("start", task=FAILED, intent=text, agent=text, sites=[{"name": text, "key": text}])
     read = "c" * 16
     (folder / "observations" / f"{read}.txt").write_text(text, encoding="utf-8")
     for _ in range(2):

@@ -38,6 +38,7 @@ from waygraph.index.catalog.lexical import (
     lead_texts,
     state_texts,
 )
+from waygraph.index.graph import Lead, Node
 from waygraph.index.store import MapVersion
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.jobs.publishing.draft import encode_map

@@ -17,6 +17,7 @@ from tests.sites.phenomena import clicks, covers, routing, widgets
 from tests.sites.server import FixtureServer
 from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, SessionOptions
+from waygraph.agents.actions.sites import AgentSite
 from waygraph.core.settings import Settings
 from waygraph.core.urls import site_key
 from waygraph.index.store import Store
@@ -76,7 +77,7 @@ class OpenSite:
         return site_key(self.served.start)
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[tuple[AgentSession, Loads]]:
+    async def session(self, *, is_mapped: bool = True) -> AsyncIterator[tuple[AgentSession, Loads]]:
         """Open the start page in a new context."""
         self.served.forget()
         page = await agents_page(self.browser, self.served.storage_state)
@@ -84,7 +85,8 @@ class OpenSite:
         page.context.on("request", loads.note)
         try:
             await page.goto(self.served.start)
-            options = SessionOptions(browser=self.settings.browser, explore=self.settings.explore)
+            sites = [AgentSite(self.key, self.key, self.served.start, is_mapped=True)] if is_mapped else []
+            options = SessionOptions(browser=self.settings.browser, explore=self.settings.explore, sites=sites)
             async with AgentSession(page, options, maps=self.maps) as session:
                 yield session, loads
         finally:

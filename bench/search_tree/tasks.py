@@ -61,11 +61,9 @@ class TaskRow:
 def agent_of(name: str, site: OpenSite, session: AgentSession, *, max_steps: int, tree_file: Path | None) -> Agent:
     """Create one of the agents that are compared, as `waygraph run` creates it."""
     kind = AgentName.GREEDY if name.startswith("greedy") else AgentName.SEARCH
-    is_mapped = name in {LOOKAHEAD, "greedy with map"}
     return AgentParts(kind, AgentSettings(), site.encoder).agent(
         session,
-        sites=[site.key] if is_mapped else [],
-        maps=site.maps if is_mapped else None,
+        maps=site.maps if session.options.sites else None,
         max_steps=max_steps,
         tree_file=tree_file,
     )
@@ -78,7 +76,7 @@ async def do_task(site: OpenSite, query: Query, number: int, *, max_steps: int, 
     for name in (*AGENTS[first:], *AGENTS[:first]):
         tree_file = trees / f"{number}-{name.replace(' ', '-')}.json"
         tree_file.unlink(missing_ok=True)
-        async with site.session() as (session, loads):
+        async with site.session(is_mapped=name in {LOOKAHEAD, "greedy with map"}) as (session, loads):
             began, loaded = time.perf_counter(), loads.count
             agent = agent_of(name, site, session, max_steps=max_steps, tree_file=tree_file)
             try:

@@ -32,7 +32,9 @@ def run(url, encoder, task, *, maps_in=None, mapped="", **options):
             page = await context.new_page()
             await page.goto(url)
             async with AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY), maps=maps) as session:
-                return await GreedyAgent(session, encoder, GreedyOptions(site=mapped, **options)).run(task)
+                return await GreedyAgent(
+                    session, encoder, GreedyOptions(sites=[mapped] if mapped else [], **options)
+                ).run(task)
         finally:
             await context.close()
             if maps:

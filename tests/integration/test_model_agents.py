@@ -9,6 +9,7 @@ import pytest
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, SessionOptions
+from waygraph.agents.actions.sites import AgentSite
 from waygraph.agents.create import AgentName, AgentParts
 from waygraph.agents.loop.agent import MAX_UNUSABLE
 from waygraph.agents.loop.usage_meter import UsageMeter
@@ -74,9 +75,10 @@ def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model
         try:
             page = await context.new_page()
             await page.goto(url)
-            options = SessionOptions(browser=LOOPBACK_ONLY)
+            sites = [AgentSite(key, key, url, is_mapped=True) for key in mapped]
+            options = SessionOptions(browser=LOOPBACK_ONLY, sites=sites)
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector(TASK)) as session:
-                agent = parts.agent(session, sites=mapped, has_home=True, max_steps=max_steps, tips=tips)
+                agent = parts.agent(session, max_steps=max_steps, tips=tips)
                 return await agent.run(TASK)
         finally:
             await context.close()

@@ -77,7 +77,10 @@ def test_results_and_traces_are_stored_and_not_made_twice(file, options, shop, t
     assert stored.manifest.tasks == ("101", "103")
     assert stored.manifest.labels["agent"] == "greedy"
     start, first, *_, end = trace_of(run.output, "103")
-    assert (start["kind"], start["mapped_sites"]) == ("start", [site_key(shop.site.url)])
+    (site,) = start["sites"]
+    assert (start["kind"], site["name"], site["key"]) == ("start", "demo_shop", site_key(shop.site.url))
+    assert site["is_mapped"]
+    assert "Northfold" in site["title"]
     assert (first["kind"], first["action"]) == ("step", "navigate")
     assert "Northfold" in (run.output / "tasks" / "103" / "observations" / f"{first['observation']}.txt").read_text()
     assert (end["kind"], end["url"]) == ("end", stored.attempts["103"].answer.url)

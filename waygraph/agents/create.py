@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from waygraph.agents.actions.sites import mapped_sites
 from waygraph.agents.loop.usage_meter import UsageMeter
 from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import AgentSettings
@@ -98,9 +98,7 @@ class AgentParts:
         self,
         session: AgentSession,
         *,
-        sites: Sequence[str] = (),
         maps: AsyncWaygraph | None = None,
-        has_home: bool = False,
         max_steps: int = 20,
         tree_file: Path | None = None,
         tips: str = "",
@@ -110,13 +108,9 @@ class AgentParts:
         Parameters
         ----------
         session
-            The browser session that it acts in.
-        sites
-            Keys of the sites whose maps it may ask, that of the start page first; empty: no maps.
+            The browser session that it acts in, with the sites of the task.
         maps
             The maps of these sites; None: there are none.
-        has_home
-            Whether the task is on several sites, so that returning to the first page is an action.
         max_steps
             Limit of actions.
         tree_file
@@ -134,13 +128,14 @@ class AgentParts:
         InvalidInput
             If it needs a model and there is none.
         """
+        sites = session.options.sites
+        mapped = [site.key for site in mapped_sites(sites)]
         if self.name is AgentName.GREEDY:
             from waygraph.agents.greedy import GreedyAgent, GreedyOptions  # noqa: PLC0415 - agents differ in imports
 
-            site = sites[0] if sites else ""
-            return GreedyAgent(session, self.encoder, GreedyOptions(max_steps=max_steps, site=site))
+            return GreedyAgent(session, self.encoder, GreedyOptions(max_steps=max_steps, sites=mapped), maps=maps)
         if self.name is AgentName.SEARCH:
-            return self._tree_search(session, tuple(sites), maps, max_steps, tree_file)
+            return self._tree_search(session, tuple(mapped), maps, max_steps, tree_file)
         if self.meter is None:
             raise InvalidInput(f"The agent {self.name} asks a model, and none is configured.", hint="--model NAME")
         from waygraph.agents.loop.agent import ModelAgent  # noqa: PLC0415
@@ -156,8 +151,7 @@ class AgentParts:
         elif self.name is AgentName.MEMORY:
             decider = MemoryDecider(self.meter, sites, options=options)
         else:
-            judge = self.settings.occam_judge
-            decider = OccamDecider(self.meter, sites, has_home=has_home, options=options, judge=judge)
+            decider = OccamDecider(self.meter, sites, options=options, judge=self.settings.occam_judge)
         return ModelAgent(
             session, decider, self.meter, max_steps=max_steps, images=self.settings.images == "all", tips=tips
         )

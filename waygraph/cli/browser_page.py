@@ -9,9 +9,9 @@ from waygraph.core.schemas import SiteDetail
 from waygraph.core.settings import CaptureProfile, Settings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from playwright.async_api import Browser, Page
+
+    from waygraph.pipeline.browser.storage.session_file import SessionState
 
 
 async def new_mapped_page(browser: Browser, site: SiteDetail, settings: Settings) -> Page:
@@ -31,16 +31,19 @@ async def new_mapped_page(browser: Browser, site: SiteDetail, settings: Settings
     Page
         A blank page.
     """
+    from waygraph.pipeline.browser.storage.session_file import read_session_file
+
     profile = CaptureProfile.model_validate(
         {name: value for name, value in site.capture.items() if name in CaptureProfile.model_fields}
     )
-    return await new_page(browser, profile, settings.explore.storage_state)
+    given = settings.explore.storage_state
+    return await new_page(browser, profile, read_session_file(given) if given is not None else None)
 
 
 async def new_page(
     browser: Browser,
     profile: CaptureProfile,
-    storage_state: Path | None,
+    state: SessionState | None,
     **options: Any,  # noqa: ANN401 - options of Playwright
 ) -> Page:
     """Open a page in a new context.
@@ -51,8 +54,8 @@ async def new_page(
         A running browser.
     profile
         Window, language, user agent.
-    storage_state
-        File with the session to start with; None: no session.
+    state
+        The session to start with; None: no session.
     **options
         Further options of the context, such as its proxy.
 
@@ -63,9 +66,7 @@ async def new_page(
     """
     from waygraph.pipeline.browser.storage.contexts import open_context, session_values
     from waygraph.pipeline.browser.storage.first_documents import start_tab
-    from waygraph.pipeline.browser.storage.session_file import read_session_file
 
-    state = read_session_file(storage_state) if storage_state is not None else None
     context = await open_context(
         browser,
         state,

@@ -60,6 +60,11 @@ def existing_file(value: Path | None) -> Path | None:
     return value.absolute() if value else None
 
 
+def existing_files(values: list[Path] | None) -> list[Path] | None:
+    """Return the absolute paths of files that exist; typer passes None if the option was not given."""
+    return [path for value in values if (path := existing_file(value))] if values else None
+
+
 def parse_viewport(text: str | None) -> dict[str, int]:
     """Return the settings of a viewport that is written as WIDTHxHEIGHT in CSS pixels; none without a text.
 

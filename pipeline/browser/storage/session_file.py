@@ -11,6 +11,7 @@ The form is Playwright's, so each program reads the files of the other. waygraph
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 from urllib.parse import urlsplit
@@ -82,6 +83,62 @@ def read_session_file(path: Path, hint: str = "Save one with `waygraph login`.")
     if "signedIn" in document:
         state["signedIn"] = document["signedIn"]
     return state
+
+
+def read_session_files(paths: Sequence[Path]) -> SessionState | None:
+    """Read sessions of several sites as one.
+
+    Parameters
+    ----------
+    paths
+        Their files; empty: there is no session.
+
+    Returns
+    -------
+    SessionState or None
+        Cookies and origins of all files. What a page showed after the login is kept if one file alone has it.
+
+    Raises
+    ------
+    InvalidInput
+        If a file cannot be read, or two files hold different values for one cookie or one origin.
+    """
+    if not paths:
+        return None
+    cookies: dict[tuple[Any, ...], tuple[Path, dict[str, Any]]] = {}
+    origins: dict[tuple[Any, ...], tuple[Path, dict[str, Any]]] = {}
+    shown = []
+    for path in paths:
+        state = read_session_file(path)
+        for cookie in state["cookies"]:
+            key = (cookie["domain"], cookie["path"], cookie["name"], cookie.get("partitionKey"))
+            _add(cookies, key, path, cookie, f"the cookie '{cookie['name']}' of {cookie['domain']}")
+        for entry in state["origins"]:
+            _add(origins, (entry["origin"],), path, entry, f"what {entry['origin']} stores")
+        shown += [state["signedIn"]] if "signedIn" in state else []
+    merged: SessionState = {
+        "cookies": [cookie for _, cookie in cookies.values()],
+        "origins": [entry for _, entry in origins.values()],
+    }
+    if len(shown) == 1:
+        merged["signedIn"] = shown[0]
+    return merged
+
+
+def _add(
+    known: dict[tuple[Any, ...], tuple[Path, dict[str, Any]]],
+    key: tuple[Any, ...],
+    path: Path,
+    entry: dict[str, Any],
+    name: str,
+) -> None:
+    """Add an entry of a file; raise InvalidInput if another file has another one. Values are secrets: none is named."""
+    before, other = known.setdefault(key, (path, entry))
+    if other != entry:
+        raise InvalidInput(
+            f"The storage states '{before}' and '{path}' differ in {name}.",
+            hint="Save the sessions one after the other in one browser, or remove the entry from one of the files.",
+        )
 
 
 def _check_origin(text: str) -> str:

@@ -159,14 +159,7 @@ def check_start_page(
             " it has expired, or is another site's.",
             hint=_SAVE_ANEW,
         )
-    signed_in = SignedIn.model_validate(given.get("signedIn") or {})
-    reasons = []
-    if snapshot.password and not signed_in.password:
-        reasons.append("it shows a password field")
-    if _has_login_address(snapshot.raw_url) and not _has_login_address(requested):
-        reasons.append(f"it leads to {snapshot.url}, an address of a login")
-    if signed_in.account and url_template(signed_in.url) == url_template(requested) and not _shows(snapshot, signed_in):
-        reasons.append("it does not show the name of the account, which it showed after the login")
+    reasons = sign_in_doubts(requested, snapshot, given)
     if removed:
         reasons.append(f"it removed what may be the login: {', '.join(removed[:_SHOWN_VALUES])}")
     if not reasons:
@@ -175,6 +168,34 @@ def check_start_page(
         f"{requested} does not look signed in although a storage state was given: {'; '.join(reasons)}."
         f" The map may show what visitors see. {_SAVE_ANEW}"
     )
+
+
+def sign_in_doubts(requested: str, snapshot: Snapshot, given: SessionState) -> list[str]:
+    """Return what speaks against a valid session on the first page of a site, in clauses; empty: nothing does.
+
+    Parameters
+    ----------
+    requested
+        URL of the site.
+    snapshot
+        The page.
+    given
+        The session.
+
+    Returns
+    -------
+    list of str
+        The clauses.
+    """
+    signed_in = SignedIn.model_validate(given.get("signedIn") or {})
+    reasons = []
+    if snapshot.password and not signed_in.password:
+        reasons.append("it shows a password field")
+    if _has_login_address(snapshot.raw_url) and not _has_login_address(requested):
+        reasons.append(f"it leads to {snapshot.url}, an address of a login")
+    if signed_in.account and url_template(signed_in.url) == url_template(requested) and not _shows(snapshot, signed_in):
+        reasons.append("it does not show the name of the account, which it showed after the login")
+    return reasons
 
 
 def _has_login_address(url: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from waygraph.agents.actions.home_page import HOME_URL
 from waygraph.core.urls import parse_start_url, site_key
 from waygraph.pipeline.browser.egress import EgressCallbacks, EgressProxy, HostRules, UpstreamProxy
 from waygraph.pipeline.browser.guard.document_gate import DocumentGate
@@ -56,7 +57,9 @@ class AgentBoundary:
         """Number of documents and connections that were refused."""
         return self._addresses + (self._gate.count if self._gate is not None else 0)
 
-    async def confine(self, context: BrowserContext, start_urls: Sequence[str]) -> Scope:
+    async def confine(
+        self, context: BrowserContext, start_urls: Sequence[str], *, has_home_page: bool = False
+    ) -> Scope:
         """Refuse documents outside of the scope from now on.
 
         Parameters
@@ -64,7 +67,9 @@ class AgentBoundary:
         context
             The context, whose pages show what the start URLs lead to. Those hosts belong to the scope too.
         start_urls
-            Start URLs of the task; at least one.
+            URLs of the sites of the task, start URLs first; at least one.
+        has_home_page
+            Whether the list of the sites (`HOME_URL`) belongs to the scope.
 
         Returns
         -------
@@ -77,7 +82,7 @@ class AgentBoundary:
             If a host of the scope is malformed, or the site of the first start URL has no domain to take.
         """
         shown = [page.url for page in context.pages if page.url.startswith(("http:", "https:"))]
-        scope = _scope([*start_urls, *shown], self._explore)
+        scope = _scope([*start_urls, *shown, *([HOME_URL] if has_home_page else [])], self._explore)
         self._gate = DocumentGate(lambda url: scope.refuse_url(url) is not None, _outside(scope))
         await self._gate.attach(context)
         return scope
@@ -107,7 +112,7 @@ async def agent_boundary(start_urls: Sequence[str], settings: Settings) -> Async
     Parameters
     ----------
     start_urls
-        Start URLs of the task; at least one.
+        URLs of the sites of the task, start URLs first; at least one.
     settings
         Settings of the scope and of the user's own proxy.
 

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
+from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
 from waygraph.agents.actions.boundary import AgentBoundary
 from waygraph.agents.actions.dialogs import DialogOpened
+from waygraph.agents.actions.home_page import HOME_URL, serve_home_page
 from waygraph.agents.actions.navigation import DefaultSelector, MapNavigator, PageSelector
-from waygraph.agents.actions.performer import ActionPerformer
+from waygraph.agents.actions.performer import ActionPerformer, Performed
 from waygraph.agents.actions.report import ActionReport, ActionStatus, PageEvent
 from waygraph.agents.actions.safety import ActionGate, ActionRefused, Confirm, DestructiveMode
+from waygraph.agents.actions.sites import AgentSite, find_mapped_site
 from waygraph.agents.actions.tabs import AgentTabs
 from waygraph.agents.actions.targets import ActionInvalid
 from waygraph.agents.actions.types import (
     ACTION_TYPES,
     DIALOG_ACTIONS,
     AcceptAction,
+    ActionSyntaxError,
     AgentAction,
     BranchAction,
     DismissAction,
+    GoHomeAction,
     NavigateAction,
     NoteAction,
     PruneAction,
@@ -36,6 +41,7 @@ from waygraph.agents.observation.marks import draw_marks
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.core.errors import BrowserFailure, WaygraphError
 from waygraph.core.settings import BrowserSettings, ExploreSettings
+from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.page.failures import NotActionable, PageFailure
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.explore.policies.scope import Scope
@@ -67,7 +73,9 @@ class SessionOptions:
     boundary
         What refuses documents outside of the scope; None: nothing does, and only the agent's own actions are checked.
     home
-        Where `go_home` leads; empty: the URL of the first observation.
+        Where `go_home` leads; empty: a page with links to the sites, of one site the URL of the first observation.
+    sites
+        The sites of the task, under the names that `navigate` takes; empty: `navigate` takes the key of any map.
     """
 
     browser: BrowserSettings = field(default_factory=BrowserSettings)
@@ -78,6 +86,7 @@ class SessionOptions:
     scope: Scope | None = None
     boundary: AgentBoundary | None = None
     home: str = ""
+    sites: Sequence[AgentSite] = ()
 
 
 class AgentSession:
@@ -131,6 +140,7 @@ class AgentSession:
         self._last: PageObservation | None = None
         self._abridges = self.options.allowed is None or "show" in self.options.allowed
         self._home = self.options.home
+        self._serves_home = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -234,7 +244,7 @@ class AgentSession:
             return await self.tabs.dialogs.interruptible(self._perform(action, before))
         except DialogOpened:
             return await self._report_dialog(action, "done", "A dialog opened during the action.")
-        except (ActionInvalid, NotActionable) as error:
+        except (ActionInvalid, ActionSyntaxError, NotActionable) as error:
             return ActionReport(action, "invalid", error.message)
         except ActionRefused as error:
             return ActionReport(action, "refused", error.message)
@@ -267,10 +277,11 @@ class AgentSession:
     async def _perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
         acting = self.tabs.current
         if not isinstance(action, NavigateAction):
-            done = await self._performer.perform(action, before, home=self._home)
+            home = await self._home_url() if isinstance(action, GoHomeAction) else ""
+            done = await self._performer.perform(action, before, home=home)
         elif self._navigator is not None:
             with self.tabs.dialogs.dismissed():
-                done = await self._navigator.navigate(action, self.tabs)
+                done = await self._navigate(self._navigator, action, before)
         else:
             raise ActionInvalid("There are no maps here; use the links and the search of the site.")
         if done.snapshot is not None:
@@ -326,6 +337,28 @@ class AgentSession:
     def _answered_dialogs(self) -> list[PageEvent]:
         return [PageEvent("dialog", dialog) for dialog in self.tabs.dialogs.take_answered()]
 
+    async def _navigate(self, navigator: MapNavigator, action: NavigateAction, before: PageObservation) -> Performed:
+        """Walk to a page of the site that the action means, which may be another one than that of the page."""
+        if not self.options.sites:
+            return await navigator.navigate(action, self.tabs)
+        site = find_mapped_site(action.site, self.options.sites)
+        done = await navigator.navigate(action.model_copy(update={"site": site.key}), self.tabs)
+        if done.failed or site_key(before.url) == site.key:
+            return done
+        return replace(done, message=f"{done.message} The site is now {site}.")
+
+    async def _home_url(self) -> str:
+        """Return where `go_home` leads, and serve that page if it is the list of the sites."""
+        if self.options.home or len(self.options.sites) < 2:
+            return self._home
+        if not self._serves_home:
+            try:
+                await serve_home_page(self.tabs.current.page.context, self.options.sites)
+            except PlaywrightError as error:
+                raise PageFailure.of(error, HOME_URL) from error
+            self._serves_home = True
+        return HOME_URL
+
     async def _report_failure(self, action: AgentAction, failure: BrowserFailure) -> ActionReport:
         """Report an action under which the page failed, and continue in another tab if it is lost."""
         refused = tuple(await self._refused())
@@ -379,7 +412,8 @@ class AgentSession:
             events.append(PageEvent("navigated", f"{after.title} at {after.url}" if after.title else after.url))
         if after.snapshot.status >= 400:
             events.append(PageEvent("http_error", str(after.snapshot.status)))
-        if self.options.scope is not None and self.options.scope.refuse_url(after.url) is not None:
+        is_document = after.url.startswith(("http:", "https:"))  # a new tab shows about:blank
+        if is_document and self.options.scope is not None and self.options.scope.refuse_url(after.url) is not None:
             events.append(PageEvent("left_scope", after.url))
         if after.snapshot.login and not before.snapshot.login:
             events.append(PageEvent("asks_password"))

@@ -153,7 +153,7 @@ class GoForwardAction(_ActionModel):
 
 
 class GoHomeAction(_ActionModel):
-    """Return to the page where the task began."""
+    """Return to the page where the task began; with several sites, to the list of them."""
 
     usage: ClassVar[str] = "go_home"
     action: Literal["go_home"] = "go_home"
@@ -244,7 +244,7 @@ class NavigateAction(_ActionModel):
 
     usage: ClassVar[str] = "navigate [site] [query]"
     action: Literal["navigate"] = "navigate"
-    site: Annotated[str, Field(min_length=1, max_length=300, description="Key of the site: its host.")]
+    site: Annotated[str, Field(min_length=1, max_length=300, description="Name or host of the site.")]
     query: Annotated[
         str, Field(min_length=1, max_length=MAX_QUERY_CHARS, description="The page to find, in plain words.")
     ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from waygraph.agents.actions.report import ActionReport
 from waygraph.agents.actions.session import AgentSession
@@ -19,7 +22,13 @@ from waygraph.agents.greedy.choice import GreedyMemory, ScoredElement
 from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
+from waygraph.core.errors import WaygraphError
 from waygraph.pipeline.encode.protocol import Encoder
+
+if TYPE_CHECKING:
+    from waygraph.sdk.facade import AsyncWaygraph
+
+log = logging.getLogger(__name__)
 
 #: Roles whose activation leads somewhere or shows something. Fields are not filled: there is nothing to say in them.
 _FIELDS = frozenset({"textbox", "searchbox", "combobox", "listbox", "spinbutton", "slider", "checkbox", "radio"})
@@ -33,12 +42,12 @@ class GreedyOptions:
     ----------
     max_steps
         Limit of actions.
-    site
-        Key of the site whose map is asked first; empty: no map.
+    sites
+        Keys of the sites whose maps are asked first; empty: no map.
     """
 
     max_steps: int = 20
-    site: str = ""
+    sites: Sequence[str] = ()
 
 
 class GreedyAgent:
@@ -57,13 +66,23 @@ class GreedyAgent:
     encoder
         Compares texts with the task.
     options
-        Limits, and whether a map is asked.
+        Limits, and which maps are asked.
+    maps
+        The maps, to choose among several sites; None: the first site is taken.
     """
 
-    def __init__(self, session: AgentSession, encoder: Encoder, options: GreedyOptions | None = None) -> None:
+    def __init__(
+        self,
+        session: AgentSession,
+        encoder: Encoder,
+        options: GreedyOptions | None = None,
+        *,
+        maps: AsyncWaygraph | None = None,
+    ) -> None:
         self._session = session
         self._encoder = encoder
         self._options = options or GreedyOptions()
+        self._maps = maps
 
     async def run(self, task: str, on_step: StepListener = ignore_step) -> AgentRun:
         """Do a task.
@@ -84,9 +103,25 @@ class GreedyAgent:
         """
         nearness = await asyncio.to_thread(TextNearness, self._encoder, task)
         run = _Run(self._session, nearness, self._options, on_step)
-        end = await run.work(task)
+        end = await run.work(task, await self._best_site(task))
         last = run.observation
         return AgentRun(task, end, await run.answer(), last.url, last.snapshot.id, tuple(run.steps))
+
+    async def _best_site(self, task: str) -> str:
+        """Return the site whose map is surest of its first hit; empty without maps."""
+        sites = self._options.sites
+        if self._maps is None or len(sites) < 2:
+            return sites[0] if sites else ""
+        sure = {site: await self._confidence(self._maps, site, task) for site in sites}
+        return max(sites, key=lambda site: sure[site])
+
+    @staticmethod
+    async def _confidence(maps: AsyncWaygraph, site: str, task: str) -> float:
+        try:
+            return (await maps.search(site, task)).confidence or 0.0
+        except WaygraphError as error:
+            log.warning("agent/map_unreadable %s: %s", site, error.message)
+            return -1.0
 
 
 class _Run:
@@ -117,10 +152,10 @@ class _Run:
         self.steps: list[AgentStep] = []
         self.observation: PageObservation
 
-    async def work(self, task: str) -> AttemptEnd:
+    async def work(self, task: str, site: str) -> AttemptEnd:
         self.observation = await self._session.observe()
         # The map's search compares the task with whole pages of the whole site, a step with names on one page only.
-        if self._options.site and (await self._do(NavigateAction(site=self._options.site, query=task))).done:
+        if site and (await self._do(NavigateAction(site=site, query=task))).done:
             return AttemptEnd.ANSWERED
         while len(self.steps) < self._options.max_steps:
             if self.observation.dialog is not None:

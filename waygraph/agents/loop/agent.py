@@ -148,7 +148,8 @@ class _ModelRun:
             decision: Decision | None = None
             try:
                 decision = await self._decider.decide(situation)
-                action = parse_brackets(decision.action, available(self._decider.allowed, self.observation))
+                allowed = available(self._decider.allowed(situation), self.observation)
+                action = parse_brackets(decision.action, allowed)
                 self._decider.check(action)
             except (ActionSyntaxError, BadModelReply) as error:
                 problem = error.message

@@ -135,9 +135,8 @@ def available(allowed: Collection[str], observation: PageObservation) -> Collect
 class Decider(Protocol):
     """The part of an agent that asks the model and remembers."""
 
-    @property
-    def allowed(self) -> Collection[str]:
-        """Names of the actions that the agent has, besides those that answer an open dialog (see `available`)."""
+    def allowed(self, situation: Situation) -> Collection[str]:
+        """Return the names of the actions that the agent has, besides those that answer a dialog (see `available`)."""
         ...
 
     async def decide(self, situation: Situation) -> Decision:

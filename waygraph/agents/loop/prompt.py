@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Sequence
 
+from waygraph.agents.actions.sites import AgentSite
 from waygraph.agents.actions.types import ACTION_TYPES
 from waygraph.agents.loop.decision import Situation, available
+from waygraph.agents.loop.sites import site_list, site_rules
 from waygraph.agents.models.chat import ChatMessage, ImagePart
 from waygraph.agents.observation.page_observation import PageObservation
 
@@ -36,7 +38,7 @@ def step_messages(
     *,
     rules: Sequence[str],
     allowed: Collection[str],
-    sites: Sequence[str],
+    sites: Sequence[AgentSite],
     memory: Sequence[str],
 ) -> tuple[ChatMessage, ...]:
     """Return the messages of one step.
@@ -50,7 +52,7 @@ def step_messages(
     allowed
         Names of the actions.
     sites
-        Keys of the sites that have maps.
+        The sites of the task.
     memory
         What the agent remembers: plans, notes, steps. Empty texts are left out.
 
@@ -59,15 +61,11 @@ def step_messages(
     tuple of ChatMessage
         Instructions, and the question.
     """
-    system = "\n".join(
-        [_ROLE, *rules, "", "Actions:", action_list(available(allowed, situation.observation)), "", UNTRUSTED, _ANSWER]
-    )
-    parts = [f"Task: {situation.task}"]
-    if situation.tips:
-        parts.append(f"Tips for this task:\n{situation.tips}")
-    if sites:
-        parts.append("Sites with a map, for navigate: " + ", ".join(sites))
-    parts += [text for text in memory if text]
+    rules = [*rules, *site_rules(sites)]
+    actions = action_list(available(allowed, situation.observation))
+    system = "\n".join([_ROLE, *rules, "", "Actions:", actions, "", UNTRUSTED, _ANSWER])
+    tips = f"Tips for this task:\n{situation.tips}" if situation.tips else ""
+    parts = [f"Task: {situation.task}", *(text for text in (tips, site_list(sites), *memory) if text)]
     parts.append(f"Actions left: {situation.steps_left}")
     if situation.steps_left == 1:
         parts.append("This is the last action: end with stop and your best answer.")

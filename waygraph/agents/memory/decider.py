@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from waygraph.agents.actions.sites import AgentSite, find_mapped_site
 from waygraph.agents.actions.types import NavigateAction
 from waygraph.agents.loop.decision import DeciderOptions, Decision, Situation
 from waygraph.agents.loop.prompt import step_messages
-from waygraph.agents.loop.sites import check_site
+from waygraph.agents.loop.sites import site_actions
 from waygraph.agents.memory.reply import MemoryReply
 from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.structured import complete_as
@@ -23,7 +24,7 @@ HISTORY_STEPS = 0
 #: BrowserGym's actions, without notes: the memory takes their place.
 _ACTIONS = frozenset({
     "click", "type", "select", "hover", "press", "scroll", "goto", "go_back", "go_forward", "new_tab", "tab_focus",
-    "close_tab", "stop",
+    "close_tab", "show", "stop",
 })  # fmt: skip
 _RULES = """\
 - You do not see earlier pages again. In each step write your whole memory anew: keep what is still needed, add what
@@ -38,18 +39,23 @@ class MemoryDecider:
     model
         The model.
     sites
-        Keys of the sites that have maps; empty: the agent has no `navigate`.
+        The sites of the task. Without a map of any, the agent has no `navigate`.
     options
         Sampling, and the history that prompts show; None: the defaults.
     """
 
-    def __init__(self, model: ChatModel, sites: Sequence[str] = (), *, options: DeciderOptions | None = None) -> None:
+    def __init__(
+        self, model: ChatModel, sites: Sequence[AgentSite] = (), *, options: DeciderOptions | None = None
+    ) -> None:
         self._model = model
         self._sites = tuple(sites)
         self._options = options or DeciderOptions()
         self._steps: list[str] = []
         self._memory = ""
-        self.allowed = _ACTIONS | ({"navigate"} if sites else set())
+
+    def allowed(self, situation: Situation) -> Collection[str]:
+        """Return BrowserGym's actions, and those of the sites; see `Decider.allowed`."""
+        return _ACTIONS | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""
@@ -57,7 +63,7 @@ class MemoryDecider:
         asked = step_messages(
             situation,
             rules=[_RULES],
-            allowed=self.allowed,
+            allowed=self.allowed(situation),
             sites=self._sites,
             memory=[
                 f"Your memory:\n{self._memory}" if self._memory else "",
@@ -70,7 +76,7 @@ class MemoryDecider:
     def check(self, action: AgentAction) -> None:
         """Forbid sites without a map; see `Decider.check`."""
         if isinstance(action, NavigateAction):
-            check_site(action.site, self._sites)
+            find_mapped_site(action.site, self._sites)
 
     def page_action(self, action: AgentAction) -> AgentAction:
         """Return the action; see `Decider.page_action`."""

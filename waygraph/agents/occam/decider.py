@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from waygraph.agents.actions.brackets import parse_brackets
+from waygraph.agents.actions.sites import AgentSite, find_mapped_site, mapped_sites
 from waygraph.agents.actions.types import (
     ActionSyntaxError,
     BranchAction,
@@ -16,7 +17,7 @@ from waygraph.agents.actions.types import (
 )
 from waygraph.agents.loop.decision import DeciderOptions, Decision, Situation, available
 from waygraph.agents.loop.prompt import note_list, step_messages
-from waygraph.agents.loop.sites import check_site
+from waygraph.agents.loop.sites import site_actions
 from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.structured import complete_as
 from waygraph.agents.occam.judge import choose
@@ -46,9 +47,7 @@ class OccamDecider:
     model
         The model.
     sites
-        Keys of the sites that have maps; empty: the agent has no `navigate`.
-    has_home
-        Whether the agent has `go_home`: for tasks on several sites.
+        The sites of the task. Without a map of any, the agent has no `navigate`.
     options
         Sampling, and what is switched off for comparisons.
     judge
@@ -58,9 +57,8 @@ class OccamDecider:
     def __init__(
         self,
         model: ChatModel,
-        sites: Sequence[str] = (),
+        sites: Sequence[AgentSite] = (),
         *,
-        has_home: bool = False,
         options: DeciderOptions | None = None,
         judge: bool = False,
     ) -> None:
@@ -71,8 +69,11 @@ class OccamDecider:
         self._plans: PlanTree | None = None
         self._history: list[PlannedStep] = []
         self._notes: list[str] = []
+
+    def allowed(self, situation: Situation) -> Collection[str]:
+        """Return the paper's actions, and those of the sites and tabs; see `Decider.allowed`."""
         planning = _PLANNING if self._options.planning else frozenset()
-        self.allowed = _ACTIONS | planning | ({"navigate"} if sites else set()) | ({"go_home"} if has_home else set())
+        return _ACTIONS | planning | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""
@@ -88,8 +89,11 @@ class OccamDecider:
         ]
         asked = step_messages(
             situation,
-            rules=[*([PLAN_RULES] if self._options.planning else []), *([NAVIGATE_RULES] if self._sites else [])],
-            allowed=self.allowed,
+            rules=[
+                *([PLAN_RULES] if self._options.planning else []),
+                *([NAVIGATE_RULES] if mapped_sites(self._sites) else []),
+            ],
+            allowed=self.allowed(situation),
             sites=self._sites,
             memory=memory,
         )
@@ -110,7 +114,7 @@ class OccamDecider:
         usable = []
         for each in proposed:
             try:
-                self.check(parse_brackets(each.action, available(self.allowed, situation.observation)))
+                self.check(parse_brackets(each.action, available(self.allowed(situation), situation.observation)))
             except ActionSyntaxError:
                 continue
             usable.append(each)
@@ -126,7 +130,7 @@ class OccamDecider:
                     ids = ", ".join(map(str, self._plans.ids()))
                     raise ActionSyntaxError(f"There is no plan {action.plan}; the plans are {ids}.") from None
             case NavigateAction():
-                check_site(action.site, self._sites)
+                find_mapped_site(action.site, self._sites)
             case NoteAction() if action.text in self._notes:
                 raise ActionSyntaxError("This note was written before: choose another action.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -15,16 +15,18 @@ from pydantic import JsonValue
 
 from waygraph.agents.actions.boundary import AgentBoundary, agent_boundary
 from waygraph.agents.actions.session import AgentSession, SessionOptions
+from waygraph.agents.actions.sites import AgentSite, describe_sites, mapped_sites
 from waygraph.agents.create import AgentName, AgentParts
 from waygraph.agents.loop.tips import SiteTips
 from waygraph.agents.loop.usage_meter import UsageMeter
 from waygraph.agents.models.budget import BudgetedModel, ModelBudget
 from waygraph.agents.models.cassette import CassetteModel
 from waygraph.agents.models.create import task_budget
-from waygraph.agents.run_record import AgentRun, AttemptEnd
+from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener
 from waygraph.agents.runner.network_recording import NetworkRecording
 from waygraph.agents.runner.retries import AttemptFailure
 from waygraph.agents.runner.screenshots import TraceScreenshots
+from waygraph.agents.runner.sign_in import SignInCheck
 from waygraph.agents.runner.trace import TREE_FILE, TraceWriter
 from waygraph.agents.scoring.page_recorder import record_findings
 from waygraph.agents.scoring.run_folder import RunFolder, TaskAnswer
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
     from waygraph.agents.models.chat import ChatModel
+    from waygraph.agents.observation.page_observation import PageObservation
     from waygraph.agents.scoring.final_state import PageFinding, TargetKey
     from waygraph.agents.tasks.task import Task
     from waygraph.core.schemas import UsageModel
@@ -131,6 +134,24 @@ class _Left:
     screenshot: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """The trace of an attempt, and the check of its session."""
+
+    trace: TraceWriter
+    sign_in: SignInCheck
+
+    def before(self, listener: StepListener) -> StepListener:
+        """Return a listener that writes a line about a session that has ended before the step that notices it."""
+
+        async def on_step(step: AgentStep, observation: PageObservation) -> None:
+            if problem := self.sign_in.check(observation):
+                self.trace.write("warning", problem=problem)
+            await listener(step, observation)
+
+        return on_step
+
+
 class StartFailed(WaygraphError):
     """A page that a task starts with could not be loaded, or its session file could not be read."""
 
@@ -191,19 +212,23 @@ class TaskAttempts:
         folder = RunFolder(self._options.output)
         task_folder = folder.task_folder(task.task_id)
         trace = TraceWriter(task_folder)
-        mapped: list[JsonValue] = [*self._mapped_sites(task)]
-        trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, mapped_sites=mapped)
         own_budget = task_budget(self._options.settings.agents, task.task_id, budget)
         left: _Left | AttemptResult
         with NetworkRecording() as network:
             try:
-                async with agent_boundary(_site_urls(task), self._options.settings) as boundary:
+                sites = await self._sites(task)
+                known: list[JsonValue] = [asdict(site) for site in sites]
+                trace.write("start", task=task.task_id, intent=task.intent, agent=self._options.agent, sites=known)
+                async with agent_boundary(_urls(task, sites), self._options.settings) as boundary:
                     session = self._session(task)
                     context = await self._open_context(session, browser, network, boundary)
                     try:
                         timeout_ms = self._options.settings.browser.navigation_timeout_ms
                         pages = await _open_start_pages(task, context, session, timeout_ms)
-                        left = await self._attempt(task, pages, boundary, trace, own_budget)
+                        watch = _Watch(trace, SignInCheck(session, sites))
+                        left = await self._attempt(
+                            task, sites, pages=pages, boundary=boundary, watch=watch, budget=own_budget
+                        )
                     finally:
                         await _close(context)
             except (StartFailed, InvalidInput) as error:
@@ -230,7 +255,14 @@ class TaskAttempts:
         return AttemptResult(answer, usage=answer.usage)
 
     async def _attempt(
-        self, task: Task, pages: Sequence[Page], boundary: AgentBoundary, trace: TraceWriter, budget: ModelBudget
+        self,
+        task: Task,
+        sites: Sequence[AgentSite],
+        *,
+        pages: Sequence[Page],
+        boundary: AgentBoundary,
+        watch: _Watch,
+        budget: ModelBudget,
     ) -> _Left | AttemptResult:
         """Let the agent work; return what it leaves, or why there is no result."""
         began = time.monotonic()
@@ -238,30 +270,29 @@ class TaskAttempts:
             browser=self._options.settings.browser,
             explore=self._options.settings.explore,
             destructive="allow" if self._options.allows_changes else "refuse",
-            scope=await boundary.confine(pages[0].context, _site_urls(task)),
+            scope=await boundary.confine(pages[0].context, _urls(task, sites), has_home_page=len(sites) > 1),
             boundary=boundary,
+            home=task.home if len(sites) > 1 else "",
+            sites=sites,
         )
-        parts, sites = self._agent_parts(task, budget), self._mapped_sites(task)
-        maps = self._maps if sites else None
+        parts = self._agent_parts(task, budget)
+        maps = self._maps if mapped_sites(sites) else None
         async with AgentSession(pages[0], options, maps=maps, selector=parts.page_selector(task.intent)) as session:
             for other in pages[1:]:
                 session.tabs.adopt(other)
             session.tabs.focus(0)
-            has_home = len(task.sites) > 1
             agent = parts.agent(
                 session,
-                sites=sites,
                 maps=maps,
-                has_home=has_home,
                 max_steps=self._options.max_steps,
                 tree_file=RunFolder(self._options.output).task_folder(task.task_id) / TREE_FILE,
                 tips=self._options.tips.text([*task.sites, *map(site_key, task.start_urls)]),
             )
-            screenshots = TraceScreenshots(session, trace)
+            screenshots = TraceScreenshots(session, watch.trace)
             try:
                 async with asyncio.timeout(self._options.task_seconds):
                     await screenshots.begin()
-                    run = await agent.run(task.intent, screenshots.write_step)
+                    run = await agent.run(task.intent, watch.before(screenshots.write_step))
                     await screenshots.capture()  # a search ends on the page of its answer, which is not its last step's
             except TimeoutError:
                 problem = f"The time of {self._options.task_seconds:g} s is used up."
@@ -280,7 +311,7 @@ class TaskAttempts:
             answer=run.answer,
             url=run.url,
             ended=run.end,
-            steps=trace.steps,
+            steps=watch.trace.steps,
             seconds=round(time.monotonic() - began, 3),
             usage=_calls(budget),
             problem=run.problem,
@@ -288,11 +319,16 @@ class TaskAttempts:
         )
         return _Left(answer, findings, screenshots.latest)
 
-    def _mapped_sites(self, task: Task) -> list[str]:
-        """Return the keys of the task's sites that have maps, in the order of its start URLs."""
-        if self._maps is None:
-            return []
-        return [site for site in dict.fromkeys(map(site_key, task.start_urls)) if site in self._options.mapped]
+    async def _sites(self, task: Task) -> tuple[AgentSite, ...]:
+        """Return the task's sites, that of the first start URL first."""
+        if not task.start_urls:
+            raise StartFailed("The task has no start URL.")
+        named = {site_key(url) for url in task.site_urls.values()}
+        unnamed = {site_key(url): url for url in reversed(task.start_urls) if site_key(url) not in named}
+        urls = [*task.site_urls.items(), *(("", url) for url in unnamed.values())]
+        first = site_key(task.start_urls[0])
+        urls.sort(key=lambda site: site_key(site[1]) != first)
+        return await describe_sites(urls, self._options.mapped, self._maps)
 
     def _agent_parts(self, task: Task, budget: ModelBudget) -> AgentParts:
         """Return what the agent of a task is made of; its calls are charged to the budget, and recorded if wanted."""
@@ -340,11 +376,10 @@ def needs_images(task: Task) -> bool:
     return task.labels.get("required_obs") == "image"
 
 
-def _site_urls(task: Task) -> tuple[str, ...]:
-    """Return URLs of all sites of the task, its start URLs first."""
-    if not task.start_urls:
-        raise StartFailed("The task has no start URL.")
-    return (*task.start_urls, *task.site_urls)
+def _urls(task: Task, sites: Sequence[AgentSite]) -> tuple[str, ...]:
+    """Return the URLs whose hosts the agent may visit: those of the task's tabs first."""
+    home = [task.home] if task.home and len(sites) > 1 else []
+    return (*task.start_urls, *(site.url for site in sites), *task.site_urls.values(), *home)
 
 
 async def _open_start_pages(

@@ -61,9 +61,9 @@ class TaskWalk:
     title
         The task in plain words.
     site
-        Keys of the mapped sites.
+        The sites of the task.
     facts
-        Task and agent.
+        Task, agent, and what was noticed besides.
     outcome
         How it ended; None: the attempt was killed, or there is no trace.
     steps
@@ -109,8 +109,9 @@ def read_walk(folder: Path, collector: ReplayCollector) -> TaskWalk:
     ]
     return TaskWalk(
         title=trace.start.intent or trace.start.task or folder.name,
-        site=", ".join(trace.start.mapped_sites),
-        facts={"task": trace.start.task, "agent": trace.start.agent},
+        site=", ".join(site.key for site in trace.start.sites),
+        facts={"task": trace.start.task, "agent": trace.start.agent}
+        | ({"warning": " ".join(trace.warnings)} if trace.warnings else {}),
         outcome=_outcome(trace.end) if trace.end is not None else None,
         steps=steps,
         tree=tree,

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import urlsplit
 
 import ray
 from ray.exceptions import RayActorError
@@ -30,6 +29,7 @@ from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAn
 from waygraph.cluster import ray_cluster
 from waygraph.core.errors import InUse, InvalidInput
 from waygraph.core.locks import FileInUse, exclusive_lock
+from waygraph.core.urls import site_key
 from waygraph.pipeline.jobs.actors import ActorHandle, start_actor
 from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
 
@@ -59,7 +59,7 @@ class TaskLimits:
     workers
         Browsers, with one task each.
     per_site
-        Tasks on one site: of one host of their first start URL.
+        Tasks on one host: a task over several sites counts at each.
     wait_after_s
         Wait after a task that its file says needs one (`SiteWaits`), in seconds.
     """
@@ -134,7 +134,8 @@ def run_tasks(
     Raises
     ------
     InvalidInput
-        If there are no tasks, if one has a placeholder without a URL, or if the folder holds another run.
+        If there are no tasks, if all have placeholders without a URL, or if the folder holds another run. Single ones
+        have no result, and a trace that says so.
     InUse
         If another process writes the folder.
     KeyboardInterrupt
@@ -144,17 +145,16 @@ def run_tasks(
     """
     if not tasks:
         raise InvalidInput("There are no tasks to do.", hint="Check the file and the filters: waygraph tasks list")
-    if missing := sorted({name for task in tasks for name in task.placeholders}):
-        raise InvalidInput(
-            f"These placeholders have no URL: {', '.join(missing)}.", hint=f"--placeholder {missing[0]}=http://..."
-        )
+    if all(task.placeholders for task in tasks):
+        missing = sorted({name for task in tasks for name in task.placeholders})
+        raise InvalidInput(_missing(missing), hint=f"--placeholder {missing[0]}=http://...")
     options.output.mkdir(parents=True, exist_ok=True)
     try:
         with exclusive_lock(options.output / _LOCK_FILE):
             _write_manifest(file, tasks, options, dialect)
             run = _TaskRun(tasks, options, limits, TaskHooks(hooks or HookOptions()), on_ended)
             if not run.has_work:
-                return {}
+                return run.without_result
             with ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES, num_cpus=private_cpus(limits.workers)):
                 return asyncio.run(_until_signalled(run.work()))
     except asyncio.CancelledError:
@@ -266,12 +266,15 @@ class _TaskRun:
         on_ended: Callable[[TaskEnded], None],
     ) -> None:
         folder = RunFolder(options.output)
-        self._waiting = deque(task for task in tasks if not folder.has(task.task_id))
+        self.without_result: dict[str, str] = {}
+        """Why tasks have no result, by id."""
+        waiting = [task for task in tasks if not folder.has(task.task_id)]
+        self._waiting = deque(task for task in waiting if not task.placeholders)
         self._budget = run_budget(options.settings.agents)
         for attempt in folder.read().attempts.values():
             self._charge(attempt.answer.usage)
         self._tasks = len(tasks)
-        self._ended = self._tasks - len(self._waiting)
+        self._ended = self._tasks - len(waiting)
         self._options = options
         self._limits = limits
         self._hooks = hooks
@@ -283,7 +286,9 @@ class _TaskRun:
         self._waits = SiteWaits(limits.wait_after_s)
         self._freed = asyncio.Condition()
         self._failures: dict[str, Counter[AttemptFailure]] = {}
-        self._without_result: dict[str, str] = {}
+        for task in waiting:
+            if task.placeholders:
+                self._give_up(task, _missing(task.placeholders))
 
     @property
     def has_work(self) -> bool:
@@ -296,7 +301,7 @@ class _TaskRun:
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._work_with_one())
-        return self._without_result
+        return self.without_result
 
     async def _work_with_one(self) -> None:
         """Do tasks in one worker, which is replaced when its process ends, until none is left."""
@@ -322,9 +327,18 @@ class _TaskRun:
     def _hook_failed(self, task: Task, error: HookFailed) -> AttemptResult:
         """Return the result of a task that did not begin, and leave a trace that says so."""
         result = AttemptResult(None, AttemptFailure.HOOK_FAILED, str(error))
-        trace = TraceWriter(RunFolder(self._options.output).task_folder(task.task_id))
-        trace.write("end", failure=result.failure, problem=result.problem)
+        self._write_end(task, AttemptFailure.HOOK_FAILED, result.problem)
         return result
+
+    def _write_end(self, task: Task, failure: AttemptFailure, problem: str) -> None:
+        trace = TraceWriter(RunFolder(self._options.output).task_folder(task.task_id))
+        trace.write("end", failure=failure, problem=problem)
+
+    def _give_up(self, task: Task, problem: str) -> None:
+        """End without a result a task that cannot begin with these options, and leave a trace that says so."""
+        self._write_end(task, AttemptFailure.START_FAILED, problem)
+        self.without_result[task.task_id] = problem
+        self._on_ended(TaskEnded(task.task_id, None, problem, self._ended, self._tasks))
 
     async def _next(self) -> Task | None:
         """Return the next task whose site has room, once there is one; None if no task or no budget is left."""
@@ -336,7 +350,7 @@ class _TaskRun:
                 for task in self._waiting:
                     if self._has_room(task):
                         self._waiting.remove(task)
-                        self._busy[_host_of(task)] += 1
+                        self._busy.update(_hosts_of(task))
                         self._exclusive |= self._hooks.reset_sites(task)
                         self._waits.begin(task)
                         return task
@@ -350,7 +364,7 @@ class _TaskRun:
         waiting, self._waiting = tuple(self._waiting), deque()
         for task in waiting:
             problem = "The budget of the run is spent."
-            self._without_result[task.task_id] = problem
+            self.without_result[task.task_id] = problem
             self._on_ended(TaskEnded(task.task_id, None, problem, self._ended, self._tasks))
         self._freed.notify_all()
 
@@ -362,12 +376,12 @@ class _TaskRun:
         """Return whether a task may begin; none begins on a site that another one was promised the reset state of."""
         reset = self._hooks.reset_sites(task)
         is_free = self._exclusive.isdisjoint(reset) and self._waits.allow(task, reset)
-        return is_free and self._busy[_host_of(task)] < self._limits.per_site
+        return is_free and all(self._busy[host] < self._limits.per_site for host in _hosts_of(task))
 
     async def _finish(self, task: Task, result: AttemptResult) -> None:
         """Free the site, and report the task, or add it to those that wait if it is tried again."""
         async with self._freed:
-            self._busy[_host_of(task)] -= 1
+            self._busy.subtract(_hosts_of(task))
             self._exclusive -= self._hooks.reset_sites(task)
             self._waits.end(task)
             self._charge(result.usage)
@@ -378,7 +392,7 @@ class _TaskRun:
                 if may_try_again(failures):
                     self._waiting.append(task)
                     return
-                self._without_result[task.task_id] = result.problem
+                self.without_result[task.task_id] = result.problem
             self._ended += result.answer is not None
         self._on_ended(TaskEnded(task.task_id, result.answer, result.problem, self._ended, self._tasks))
 
@@ -391,5 +405,10 @@ async def _until_signalled(work: Coroutine[None, None, T]) -> T:
     return await task
 
 
-def _host_of(task: Task) -> str:
-    return urlsplit(task.start_urls[0]).netloc if task.start_urls else ""
+def _hosts_of(task: Task) -> set[str]:
+    """Return the hosts that a task works on."""
+    return {site_key(url) for url in (*task.start_urls, *task.site_urls.values())}
+
+
+def _missing(placeholders: Sequence[str]) -> str:
+    return f"These placeholders have no URL: {', '.join(placeholders)}."

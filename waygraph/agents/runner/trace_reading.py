@@ -22,6 +22,15 @@ class _TraceLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class TraceSite(_TraceLine):
+    """A site of a task: its name in the task file, its key, its URL, and whether its map may be asked."""
+
+    name: str = ""
+    key: str = ""
+    url: str = ""
+    is_mapped: bool = False
+
+
 class TraceStart(_TraceLine):
     """The line that begins a trace.
 
@@ -33,14 +42,14 @@ class TraceStart(_TraceLine):
         The task in plain words.
     agent
         The agent.
-    mapped_sites
-        Sites whose maps it may ask.
+    sites
+        The sites of the task.
     """
 
     task: str = ""
     intent: str = ""
     agent: str = ""
-    mapped_sites: tuple[str, ...] = ()
+    sites: tuple[TraceSite, ...] = ()
 
 
 class TraceStep(_TraceLine):
@@ -126,12 +135,15 @@ class TaskTrace:
         Its steps.
     end
         Its end; None: the attempt was killed, or goes on.
+    warnings
+        What was noticed besides: sessions that seem to have ended.
     """
 
     folder: Path
     start: TraceStart = field(default_factory=TraceStart)
     steps: tuple[TraceStep, ...] = ()
     end: TraceEnd | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def last_screenshot(self) -> str:
@@ -185,7 +197,7 @@ def read_trace(folder: Path) -> TaskTrace:
         lines = (folder / TRACE_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
         return TaskTrace(folder)
-    start, steps, end = TraceStart(), [], None
+    start, steps, end, warnings = TraceStart(), [], None, []
     for line in lines:
         try:
             values = json.loads(line)
@@ -194,8 +206,10 @@ def read_trace(folder: Path) -> TaskTrace:
                     start = TraceStart.model_validate(values)
                 case "step":
                     steps.append(TraceStep.model_validate(values))
+                case "warning":
+                    warnings.append(str(values["problem"]))
                 case "end":
                     end = TraceEnd.model_validate(values)
         except (ValueError, ValidationError, KeyError, TypeError):
             continue
-    return TaskTrace(folder, start, tuple(steps), end)
+    return TaskTrace(folder, start, tuple(steps), end, tuple(warnings))

@@ -220,7 +220,9 @@ class Task(BaseModel):
     start_urls
         URLs of the tabs that the task starts with.
     site_urls
-        URLs of its sites, as far as placeholders of their names were given. The agent may go there too.
+        URLs of its sites by their names, as far as they are known. The agent may go there too.
+    home
+        URL of a page that links to its sites; empty: none was given.
     storage_state
         File with the session of a logged-in user, as the file names it; empty: there is none.
     template
@@ -243,7 +245,8 @@ class Task(BaseModel):
     intent: Annotated[str, Field(min_length=1)]
     sites: tuple[str, ...] = ()
     start_urls: tuple[_Url, ...] = ()
-    site_urls: tuple[str, ...] = ()
+    site_urls: dict[str, str] = {}
+    home: str = ""
     storage_state: str = ""
     template: str = ""
     labels: dict[str, str] = {}

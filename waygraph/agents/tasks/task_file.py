@@ -12,7 +12,9 @@ from pydantic import ValidationError
 from waygraph.agents.tasks.formats import read_row, with_site_urls
 from waygraph.agents.tasks.json_rows import JsonRow, json_rows
 from waygraph.agents.tasks.task import Task
+from waygraph.benchmarks.webarena import HOMEPAGE, PLACEHOLDER, placeholder_of
 from waygraph.core.errors import InvalidInput
+from waygraph.core.urls import site_key
 
 #: Largest task file in bytes. The largest published one has 1.3 MB.
 MAX_TASK_FILE_BYTES = 64 * 2**20
@@ -144,7 +146,28 @@ def _read(row: JsonRow, site_urls: Mapping[str, str], tasks: dict[str, Task], pr
         return add_problem("", str(error))
     if task.task_id in tasks:
         return add_problem("task_id", "a task with this id precedes it")
-    names = [f"__{site.upper()}__" for site in task.sites]
-    known = tuple(site_urls[name] for name in names if name in site_urls)
-    tasks[task.task_id] = task.model_copy(update={"placeholders": tuple(sorted(missing)), "site_urls": known})
+    urls = _site_urls(task, site_urls)
+    missing |= {placeholder_of(site) for site in task.sites if site not in urls}
+    found = {
+        "placeholders": tuple(sorted(missing)),
+        "site_urls": urls,
+        "home": site_urls.get(placeholder_of(HOMEPAGE), ""),
+    }
+    tasks[task.task_id] = task.model_copy(update=found)
     return None
+
+
+def _site_urls(task: Task, given: Mapping[str, str]) -> dict[str, str]:
+    """Return the URLs of a task's sites by their names.
+
+    A site whose placeholder has no URL is at a host of the start URLs that no other site has, if there are enough such
+    hosts: files may name their sites without placeholders.
+    """
+    urls = {site: given[placeholder_of(site)] for site in task.sites if placeholder_of(site) in given}
+    hosts = {site_key(url): url for url in reversed(task.start_urls) if not PLACEHOLDER.search(url)}
+    for url in urls.values():
+        hosts.pop(site_key(url), None)
+    unknown = [site for site in task.sites if site not in urls]
+    if len(unknown) <= len(hosts):
+        urls |= zip(unknown, reversed(hosts.values()), strict=False)
+    return {site: urls[site] for site in task.sites if site in urls}

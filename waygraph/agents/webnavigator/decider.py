@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from waygraph.agents.actions.sites import AgentSite, find_mapped_site, mapped_sites
 from waygraph.agents.actions.types import ActionSyntaxError, NavigateAction, NoteAction
 from waygraph.agents.loop.decision import DeciderOptions, Decision, Situation
 from waygraph.agents.loop.prompt import note_list, step_messages
-from waygraph.agents.loop.sites import check_site
+from waygraph.agents.loop.sites import site_actions
 from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.structured import complete_as
 from waygraph.agents.webnavigator.prompt import NAVIGATE_RULES, RememberedStep, history_text
@@ -32,12 +33,14 @@ class WebNavigatorDecider:
     model
         The model.
     sites
-        Keys of the sites that have maps; empty: the agent has no `navigate`.
+        The sites of the task. Without a map of any, the agent has no `navigate`.
     options
         Sampling, and the history that prompts show; None: the paper's.
     """
 
-    def __init__(self, model: ChatModel, sites: Sequence[str] = (), *, options: DeciderOptions | None = None) -> None:
+    def __init__(
+        self, model: ChatModel, sites: Sequence[AgentSite] = (), *, options: DeciderOptions | None = None
+    ) -> None:
         self._model = model
         self._sites = tuple(sites)
         self._options = options or DeciderOptions()
@@ -46,14 +49,17 @@ class WebNavigatorDecider:
         self._mode = ""
         self._steps = 0
         self._navigated: set[tuple[str, str]] = set()
-        self.allowed = _ACTIONS | {"navigate"} if sites else _ACTIONS
+
+    def allowed(self, situation: Situation) -> Collection[str]:
+        """Return the paper's actions, and those of the sites and tabs; see `Decider.allowed`."""
+        return _ACTIONS | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""
         asked = step_messages(
             situation,
-            rules=[NAVIGATE_RULES] if self._sites else [],
-            allowed=self.allowed,
+            rules=[NAVIGATE_RULES] if mapped_sites(self._sites) else [],
+            allowed=self.allowed(situation),
             sites=self._sites,
             memory=[note_list(self._notes), history_text(self._options.latest(self._history, HISTORY_STEPS))],
         )
@@ -66,10 +72,10 @@ class WebNavigatorDecider:
         """Forbid the same `navigate` again, or in action mode, sites without a map, and repeated notes."""
         match action:
             case NavigateAction():
-                check_site(action.site, self._sites)
+                site = find_mapped_site(action.site, self._sites)
                 if self._mode == "action":
                     raise ActionSyntaxError("In action mode navigate is no action: act on this page, or explore.")
-                if (action.site, action.query) in self._navigated:
+                if (site.key, action.query) in self._navigated:
                     raise ActionSyntaxError("You navigated with this query just now: act on the page, or use another.")
             case NoteAction() if action.text in self._notes:
                 raise ActionSyntaxError("This note was written before: choose another action.")
@@ -84,7 +90,7 @@ class WebNavigatorDecider:
         """Remember a step; see `Decider.remember`."""
         self._steps += 1
         if isinstance(action, NavigateAction):
-            self._navigated.add((action.site, action.query))
+            self._navigated.add((find_mapped_site(action.site, self._sites).key, action.query))
         else:
             self._navigated.clear()
         if isinstance(action, NoteAction):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from waygraph.cli.agent_options import agent_name, agent_overrides, check_model
+from waygraph.cli.option_values import existing_files
 from waygraph.cli.options import (
     AgentOption,
     ApiKeyOption,
@@ -26,27 +28,46 @@ from waygraph.cli.options import (
     ScopeOption,
     SelectOption,
     SelectorModelOption,
-    StorageStateOption,
     StoreOption,
     TipsOption,
     UrlOption,
     load_settings,
 )
-from waygraph.cli.output import clean, print_json, say
+from waygraph.cli.output import clean, print_json, say, warn
 from waygraph.cli.selection import open_source
 from waygraph.core.errors import ModelFailure, TaskFailed
-from waygraph.core.urls import site_key
+from waygraph.core.urls import parse_start_url, site_key
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from waygraph.agents.actions.sites import AgentSite
     from waygraph.agents.actions.types import AgentAction
     from waygraph.agents.create import AgentName
     from waygraph.agents.observation.elements import ObservedElement
     from waygraph.agents.observation.page_observation import PageObservation
     from waygraph.agents.run_record import AgentRun, AgentStep
+    from waygraph.agents.runner.sign_in import SignInCheck
     from waygraph.core.settings import Settings
+    from waygraph.pipeline.browser.storage.session_file import SessionState
     from waygraph.pipeline.explore.policies.policy import Refusal
 
 _HINT = "Allow more actions (--max-steps), say in the task what the page shows, or use another agent (--agent)."
+
+
+SiteOption = Annotated[
+    list[str] | None,
+    typer.Option("--site", metavar="SITE", help="Further site of the task: a URL, or a mapped host; repeatable."),
+]
+StorageStatesOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--storage-state",
+        metavar="FILE",
+        callback=existing_files,
+        help="Session to start with, saved by `waygraph login`; repeatable, for several sites.",
+    ),
+]
 
 
 def do(
@@ -66,7 +87,8 @@ def do(
     url: UrlOption = None,
     api_key: ApiKeyOption = None,
     no_map: NoMapOption = False,
-    storage_state: StorageStateOption = None,
+    site: SiteOption = None,
+    storage_state: StorageStatesOption = None,
     scope: ScopeOption = None,
     scope_hosts: ScopeHostOption = None,
     max_steps: MaxStepsOption = 20,
@@ -76,8 +98,8 @@ def do(
     """Let an agent do one task, and print every step as it is done.
 
     Before an action that would change data at the site you are asked on a terminal; elsewhere it is refused. The map
-    of the site is used if there is one. The agent stays on the host of the URL, and on those of --scope-host and
-    --scope domain; private addresses are reached only if you name them so.
+    of each site is used if there is one. The agent stays on the hosts of the URL and of --site, and on those of
+    --scope-host and --scope domain; private addresses are reached only if you name them so.
 
     \b
     Exit codes: 0 the agent says that it is done, 13 it ended without, 12 the chat model failed
@@ -86,9 +108,11 @@ def do(
     Examples:
       waygraph do http://127.0.0.1:8000 "a warm wool throw"
       waygraph do https://shop.example "What does shipping to Norway cost?" --agent webnavigator --model qwen
+      waygraph do https://shop.example "What does the forum say about this lamp?" --site https://forum.example
     """  # noqa: D301 - \b keeps the lines of an example together
     from waygraph.agents.loop.tips import read_tips
     from waygraph.agents.run_record import AttemptEnd
+    from waygraph.pipeline.browser.storage.session_file import read_session_files
 
     name = agent_name(agent)
     overrides = agent_overrides(
@@ -97,15 +121,18 @@ def do(
     )  # fmt: skip
     settings = load_settings(overrides | {"explore": {"scope": scope, "scope_hosts": scope_hosts}})
     check_model(name, settings)
-    sites: list[str] = []
+    mapped: dict[str, str] = {}
     if not no_map:
         with open_source(store, url, api_key) as source:
-            sites = [summary.site for summary in source.sites() if summary.site == site_key(start)]
-    told = read_tips(tips).text([site_key(start)])
-    attempt = _SingleTask(name, start, settings, storage_state, max_steps, tips=told, headed=headed)
-    done = asyncio.run(attempt.run(task, sites, url or settings.store, api_key))
+            mapped = {summary.site: summary.start_url for summary in source.sites()}
+    urls = [parse_start_url(start), *(mapped.get(text) or parse_start_url(text) for text in site or ())]
+    session = read_session_files(storage_state or ())
+    told = read_tips(tips).text(map(site_key, urls))
+    attempt = _SingleTask(name, urls, settings, session, max_steps, tips=told, headed=headed)
+    done = asyncio.run(attempt.run(task, mapped.keys(), url or settings.store, api_key))
     if as_json:
-        print_json(_document(done) | {"refused": attempt.refused})
+        sites = [asdict(each) for each in attempt.sites]
+        print_json(_document(done) | {"sites": sites, "refused": attempt.refused, "warnings": attempt.warnings})
     elif done.end is AttemptEnd.ANSWERED:
         say(f"Done at {done.url}")
         say(f"Answer: {done.answer or '(none)'}")
@@ -121,31 +148,38 @@ class _SingleTask:
     def __init__(
         self,
         name: AgentName,
-        start: str,
+        urls: Sequence[str],
         settings: Settings,
-        storage_state: Path | None,
+        session: SessionState | None,
         max_steps: int,
         *,
         tips: str,
         headed: bool,
     ) -> None:
         self._name = name
-        self._start = start
+        self._urls = urls
         self._settings = settings
-        self._storage_state = storage_state
+        self._session = session
+        self._sign_in: SignInCheck | None = None
         self._max_steps = max_steps
         self._tips = tips
         self._headed = headed
         self._steps = 0
         self.refused = 0
         """Number of documents and connections outside of the boundary that were refused."""
+        self.sites: Sequence[AgentSite] = ()
+        """The sites of the task, that of the start page first."""
+        self.warnings: list[str] = []
+        """Why sessions seem to have ended."""
 
-    async def run(self, task: str, sites: list[str], maps_at: str, api_key: str | None) -> AgentRun:
+    async def run(self, task: str, mapped: Collection[str], maps_at: str, api_key: str | None) -> AgentRun:
         from waygraph.agents.actions.boundary import agent_boundary
         from waygraph.agents.actions.session import AgentSession, SessionOptions
+        from waygraph.agents.actions.sites import describe_sites, mapped_sites
         from waygraph.agents.create import AgentParts
         from waygraph.agents.loop.usage_meter import UsageMeter
         from waygraph.agents.models.create import open_model
+        from waygraph.agents.runner.sign_in import SignInCheck
         from waygraph.cli.browser_page import load_url, new_page
         from waygraph.pipeline.browser.process.launch import launch
         from waygraph.pipeline.encode.registry import create_encoder
@@ -161,27 +195,36 @@ class _SingleTask:
                 selector = meter.beside(await stack.enter_async_context(open_model(settings.agents.page_model)))
             encoder = await asyncio.to_thread(create_encoder, settings.encode)
             parts = AgentParts(self._name, settings.agents, encoder, meter, selector)
-            maps = await stack.enter_async_context(AsyncWaygraph(maps_at, api_key)) if sites else None
+            maps = await stack.enter_async_context(AsyncWaygraph(maps_at, api_key)) if mapped else None
+            first_of_host = {site_key(url): ("", url) for url in reversed(self._urls)}
+            self.sites = await describe_sites([*first_of_host.values()][::-1], mapped, maps)
+            self._sign_in = SignInCheck(self._session, self.sites)
+            urls = [*self._urls, *(site.url for site in self.sites)]
             browser = await stack.enter_async_context(launch(settings.browser, headed=self._headed))
-            boundary = await stack.enter_async_context(agent_boundary([self._start], settings))
-            page = await new_page(browser, settings.capture, self._storage_state, **boundary.context_options)
-            await load_url(page, self._start, commit_only=True)
+            boundary = await stack.enter_async_context(agent_boundary(urls, settings))
+            page = await new_page(browser, settings.capture, self._session, **boundary.context_options)
+            await load_url(page, self._urls[0], commit_only=True)
             options = SessionOptions(
                 browser=settings.browser,
                 explore=settings.explore,
                 destructive="confirm",
                 confirm=_confirm,
-                scope=await boundary.confine(page.context, [self._start]),
+                scope=await boundary.confine(page.context, urls, has_home_page=len(self.sites) > 1),
                 boundary=boundary,
+                sites=self.sites,
             )
+            maps = maps if mapped_sites(self.sites) else None
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector(task)) as session:
-                agent = parts.agent(session, sites=sites, maps=maps, max_steps=self._max_steps, tips=self._tips)
+                agent = parts.agent(session, maps=maps, max_steps=self._max_steps, tips=self._tips)
                 run = await agent.run(task, self._print)
                 self.refused = boundary.count
                 return run
 
-    async def _print(self, step: AgentStep, _: PageObservation) -> None:
+    async def _print(self, step: AgentStep, observation: PageObservation) -> None:
         """Print a step on stderr, so that stdout carries the result only."""
+        if self._sign_in is not None and (problem := self._sign_in.check(observation)):
+            self.warnings.append(problem)
+            warn(problem)
         self._steps += 1
         thinking = f"   {step.thinking}\n" if step.thinking else ""
         text = f"{self._steps}. {step.action or '(no action)'}\n{thinking}   {step.status}: {step.message}"

@@ -24,7 +24,7 @@ def step(state, action, **values):
 @pytest.fixture
 async def folder(tmp_path):
     trace = TraceWriter(tmp_path)
-    trace.write("start", task="7", intent="Find the returns", agent="model", mapped_sites=["a.example"])
+    trace.write("start", task="7", intent="Find the returns", agent="model", sites=[{"key": "a.example"}])
     await trace.write_step(step("one", "click [1]", thinking="It says so.", usage=USAGE), SimpleNamespace(text="page"))
     await trace.write_step(step("two", "click [2]", details={"score": 0.5}), SimpleNamespace(text="page"))
     trace.write("end", ended="answered", answer="30 days", url="http://a.example/end", problem="")
