@@ -23,18 +23,12 @@ from bench.real_sites import NotAvailable, Served
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.maps import BROWSER
 from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
-from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.agents.observation import ObservedElement, PageObservation
-from waygraph.agents.occam.decider import OccamDecider
-from waygraph.agents.search.search_actions import SEARCH_ACTIONS
-from waygraph.agents.webnavigator.decider import WebNavigatorDecider
 from waygraph.pipeline.browser.process.launch import launch
 
 MAX_OPTIONS = 100
 #: Actions that all agents have.
-SHARED = frozenset.intersection(
-    frozenset(SEARCH_ACTIONS), *(decider(ScriptedModel([])).allowed for decider in (OccamDecider, WebNavigatorDecider))
-)
+SHARED = frozenset({"click", "type"})
 #: Visible lists of the main document, by their position among all lists.
 _LISTS = """() => Array.from(document.querySelectorAll('select'), (list, at) => [list, at])
   .filter(([list]) => list.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !list.disabled)

@@ -41,6 +41,7 @@ ARMS = {
         Arm(AgentName.OCCAM, has_maps=True),
         Arm(AgentName.OCCAM, has_maps=False),
         Arm(AgentName.SEARCH, has_maps=True),
+        Arm(AgentName.MEMORY, has_maps=True),
     )
 }
 
@@ -75,7 +76,7 @@ async def play(
     *,
     at_once: int,
     max_steps: int = 20,
-    task_seconds: float = 7_200.0,
+    step_seconds: float = 600.0,
 ) -> list[str]:
     """Do all tasks that have no result in the folder; return why some have none.
 
@@ -93,8 +94,8 @@ async def play(
         Number of tasks at the same time.
     max_steps
         Limit of a task's actions.
-    task_seconds
-        Limit of a task's time, in seconds; replies may take minutes.
+    step_seconds
+        Limit of a task's time for each of its actions, in seconds; replies may take minutes.
 
     Returns
     -------
@@ -110,7 +111,7 @@ async def play(
         mapped=exam.mapped if arm.has_maps else frozenset(),
         sessions=exam.sessions,
         max_steps=max_steps,
-        task_seconds=task_seconds,
+        step_seconds=step_seconds,
     )
     run = RunFolder(folder)
     _write_manifest(run, exam, arm)
