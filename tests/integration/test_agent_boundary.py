@@ -8,8 +8,10 @@ from aiohttp import web
 from playwright.async_api import Error as PlaywrightError
 
 from tests.browsers import BROWSERS
+from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
 from waygraph.agents.actions.boundary import agent_boundary
+from waygraph.agents.actions.navigation import SelectedPage
 from waygraph.cli import main
 from waygraph.core.settings import BrowserSettings, Settings
 from waygraph.pipeline.browser.process.launch import launch
@@ -68,8 +70,15 @@ class Two:
                 await runner.cleanup()
 
 
-async def act(name, *, scope_hosts=()):
-    """Click the element of this name on the start page; return the report, the count, and what was asked elsewhere."""
+class Outside:
+    """Selects a page elsewhere, as a map does that was made with more hosts than the task has."""
+
+    async def select(self, *_, **__):
+        return SelectedPage("0" * 32, f"{Two.other}/mapped")
+
+
+async def act(name, *, scope_hosts=(), written="click [{}]"):
+    """Act on the element of this name on the start page; return the report, the count, and what was asked elsewhere."""
     async with Two().running() as two, launch(BrowserSettings()) as browser:
         settings = Settings(explore={"scope_hosts": scope_hosts}, browser=two.browser)
         async with agent_boundary([two.start], settings) as boundary:
@@ -78,10 +87,10 @@ async def act(name, *, scope_hosts=()):
             await page.goto(two.start)
             scope = await boundary.confine(context, [two.start])
             options = SessionOptions(scope=scope, boundary=boundary, destructive="allow")
-            async with AgentSession(page, options) as session:
+            async with AgentSession(page, options, maps=AsyncWaygraph(two.start), selector=Outside()) as session:
                 seen = await session.observe()
                 (ref,) = [each.ref for each in seen.elements if each.name == name]
-                report = await session.act(parse_brackets(f"click [{ref}]"))
+                report = await session.act(parse_brackets(written.format(ref)))
                 two.asked.remove("/image")  # only documents are refused
                 return report, boundary.count, two.asked
 
@@ -117,6 +126,16 @@ def test_what_the_agent_itself_is_led_out_by_is_refused_before_it_acts(name):
     report, _, asked = BROWSERS.run(act(name))
     assert asked == []
     assert report.status == "refused" or report.has("refused")
+
+
+@pytest.mark.parametrize(
+    "written", [f"goto [{Two.other}/a]", f"new_tab [{Two.other}/a]", "navigate [elsewhere.test] [a page]"]
+)
+def test_an_action_that_loads_an_address_elsewhere_is_refused_in_one_sentence(written):
+    report, _, asked = BROWSERS.run(act("Link", written=written))
+    assert asked == []
+    assert report.status == "refused"
+    assert "was left alone, because it leads out of the site of the task" in str(report)
 
 
 @pytest.mark.parametrize(("name", "title"), [("Inside", "/inside"), ("Inside tab", "/inside")])

@@ -1,11 +1,21 @@
 """JavaScript dialogs are shown to agents, and answered by them."""
 
+import json
+import re
+
 import pytest
 
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from tests.searching import Named, search
 from tests.sites.server import FixtureServer
 from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
+from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.greedy import GreedyAgent, GreedyOptions
+from waygraph.agents.loop.usage_meter import UsageMeter
+from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.core.errors import BrowserFailure
+from waygraph.core.settings import AgentSettings, EncodeSettings
+from waygraph.pipeline.encode.registry import create_encoder
 
 PAGES = {
     "/": "<title>Start</title><a href=/delete>Notes</a>",
@@ -17,6 +27,8 @@ PAGES = {
 <button onclick="if (confirm('Open it?')) window.open('/popup')">Popup</button>
 <button onclick="if (confirm('Leave?')) location = '/'">Away</button>
 <label>Title <input onchange="if (confirm('Keep it?')) out.textContent = this.value"></label>""",
+    "/tidy": """<title>Notes</title><p id=out>Old note</p>
+<button onclick="if (confirm('Discard it?')) out.textContent = 'No notes'">Tidy</button>""",
     "/load": "<title>Welcome</title><p id=said></p><script>said.textContent = confirm('Are you over 18?')</script>",
     "/timer": """<title>Timer</title><button onclick="this.textContent = 'Pressed'">Press</button>
 <script>addEventListener('ask', () => setTimeout(() => document.body.append(confirm('Still there?')), 0))</script>""",
@@ -242,3 +254,67 @@ def test_a_page_with_an_open_dialog_has_no_screenshot_and_can_be_left(site):
     again, stopped = run(site, "/endless", steps)
     assert again.observation.dialog.message == "Yes?"
     assert stopped.status == "kept"
+
+
+def scripted(name, action):
+    """Return the reply of an agent whose action names an element by `{button 'Tidy'}`."""
+
+    def write(request):
+        page = request.messages[-1].text
+        written = re.sub(r"\{(\w+) (.+?)\}", lambda found: "[" + re.search(
+            rf"{found[1]} \[(\d+)\] {re.escape(found[2])}", page)[1] + "]", action)  # fmt: skip
+        if name is AgentName.MEMORY:
+            return json.dumps({"thinking": "t", "memory": "m", "action": written})
+        looked = {"history_summary": "h", "observation_description": "d", "observation_highlight": [], "reason": "r"}
+        kinds = {kind: [] for kind in ("time", "quantity", "entity", "logic", "other")}
+        more = {"objective": "o", "mode": "action", "constraints": kinds}
+        return json.dumps({**looked, **(more if name is AgentName.WEBNAVIGATOR else {}), "action": written})
+
+    return write
+
+
+@pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM, AgentName.MEMORY])
+@pytest.mark.parametrize("allows", [True, False])
+def test_agents_confirm_a_deletion_only_where_changes_are_allowed(site, name, allows):
+    actions = [
+        "click {button 'Tidy'}",
+        "click [1]",
+        "accept",
+        *([] if allows else ["dismiss"]),
+        "accept",
+        "stop [done]",
+    ]
+    model = ScriptedModel([scripted(name, action) for action in actions])
+    parts = AgentParts(name, AgentSettings(images=True), None, UsageMeter(model))
+
+    async def steps(session, page):
+        run = await parts.agent(session).run("Discard the old note")
+        return run, await page.inner_text("#out")
+
+    done, left = run(site, "/delete", steps, destructive="allow" if allows else "refuse")
+    assert (done.end, done.answer) == ("answered", "done")
+    answers = ["done"] if allows else ["refused", "done"]
+    assert [step.status for step in done.steps] == ["done", "unparsed", *answers, "unparsed", "kept"]
+    assert left == ("No notes" if allows else "Old note")
+    assert "alertdialog 'Discard the old note?' [kind: confirm]" in model.requests[1].messages[-1].text
+    assert "the actions are accept, dismiss, " in model.requests[2].messages[-1].text
+    assert "accept" not in model.requests[0].messages[0].text
+
+
+@pytest.mark.parametrize("allows", [True, False])
+def test_a_search_answers_the_dialogs_of_its_actions(site, allows):
+    options = {"destructive": "allow"} if allows else {}
+    run, _, _ = search(site, [Named({"Tidy": 0.9})], path="/tidy", session_options=options)
+    first = run.steps[0].message
+    assert ("Accepted the dialog" if allows else "Dismissed the dialog") in first
+    assert ("The page has changed" if allows else "led to the state that it came from") in first
+
+
+def test_the_baseline_without_a_model_dismisses_dialogs(site):
+    async def steps(session, page):
+        agent = GreedyAgent(session, create_encoder(EncodeSettings()), GreedyOptions(max_steps=4))
+        return await agent.run("tidy"), await page.inner_text("#out")
+
+    done, left = run(site, "/tidy", steps)
+    assert left == "Old note"
+    assert "dismiss" in [step.action for step in done.steps]

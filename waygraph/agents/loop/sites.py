@@ -10,7 +10,7 @@ from waygraph.agents.observation.page_observation import PageObservation
 #: Rules for tasks over several sites.
 _SEVERAL_SITES = """\
 - The task may need several of its sites. go_home opens a page with links to all of them, new_tab an empty tab, in which
-  go_home works as well. Pages of other hosts are not loaded."""
+  go_home works as well."""
 
 
 def site_actions(sites: Sequence[AgentSite], observation: PageObservation) -> frozenset[str]:

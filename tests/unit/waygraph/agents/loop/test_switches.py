@@ -89,7 +89,7 @@ async def test_the_judge_changes_the_form_of_the_answer():
     parts = AgentParts(OCCAM, AgentSettings(occam_judge=True), None, UsageMeter(model))
     decision = await parts.agent(None)._decider.decide(Situation("Buy a lamp", PAGE, 5))
     assert decision.action == "stop [x]"
-    assert "actions" in model.requests[0].json_form.schema["properties"]
+    assert "actions" in model.requests[0].json_format.schema["properties"]
 
 
 def test_tips_are_those_of_the_sites_and_of_all(tmp_path):
