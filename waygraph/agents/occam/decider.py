@@ -24,7 +24,7 @@ from waygraph.agents.occam.judge import choose
 from waygraph.agents.occam.pivotal import pivotal_text
 from waygraph.agents.occam.plan import NoSuchPlan, PlanTree
 from waygraph.agents.occam.prompt import NAVIGATE_RULES, PLAN_RULES, PlannedStep, history_text
-from waygraph.agents.occam.reply import OccamProposals, OccamReply, ProposedAction
+from waygraph.agents.occam.reply import OccamCandidate, OccamProposals, OccamReply
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -109,7 +109,7 @@ class OccamDecider:
         judged = verdict.model_dump(mode="json") if verdict is not None else None
         return Decision(chosen.action, chosen.reason, {**details, **more, "verdict": judged})
 
-    def _usable(self, proposed: Sequence[ProposedAction], situation: Situation) -> Sequence[ProposedAction]:
+    def _usable(self, proposed: Sequence[OccamCandidate], situation: Situation) -> Sequence[OccamCandidate]:
         """Return the actions that can be read and that no rule forbids; all if there is none, to say why."""
         usable = []
         for each in proposed:

@@ -8,7 +8,7 @@ from waygraph.agents.loop.decision import Situation
 from waygraph.agents.loop.prompt import UNTRUSTED, page_text
 from waygraph.agents.models.chat import ChatMessage, ChatModel, ChatRequest
 from waygraph.agents.models.structured import complete_as
-from waygraph.agents.occam.reply import ProposedAction, Verdict
+from waygraph.agents.occam.reply import OccamCandidate, Verdict
 from waygraph.core.errors import BadModelReply
 
 _INSTRUCTIONS = """\
@@ -18,8 +18,8 @@ what was tried, or ends the task although neither page nor history shows the ans
 
 
 async def choose(
-    model: ChatModel, situation: Situation, memory: Sequence[str], proposed: Sequence[ProposedAction]
-) -> tuple[ProposedAction, Verdict | None]:
+    model: ChatModel, situation: Situation, memory: Sequence[str], proposed: Sequence[OccamCandidate]
+) -> tuple[OccamCandidate, Verdict | None]:
     """Return the best of several actions.
 
     Parameters
@@ -44,7 +44,7 @@ async def choose(
     ModelFailure
         If the judge does not answer.
     """
-    by_action: dict[str, ProposedAction] = {}
+    by_action: dict[str, OccamCandidate] = {}
     for each in proposed:
         by_action.setdefault(" ".join(each.action.split()).lower(), each)
     unique = list(by_action.values())

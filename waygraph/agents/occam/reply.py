@@ -13,11 +13,11 @@ _ACTION = "One action, exactly as the list of actions writes it."
 _HIGHLIGHT = "Ids of the elements of the page that later steps may need, most important first."
 
 
-class _ReplyPart(BaseModel):
+class _OccamPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class _Looked(_ReplyPart):
+class _Looked(_OccamPart):
     history_summary: Part = Field(description="What was done under the active plan and what came of it.")
     observation_description: Part = Field(description="What the page shows that matters for the active plan.")
 
@@ -30,7 +30,7 @@ class OccamReply(_Looked):
     observation_highlight: list[Part] = Field(description=_HIGHLIGHT)
 
 
-class ProposedAction(_ReplyPart):
+class OccamCandidate(_OccamPart):
     """An action that may be done next."""
 
     reason: Part = Field(description="Why the action may lead to the goal.")
@@ -41,13 +41,13 @@ class OccamProposals(_Looked):
     """All actions that are suitable next, for a judge to choose from. Write the fields in this order."""
 
     actions: Annotated[
-        list[ProposedAction],
+        list[OccamCandidate],
         Field(min_length=1, max_length=20, description="All suitable actions, each another one, the best first."),
     ]
     observation_highlight: list[Part] = Field(description=_HIGHLIGHT)
 
 
-class Assessment(_ReplyPart):
+class Assessment(_OccamPart):
     """What an action may bring."""
 
     action: Annotated[int, Field(description="Number of the action.")]
@@ -57,7 +57,7 @@ class Assessment(_ReplyPart):
     worst_case: Part = Field(description="Its worst outcome.")
 
 
-class Verdict(_ReplyPart):
+class Verdict(_OccamPart):
     """The best of several actions. Write the fields in this order."""
 
     plan_progress: Part = Field(description="How far the active plan has come.")

@@ -8,14 +8,14 @@ import pytest
 from waygraph.agents.loop.decision import Situation
 from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.agents.occam.judge import choose
-from waygraph.agents.occam.reply import ProposedAction
+from waygraph.agents.occam.reply import OccamCandidate
 
 SITUATION = Situation("Buy a lamp", SimpleNamespace(url="http://a.example/", text="button [1] 'Buy'"), 5)
 MEMORY = ["Plans:\n[0] Buy a lamp", "Notes:\n- red", "", "Latest steps: go_back"]
 
 
 def proposed(*actions):
-    return [ProposedAction(reason="because", action=action) for action in actions]
+    return [OccamCandidate(reason="because", action=action) for action in actions]
 
 
 def verdict(choice):
