@@ -48,7 +48,7 @@ from waygraph.demo_site.local_server import LocalServer, Request, Response
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.process.launch import launch
 
-REPEATS = 3
+REPEATS = 15
 PAGES_PER_SITE = 5
 #: Roles of Chromium's tree that an agent acts on.
 INTERACTIVE = frozenset({
