@@ -32,7 +32,7 @@ def tree_of(site, tmp_path, generators=SCRIPT, **options):
 
 @pytest.mark.parametrize(("backtracking", "visited"), [(True, ["Start", "Left", "Right"]), (False, ["Start", "Left"])])
 def test_without_backtracking_only_the_present_state_is_gone_on_from(site, tmp_path, backtracking, visited):
-    tree = tree_of(site, tmp_path, backtracking=backtracking)
+    tree = tree_of(site, tmp_path, limits=SearchLimits(backtracking=backtracking))
     assert [each.state.title for each in tree.nodes] == visited
 
 
@@ -52,7 +52,7 @@ def test_without_speculation_an_address_is_not_tried_beside_first(site, tmp_path
 @pytest.mark.parametrize(("begin_anew", "root", "tried"), [(True, 1, 0), (False, 0, 1)])
 def test_without_begin_anew_a_change_of_data_leaves_earlier_states_and_actions(site, tmp_path, begin_anew, root, tried):
     script = {"Sends": {"Show figures": 0.9, f"goto {site.at('/right')}": 0.2}}
-    tree = tree_of(site, tmp_path, script, path="/sends", begin_anew=begin_anew)
+    tree = tree_of(site, tmp_path, script, path="/sends", limits=SearchLimits(begin_anew=begin_anew))
     assert (tree.changes, tree.root) == (root, root)
     first_goto = next(each for each in tree.candidates if each.text.startswith("goto"))
     assert (first_goto.status == "done") == bool(tried)

@@ -185,11 +185,12 @@ class AgentParts:
         generators: list[CandidateGenerator]
         reward: Reward
         wanted, is_mapped = self.settings.search, maps is not None and bool(sites)
-        limits = SearchLimits(max_steps=max_steps, order=wanted.order)
+        limits = SearchLimits(
+            max_steps=max_steps, order=wanted.order, backtracking=wanted.backtracking, begin_anew=wanted.begin_anew
+        )
         options = SearchOptions(
-            sites=sites, tree_file=tree_file, merging=wanted.merging, speculation=wanted.speculation,
-            backtracking=wanted.backtracking, begin_anew=wanted.begin_anew,
-        )  # fmt: skip
+            sites=sites, tree_file=tree_file, merging=wanted.merging, speculation=wanted.speculation
+        )
         if self.meter is not None:
             window = PageWindow(self.settings.model.context_tokens)
             generators = [*chat_contexts(self.meter, wanted, maps=maps, sites=sites, window=window)]

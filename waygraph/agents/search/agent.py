@@ -56,10 +56,6 @@ class SearchOptions:
         Whether equal actions of several generators are one.
     speculation
         Whether proposed addresses are loaded beside before they are judged.
-    backtracking
-        Whether actions of other states than the present one are tried.
-    begin_anew
-        Whether a change of data makes the state after it the root.
     """
 
     limits: SearchLimits = field(default_factory=SearchLimits)
@@ -71,8 +67,6 @@ class SearchOptions:
     tree_file: Path | None = None
     merging: bool = True
     speculation: bool = True
-    backtracking: bool = True
-    begin_anew: bool = True
 
 
 class TreeSearchAgent:
@@ -155,8 +149,6 @@ class TreeSearchAgent:
             tree=tree,
             file=file,
             on_step=on_step,
-            backtracking=self._options.backtracking,
-            begin_anew=self._options.begin_anew,
         )
         if tree.end is None:
             try:

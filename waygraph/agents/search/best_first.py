@@ -52,10 +52,6 @@ class BestFirstSearch:
         Keeps the tree.
     on_step
         Called after every step.
-    backtracking
-        Whether actions of other states than the present one are tried.
-    begin_anew
-        Whether a change of data makes the state after it the root.
     """
 
     def __init__(
@@ -68,8 +64,6 @@ class BestFirstSearch:
         tree: SearchTree,
         file: TreeFile,
         on_step: StepListener,
-        backtracking: bool = True,
-        begin_anew: bool = True,
     ) -> None:
         self._session = session
         self._expander = expander
@@ -78,8 +72,6 @@ class BestFirstSearch:
         self._tree = tree
         self._file = file
         self._on_step = on_step
-        self._backtracking = backtracking
-        self._anew = begin_anew
         self._backtracker = Backtracker(session, lookahead)
         #: The node that the page shows, and its latest observation.
         self._current: int | None = None
@@ -92,7 +84,7 @@ class BestFirstSearch:
         await self._begin()
         while True:
             frontier.drop_visited(self._tree)
-            if not self._backtracking:
+            if not self._limits.backtracking:
                 frontier.drop_elsewhere(self._tree, self._current)
             selected = select(self._tree, self._limits, current=self._current, is_reachable=self._is_reachable)
             if selected.end is not None:
@@ -303,7 +295,7 @@ class BestFirstSearch:
         Its URL is the only way back to what follows that the tree has. Whether it shows the state is found out now: a
         panel that the action opened beside is not there after a load.
         """
-        if not self._anew:
+        if not self._limits.begin_anew:
             return
         tree = self._tree
         frontier.clear(tree, f"data was changed by {candidate.text}")

@@ -18,7 +18,7 @@ from waygraph.agents.search.tree import SearchTree, TreeCandidate
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How far a search goes.
+    """How far a search goes, and by which rules.
 
     Attributes
     ----------
@@ -34,6 +34,10 @@ class SearchLimits:
         Number of losses of the frontier from which on the first answer is accepted.
     order
         The order of selection.
+    backtracking
+        Whether actions of other states than the present one are tried.
+    begin_anew
+        Whether a change of data makes the state after it the root.
     max_destructive
         In the order `paper`: number of actions that change data, above which the best action is next, whatever it is.
     """
@@ -44,6 +48,8 @@ class SearchLimits:
     late_share: float = 0.8
     max_prunes: int = 3
     order: Literal["safe_first", "paper", "value"] = "safe_first"
+    backtracking: bool = True
+    begin_anew: bool = True
     max_destructive: int = 1
 
 
