@@ -118,7 +118,7 @@ def search(site, store, generators, reward, task, *, tree_file, session=None, **
                 AsyncWaygraph(store) as maps,
                 AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY, **session or {}), maps=maps) as opened,
             ):
-                wanted = SearchOptions(tree_file=tree_file, sites=(key(site),), **options)
+                wanted = SearchOptions(tree_file=tree_file, **{"sites": (key(site),), **options})
                 return await TreeSearchAgent(opened, generators(maps), reward, wanted, maps=maps).run(task)
         finally:
             await context.close()
@@ -159,6 +159,21 @@ def test_the_hits_of_the_map_are_candidates_where_the_search_begins(site, store,
     run, tree = search(site, store, hits(site), reward, task, tree_file=tree_file, lookahead_states=0)
     assert run.steps[0].action == "visit [Storage under the roof]"
     assert {tuple(each.contexts) for each in tree.candidates} == {("map",)}
+
+
+HARBOUR = "<!doctype html><title>Harbour</title><h1>Harbour</h1><p>Boats and nets"
+
+
+def test_the_maps_of_all_sites_of_a_task_are_asked(site, store, encoder, nearness, tree_file):
+    with FixtureServer({"/": HARBOUR}) as other:
+        published(other, encoder, store)
+        sites = (key(site), key(other))
+        options = {"tree_file": tree_file, "sites": sites}
+        reward, task = NearnessReward(nearness), "harbour with boats and nets"
+        run, tree = search(site, store, lambda maps: [MapHits(maps, sites)], reward, task, **options)
+    assert run.steps[0].action == "visit [Harbour]"
+    assert run.url == other.url
+    assert tree.nodes[1].map_state == tree.candidates[tree.nodes[1].candidate].outcome
 
 
 def test_a_hit_that_was_not_visited_when_the_map_was_made_is_a_candidate(site, start_store, nearness, tree_file):
