@@ -61,6 +61,6 @@ class PageScript:
         assert shown, text
         self.proposals.append((shown[2], text))
         page = self.pages[shown[2]]
-        assert page.note in shown[3]
+        note = page.note if page.note in shown[3] else ""  # nothing is noted that the page does not show
         action = page.action if isinstance(page.action, str) else page.action(shown[3])
-        return json.dumps({"summary": f"shows {shown[2]}", "note": page.note, "thinking": "because", "action": action})
+        return json.dumps({"summary": f"shows {shown[2]}", "note": note, "thinking": "because", "action": action})

@@ -1,6 +1,7 @@
 """The tree search with a model: what was read on earlier pages is known where the answer is given, and to the judge."""
 
 import json
+import re
 
 import pytest
 
@@ -40,6 +41,16 @@ def run_script(url, script, task, **settings):
     return BROWSERS.run(work())
 
 
+def seen(fact, action):
+    """Return what the model does on a page: show the reviews if the fact is not shown, and then the action."""
+
+    def act(page):
+        tab = re.search(r"tab \[(\d+)\] 'Reviews'", page)
+        return action if fact in page or tab is None else f"click [{tab[1]}]"
+
+    return act
+
+
 COMPARE = ("109", "110", "111", "112")
 
 
@@ -53,7 +64,10 @@ def test_what_was_read_on_earlier_pages_reaches_the_prompt_of_the_answer_and_the
     facts = [each.text for each in replay.shown]
     following = [*(f"goto [{url}]" for url in read), f"stop [{replay.right.answer}]"]
     script = PageScript(
-        {url: Page(action, note) for url, action, note in zip([start, *read], following, ["", *facts], strict=True)}
+        {
+            url: Page(seen(note, action), note)
+            for url, action, note in zip([start, *read], following, ["", *facts], strict=True)
+        }
     )
     run = run_script(start, script, task.intent)
     assert (run.end, run.answer) == (AttemptEnd.ANSWERED, replay.right.answer)
