@@ -77,7 +77,8 @@ async def main() -> None:
         executable_path=browser, headless=True, chromium_sandbox=False, enable_default_extensions=False,
         args=["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
     )  # fmt: skip
-    print("ANSWER", await module.do_task(query, ScriptedModel(site, query, text), command, profile))
+    answer = await module.do_task(query, ScriptedModel(site, query, text), command, profile)
+    sys.stdout.write(f"ANSWER {answer}\n")
 
 
 asyncio.run(main())
