@@ -1,26 +1,29 @@
 """What is done before a task: resetting its sites, and logging in.
 
-Commands run on the machine that coordinates the run, without a shell. Sites are named as in the task file, or by the
-host of a start URL.
+Commands run on the machine that coordinates the run, without a shell. Sites are named as in the task file, or by their
+hosts. If a task has logins at several sites, each command writes a file of its own, and these are merged.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import signal
+import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 
 from waygraph.core.errors import InvalidInput, WaygraphError
+from waygraph.pipeline.browser.storage.session_file import read_session_files
 
 if TYPE_CHECKING:
     from waygraph.agents.tasks.task import Task
@@ -142,8 +145,8 @@ def parse_hooks(values: Sequence[str] | None, option: str) -> dict[str, SiteHook
 
 
 def sites_of(task: Task) -> frozenset[str]:
-    """Return the names under which hooks may know the sites of a task: its sites, and the hosts of its start URLs."""
-    return frozenset((*task.sites, *(urlsplit(url).netloc for url in task.start_urls)))
+    """Return the names under which hooks may know the sites of a task: its sites, and their hosts."""
+    return frozenset((*task.sites, *(urlsplit(url).netloc for url in (*task.start_urls, *task.site_urls.values()))))
 
 
 class TaskHooks:
@@ -175,39 +178,51 @@ class TaskHooks:
         Raises
         ------
         HookFailed
-            If a command or a request failed, took too long, or left no session file.
+            If a command or a request failed, took too long, or left no session file, or if the files of two sites
+            contradict each other.
         """
         for site in sorted(self.reset_sites(task)):
             await self._run(self._options.resets[site], f"The reset of '{site}'", task)
         if not task.storage_state:
             return
-        for site in sorted(sites_of(task) & self._options.logins.keys()):
-            await self._log_in(site, task)
-
-    async def _log_in(self, site: str, task: Task) -> None:
         path = self._session_file(task)
+        sites = sorted(sites_of(task) & self._options.logins.keys())
         async with self._logins[path]:
-            if _age_s(path) < self._options.login_max_age_s:
+            if len(sites) < 2:
+                for site in sites:
+                    await self._log_in(site, task, path)
                 return
-            path.parent.mkdir(parents=True, exist_ok=True)
-            before = _written_ns(path)
-            subject = f"The login to '{site}'"
-            await self._run(self._options.logins[site], subject, task)
-            if _written_ns(path) in (None, before):
-                raise HookFailed(f"{subject} did not write '{path}'.", hint=f"{SESSION_WORD} is its path in commands.")
+            parts = {site: path.with_name(f"{path.stem}.{quote(site, safe='')}{path.suffix}") for site in sites}
+            is_new = [await self._log_in(site, task, part) for site, part in parts.items()]
+            if any(is_new) or not path.is_file():
+                _merge([*parts.values()], path)
 
-    async def _run(self, hook: SiteHook, subject: str, task: Task) -> None:
+    async def _log_in(self, site: str, task: Task, path: Path) -> bool:
+        """Write the session file of a site, if it is missing or too old; return whether it was."""
+        if _age_s(path) < self._options.login_max_age_s:
+            return False
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = _written_ns(path)
+        subject = f"The login to '{site}'"
+        await self._run(self._options.logins[site], subject, task, path)
+        if _written_ns(path) in (None, before):
+            raise HookFailed(f"{subject} did not write '{path}'.", hint=f"{SESSION_WORD} is its path in commands.")
+        return True
+
+    async def _run(self, hook: SiteHook, subject: str, task: Task, session: Path | None = None) -> None:
+        """Run a hook; `session` is the session file that it writes or, if None, that of the task."""
+        words = {TASK_WORD: task.task_id, SESSION_WORD: str(session or self._session_file(task))}
         try:
             async with asyncio.timeout(self._options.limit_s):
-                problem = await (_post(hook.url) if hook.url else self._run_command(hook.command, task))
+                problem = await (_post(hook.url) if hook.url else self._run_command(hook.command, words))
         except TimeoutError:
             problem = f"took more than {self._options.limit_s:g} s"
         if problem:
             raise HookFailed(f"{subject} {problem}.")
 
-    async def _run_command(self, command: Sequence[str], task: Task) -> str:
+    @staticmethod
+    async def _run_command(command: Sequence[str], words: Mapping[str, str]) -> str:
         """Run a command; return what went wrong, or an empty text."""
-        words = {TASK_WORD: task.task_id, SESSION_WORD: str(self._session_file(task))}
         arguments = [_with_words(argument, words) for argument in command]
         try:
             process = await asyncio.create_subprocess_exec(
@@ -233,6 +248,18 @@ class TaskHooks:
 
     def _session_file(self, task: Task) -> Path:
         return (self._options.sessions / task.storage_state).absolute()
+
+
+def _merge(parts: Sequence[Path], path: Path) -> None:
+    """Replace a file by the sessions of several sites, readable by its owner alone: another task may be reading it."""
+    try:
+        merged = read_session_files(parts)
+    except InvalidInput as error:
+        raise HookFailed(f"The sessions cannot be merged. {error.message}", hint=error.hint) from error
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        json.dump(merged, file)
+    Path(temporary).replace(path)
 
 
 async def _post(url: str) -> str:

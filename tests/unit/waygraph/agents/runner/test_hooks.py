@@ -1,6 +1,7 @@
 """Hooks reset sites and make session files before tasks, with real commands and a real server."""
 
 import asyncio
+import json
 import os
 import sys
 from contextlib import suppress
@@ -103,6 +104,32 @@ async def test_a_login_writes_the_session_file_once_for_tasks_that_share_it(tmp_
     assert session.read_text() == "{}\n{}\n"
     await hooks.prepare(make_task())  # it needs no session
     assert session.read_text() == "{}\n{}\n"
+
+
+def login_script(cookie, value="1", domain="127.0.0.1"):
+    """Return a login that writes a session with one cookie."""
+    entry = {"name": cookie, "value": value, "domain": domain, "path": "/"}
+    return python(APPEND, "{session}", json.dumps({"cookies": [entry], "origins": []}))
+
+
+async def test_logins_at_two_sites_of_a_task_are_merged_into_its_session_file(tmp_path):
+    logins = {"shop": login_script("shop"), "forum": login_script("forum")}
+    hooks = TaskHooks(HookOptions(logins=logins, sessions=tmp_path))
+    task = make_task(sites=("shop", "forum"), storage_state="both.json")
+    await asyncio.gather(hooks.prepare(task), hooks.prepare(task))
+    merged = json.loads((tmp_path / "both.json").read_text())
+    assert [cookie["name"] for cookie in merged["cookies"]] == ["forum", "shop"]
+    assert (tmp_path / "both.json").stat().st_mode & 0o077 == 0
+    await hooks.prepare(make_task(sites=("shop",), storage_state="shop.json"))
+    assert "forum" not in (tmp_path / "shop.json").read_text()
+
+
+async def test_sessions_of_two_sites_that_contradict_each_other_are_named_without_their_values(tmp_path):
+    logins = {"shop": login_script("id", "s3cret"), "forum": login_script("id", "other")}
+    hooks = TaskHooks(HookOptions(logins=logins, sessions=tmp_path))
+    with pytest.raises(HookFailed, match="differ in the cookie 'id'") as failed:
+        await hooks.prepare(make_task(sites=("shop", "forum"), storage_state="both.json"))
+    assert "s3cret" not in str(failed.value)
 
 
 async def test_a_login_that_writes_no_session_file_has_failed(tmp_path):

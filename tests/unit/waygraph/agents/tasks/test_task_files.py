@@ -91,6 +91,47 @@ def test_one_placeholder_is_not_taken_for_the_beginning_of_another(tmp_path):
     assert read_.placeholders() == ["__SHOPPING_ADMIN__"]
 
 
+def over(*sites: str, start: str, **fields: Any) -> dict[str, Any]:
+    """Return a row of a task over several sites."""
+    return {**WEBARENA, "sites": list(sites), "start_url": start, "eval": WEBCHOREARENA["eval"], **fields}
+
+
+ALL = {
+    f"__{name}__": f"http://127.0.0.1:{port}"
+    for port, name in enumerate(("SHOPPING", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "SHOPPING_ADMIN"), start=7000)
+}
+
+
+def test_a_task_knows_the_urls_of_all_its_sites_also_of_those_that_its_row_does_not_mention(tmp_path):
+    rows = [
+        over("gitlab", "wikipedia", start="__WIKIPEDIA__", task_id=1),
+        over("reddit", "gitlab", start="__REDDIT__/", task_id=2, type_main="calc"),
+        over("map", "shopping_admin", start="__MAP__", task_id=3),
+        {**VERIFIED, "sites": ["wikipedia", "map"], "start_urls": ["__MAP__"], "task_id": 4},
+    ]
+    tasks = read(tmp_path, *rows, **ALL, __HOMEPAGE__="http://127.0.0.1:4399").tasks
+    assert [list(task.site_urls) for task in tasks] == [
+        ["gitlab", "wikipedia"], ["reddit", "gitlab"], ["map", "shopping_admin"], ["wikipedia", "map"],
+    ]  # fmt: skip
+    assert tasks[2].site_urls["shopping_admin"] == ALL["__SHOPPING_ADMIN__"]
+    assert {task.placeholders for task in tasks} == {()}
+    assert {task.home for task in tasks} == {"http://127.0.0.1:4399"}
+
+
+def test_a_site_without_a_url_is_named_by_its_placeholder_in_its_own_task_only(tmp_path):
+    rows = [over("gitlab", "wikipedia", start="__GITLAB__", task_id=1), over("gitlab", start="__GITLAB__", task_id=2)]
+    several, single = read(tmp_path, *rows, __GITLAB__="http://127.0.0.1:8023").tasks
+    assert several.placeholders == ("__WIKIPEDIA__",)
+    assert single.placeholders == ()
+
+
+def test_sites_of_a_file_without_placeholders_are_at_the_hosts_of_its_start_urls(tmp_path):
+    start = "http://a.example/x |AND| http://a.example/y |AND| http://b.example/"
+    (task,) = read(tmp_path, over("shop", "forum", start=start)).tasks
+    assert task.site_urls == {"shop": "http://a.example/x", "forum": "http://b.example/"}
+    assert task.placeholders == ()
+
+
 def test_a_broken_row_is_named_by_line_and_field_and_the_others_load(tmp_path):
     broken = {**WEBARENA, "task_id": 7, "eval": {**WEBARENA["eval"], "program_html": [{"url": "last", "locator": ""}]}}
     rows = [WEBARENA, broken, {"x": 1}, "text", {**ONLINE, "website": ""}, WEBARENA, ONLINE]
