@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from functools import partial
 
 import pytest
 
@@ -94,7 +95,7 @@ def reply(name, action):
     return write
 
 
-def attempt(task, name, actions, store, encoder, folder, *, mapped=None, select="first"):
+def do_task(task, name, actions, store, *, encoder, folder, mapped=None, select="first"):
     """Do a task as `waygraph run` does; return its trace and the scripted model."""
     script = ScriptedModel([each if callable(each) else reply(name, each) for each in actions])
     settings = Settings(browser=LOOPBACK_ONLY, agents=AgentSettings(select=select), store=str(store))
@@ -111,16 +112,28 @@ def attempt(task, name, actions, store, encoder, folder, *, mapped=None, select=
     return [json.loads(line) for line in lines], script
 
 
+@pytest.fixture
+def attempt(encoder, tmp_path):
+    """Return `do_task` with a folder of its own."""
+    return partial(do_task, encoder=encoder, folder=tmp_path / "run")
+
+
+@pytest.fixture
+def refreshing_at_once(monkeypatch):
+    """Let readers look for newer versions with every request."""
+    monkeypatch.setenv("WAYGRAPH_SERVE__REFRESH_SECONDS", "0.001")
+
+
 def steps_of(trace):
     return [line for line in trace if line["kind"] == "step"]
 
 
 @BOTH
-def test_navigate_changes_to_another_site_by_its_name(shop, forum, maps, encoder, tmp_path, name):
+def test_navigate_changes_to_another_site_by_its_name(shop, forum, maps, attempt, name):
     actions = ["navigate [Forum] [which lamp lasts longest]", "navigate [shopping] [how returns work]", "stop [brass]"]
     if name is AgentName.WEBNAVIGATOR:  # it may not navigate twice in a row
         actions.insert(1, "note [brass]")
-    trace, script = attempt(task_over(shop, forum), name, actions, maps, encoder, tmp_path)
+    trace, script = attempt(task_over(shop, forum), name, actions, maps)
     start, *_, end = trace
     assert [(site["name"], site["title"], site["is_mapped"]) for site in start["sites"]] == [
         ("shopping", start["sites"][0]["title"], True),
@@ -135,12 +148,12 @@ def test_navigate_changes_to_another_site_by_its_name(shop, forum, maps, encoder
 
 
 @BOTH
-def test_go_home_lists_the_sites_and_its_links_and_tabs_work(shop, forum, maps, encoder, tmp_path, name):
+def test_go_home_lists_the_sites_and_its_links_and_tabs_work(shop, forum, maps, attempt, name):
     actions = [
         "go_home", "click {link 'forum: The forum'}", "new_tab", "go_home", "tab_focus [0]",
         "click {link 'Talk about lamps'}", "go_back", "tab_focus [1]", "close_tab", "tab_focus [0]", "stop [brass]",
     ]  # fmt: skip
-    trace, script = attempt(task_over(shop, forum), name, actions[:-2] + actions[-1:], maps, encoder, tmp_path)
+    trace, script = attempt(task_over(shop, forum), name, actions[:-2] + actions[-1:], maps)
     assert [line["status"] for line in steps_of(trace)] == ["done"] * 9 + ["kept"]
     assert trace[-1]["url"] == forum.url
     assert trace[-1]["refused"] == 0
@@ -154,28 +167,25 @@ def test_go_home_lists_the_sites_and_its_links_and_tabs_work(shop, forum, maps, 
     assert re.search(r"link \[\d+\] 'shopping: .*Northfold", home)
 
 
-def test_a_home_page_of_the_user_is_taken(shop, forum, maps, encoder, tmp_path):
+def test_a_home_page_of_the_user_is_taken(shop, forum, maps, attempt):
     own = FixtureServer({"/": f"<title>Own list</title><a href={forum.url}>Forum</a>"})
     with own:
         task = task_over(shop, forum, home=own.url)
-        trace, _ = attempt(
-            task, AgentName.OCCAM, ["go_home", "click {link 'Forum'}", "stop []"], maps, encoder, tmp_path
-        )
+        trace, _ = attempt(task, AgentName.OCCAM, ["go_home", "click {link 'Forum'}", "stop []"], maps)
     assert f"Own list at {own.url}" in trace[1]["message"]
     assert trace[-1]["url"] == forum.url
 
 
-def test_sites_without_a_map_are_reached_by_links_and_other_hosts_are_not(shop, maps, encoder, tmp_path):
+def test_sites_without_a_map_are_reached_by_links_and_other_hosts_are_not(shop, maps, attempt):
     with FixtureServer({"/": "<title>Out</title>"}) as out:
         pages = {"/": f"<title>Wiki</title><a href={out.url}>Out of scope</a>"}
         with FixtureServer(pages) as wiki:
             task = task_over(shop, wiki)
-            actions = [
-                "navigate [forum] [x]", "navigate [elsewhere] [x]", "go_home", f"click {{link 'forum: {site_key(wiki.url)}'}}",
-                "click {link 'Out of scope'}", "stop []",
-            ]  # fmt: skip
+            link = f"click {{link 'forum: {site_key(wiki.url)}'}}"
+            actions = ["navigate [forum] [x]", "navigate [elsewhere] [x]", "go_home", link]
+            actions += ["click {link 'Out of scope'}", "stop []"]
             mapped = frozenset({site_key(shop.site.url)})
-            trace, _ = attempt(task, AgentName.WEBNAVIGATOR, actions, maps, encoder, tmp_path, mapped=mapped)
+            trace, _ = attempt(task, AgentName.WEBNAVIGATOR, actions, maps, mapped=mapped)
         assert out.paths == []
     statuses = [line["status"] for line in steps_of(trace)]
     assert statuses == ["unparsed", "unparsed", "done", "done", "refused", "kept"]
@@ -183,16 +193,16 @@ def test_sites_without_a_map_are_reached_by_links_and_other_hosts_are_not(shop, 
     assert "There is no map of 'elsewhere'; write one of these sites: shopping" in trace[2]["message"]
 
 
-def test_the_greedy_agent_asks_the_maps_of_all_sites(shop, forum, maps, encoder, tmp_path):
+def test_the_greedy_agent_asks_the_maps_of_all_sites(shop, forum, maps, attempt):
     task = task_over(shop, forum).model_copy(update={"intent": "which lamp lasts longest, says Ada"})
-    trace, _ = attempt(task, AgentName.GREEDY, [], maps, encoder, tmp_path)
+    trace, _ = attempt(task, AgentName.GREEDY, [], maps)
     assert trace[-1]["url"] == f"{forum.url}lamps"
 
 
-def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, maps, encoder, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("refreshing_at_once")
+def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, maps, encoder, attempt, tmp_path):
     folder = tmp_path / "maps"
     shutil.copytree(maps, folder)
-    monkeypatch.setenv("WAYGRAPH_SERVE__REFRESH_SECONDS", "0.001")
     before = {"/": "<title>Old</title><a href=/old>Old page</a><a href=/x>X</a>", "/old": "<title>Old page</title>"}
     after = {"/": "<title>New</title><h1>New</h1><a href=/new>New page</a>", "/new": "<title>New page</title>"}
     with FixtureServer({**before, "/x": "<h1>X</h1>"}) as site:
@@ -213,7 +223,7 @@ def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, ma
             first_choice,
             "stop []",
         ]
-        trace, _ = attempt(task_over(shop, site), AgentName.OCCAM, actions, folder, encoder, tmp_path, select="model")
+        trace, _ = attempt(task_over(shop, site), AgentName.OCCAM, actions, folder, select="model")
     missing, arrived, _ = steps_of(trace)
     assert missing["status"] == "failed"
     assert "not in the map" in missing["message"]
@@ -224,19 +234,19 @@ def first_choice(request):
     return json.dumps({"reasoning": "it fits", "choice": 1})
 
 
-def test_a_site_that_is_not_as_its_map_says_is_a_failed_step(shop, maps, encoder, tmp_path):
+def test_a_site_that_is_not_as_its_map_says_is_a_failed_step(shop, maps, encoder, attempt, tmp_path):
     folder = tmp_path / "maps"
     shutil.copytree(maps, folder)
     with FixtureServer({"/": "<title>Old</title><a href=/old>Old page</a>", "/old": "<title>Old page</title>"}) as site:
         publish(Store.open(str(folder)), site.url, encoder)
         site.pages = {"/": "<title>New</title><h1>New</h1><p>Everything has changed.</p>"}
         actions = ["navigate [forum] [old page]", "go_home", "stop []"]
-        trace, _ = attempt(task_over(shop, site), AgentName.OCCAM, actions, folder, encoder, tmp_path)
+        trace, _ = attempt(task_over(shop, site), AgentName.OCCAM, actions, folder)
     assert [line["status"] for line in steps_of(trace)] == ["failed", "done", "kept"]
     assert "was not reached" in steps_of(trace)[0]["message"]
 
 
-def test_a_session_that_has_ended_at_one_site_is_a_line_of_the_trace(shop, maps, encoder, tmp_path):
+def test_a_session_that_has_ended_at_one_site_is_a_line_of_the_trace(shop, maps, attempt, tmp_path):
     login = "<title>Log in</title><form action=/login><input type=password name=p><button>Log in</button></form>"
     pages = {"/": Page(redirect="/login"), "/login": login}
     with FixtureServer(pages) as site:
@@ -244,12 +254,11 @@ def test_a_session_that_has_ended_at_one_site_is_a_line_of_the_trace(shop, maps,
             {"origin": url.rstrip("/"), "localStorage": [{"name": "a", "value": "b"}]}
             for url in (site.url, shop.site.url)
         ]
-        (tmp_path / "both.json").write_text(json.dumps({"cookies": [], "origins": origins}))
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "both.json").write_text(json.dumps({"cookies": [], "origins": origins}))
         task = task_over(shop, site, storage_state="both.json")
         actions = ["go_home", f"click {{link 'forum: {site_key(site.url)}'}}", "stop []"]
-        trace, _ = attempt(
-            task, AgentName.OCCAM, actions, maps, encoder, tmp_path, mapped=frozenset({site_key(shop.site.url)})
-        )
+        trace, _ = attempt(task, AgentName.OCCAM, actions, maps, mapped=frozenset({site_key(shop.site.url)}))
     (warning,) = [line["problem"] for line in trace if line["kind"] == "warning"]
     assert f"{site.url}login does not look signed in although a session was given for forum" in warning
     assert "it shows a password field" in warning

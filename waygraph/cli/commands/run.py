@@ -118,11 +118,11 @@ def run(
     the model is WAYGRAPH_AGENTS__MODEL__API_KEY; the account that reads the API of WebArena's shop is
     WAYGRAPH_AGENTS__SHOP__USER and __PASSWORD.
 
-    An agent stays on the hosts of its task's start URLs, of --placeholder for the sites of the task, and of
+    An agent stays on the hosts of its task's start URLs, of --placeholder for all sites of the task, and of
     --scope-host and --scope domain; private addresses are reached only if you name them so.
 
     With --repeat, each repeat is a run of its own in RUN/repeats, and mean and spread are printed. The site of --reset
-    and --login is a name of the task file, or the host of a start URL; in commands, {task} is the id of the task and
+    and --login is a name of the task file, or its host; in commands, {task} is the id of the task and
     {session} the path of its session file.
 
     \b
