@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from tests.blobs import MemoryBlobs
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.exploring import explore
 from tests.sites.server import FixtureServer, Page
@@ -53,9 +54,17 @@ def encoder():
     return create_encoder(EncodeSettings())
 
 
+def draft_of(store, url, encoder):
+    """Map a site as it is now, with its pictures in the store."""
+    blobs = MemoryBlobs()
+    capture = explore(url, blobs=blobs)
+    for content in blobs.values():
+        store.blobs.put(content)
+    return encode_draft(capture, Settings(), encoder)
+
+
 def publish(store, url, encoder):
-    """Map a site as it is now."""
-    store.publish(encode_draft(explore(url), Settings(), encoder))
+    store.publish(draft_of(store, url, encoder))
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +218,7 @@ def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, ma
         store = Store.open(str(folder))
         publish(store, site.url, encoder)
         site.pages = dict(after)
-        renewed = encode_draft(explore(site.url), Settings(), encoder)
+        renewed = draft_of(store, site.url, encoder)
 
         def choose_and_renew(request):
             store.publish(renewed)
