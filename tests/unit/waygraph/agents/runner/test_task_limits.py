@@ -3,9 +3,10 @@
 from waygraph.agents.create import AgentName
 from waygraph.agents.runner.attempt import AttemptOptions
 from waygraph.agents.runner.hooks import HookOptions, TaskHooks
-from waygraph.agents.runner.task_run import TaskLimits, _TaskRun, _write_manifest
+from waygraph.agents.runner.task_run import TaskLimits, _TaskRun
+from waygraph.agents.scoring.dialects import DialectName
+from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskRunManifest
 from waygraph.agents.tasks.task import Task, TaskBenchmark
-from waygraph.agents.tasks.task_file import TaskFile
 from waygraph.core.settings import Settings
 
 
@@ -24,7 +25,14 @@ def task_over(task_id, *hosts, placeholders=()):
 
 def begin(tasks, folder, ended=()):
     options = AttemptOptions(folder, AgentName.GREEDY, Settings(), "", None, frozenset(), folder, 1, 1.0)
-    _write_manifest(TaskFile("t.json", "0" * 64, tuple(tasks), ()), tasks, options)
+    manifest = TaskRunManifest(
+        created="2026-11-28T00:00:00+00:00",
+        task_file=StoredTaskFile(name="t.json", sha256="0" * 64),
+        dialect=DialectName.WEBARENA,
+        tasks=tuple(task.task_id for task in tasks),
+        labels={},
+    )
+    RunFolder(folder).write_manifest(manifest)
     return _TaskRun(tasks, options, TaskLimits(per_site=1), TaskHooks(HookOptions()), getattr(ended, "append", print))
 
 
