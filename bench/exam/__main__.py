@@ -19,13 +19,14 @@ import json
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bench.exam.exam_tasks import exam_tasks
+from bench.exam.exam_tasks import ExamTask, exam_tasks
 from bench.exam.exchange import FolderModel
 from bench.exam.maps import MAPS
 from bench.exam.playing import ARMS, Exam, play
@@ -113,7 +114,7 @@ def outcomes_of(folder: Path) -> dict[str, Outcome]:
 
 def table(split: str, scratch: Path) -> dict[str, Any]:
     """Score all arms of a split, and compare each agent with its maps and without."""
-    groups = {
+    groups: dict[str, Callable[[ExamTask], bool]] = {
         "all": lambda _: True,
         "one site": lambda task: len(task.sites) == 1,
         "several sites": lambda task: len(task.sites) > 1,
