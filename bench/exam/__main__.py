@@ -5,7 +5,7 @@
     python -m bench.exam play --split dev --scratch FOLDER --arm webnavigator --asked FOLDER
     python -m bench.exam table --split dev --scratch FOLDER [--save]
 
-`serve` serves the sites of a split and maps them, until Ctrl+C. `play` lets one arm do the tasks, and goes on where it
+`serve` serves the sites of a split and maps them one after the other, until Ctrl+C. `play` lets one arm do the tasks, and goes on where it
 was interrupted. `table` scores all arms and compares them. With `--asked`, requests to the model are files, and whoever
 answers them writes files (`exchange.py`); with neither, calls are replayed. Runs are kept in FOLDER/runs in the form of
 `waygraph run`, with a recording of all calls, so `waygraph score` reads them.
@@ -42,7 +42,7 @@ from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.agents.scoring.run_score import score_run
 from waygraph.agents.tasks.task import Task
 from waygraph.core.settings import BrowserSettings, ChatSettings, Settings
-from waygraph.core.urls import site_key
+from waygraph.index.store import Store
 from waygraph.pipeline.jobs import run_index
 
 _LOOPBACK = BrowserSettings(extra_args=("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",))
@@ -58,14 +58,15 @@ def serve(split: str, scratch: Path) -> None:
         serving_sites({site for task in exam_tasks(split) for site in task.sites}, scratch) as served,
         suppress(KeyboardInterrupt),
     ):
-        for name, site in served.sites.items():
+        state = {"urls": served.urls, "session": served.storage_state}
+        (scratch / f"{split}.json").write_text(json.dumps(state), encoding="utf-8")
+        for name in (name for name in MAPS if name in served.sites):
+            site = served.sites[name]
             explore = {**asdict(MAPS[name]), "storage_state": site.storage_state}
             settings = Settings(store=store, browser=_LOOPBACK, explore=explore)
             run_index([site.start], settings=settings, on_event=lambda _: None)
             print(f"{name}: mapped from {site.start}", flush=True)
             site.forget()
-        state = {"urls": served.urls, "session": served.storage_state}
-        (scratch / f"{split}.json").write_text(json.dumps(state), encoding="utf-8")
         print("All sites are mapped. Ctrl+C ends the servers.", flush=True)
         threading.Event().wait()
 
@@ -73,6 +74,7 @@ def serve(split: str, scratch: Path) -> None:
 def read_exam(split: str, scratch: Path, only: list[str] | None) -> Exam:
     """Return the tasks of a split whose sites are served."""
     state = json.loads((scratch / f"{split}.json").read_text(encoding="utf-8"))
+    store = str(scratch / f"maps-{split}")
     tasks: list[Task] = []
     hashes = []
     wanted = {(each.file, each.task_id) for each in exam_tasks(split)}
@@ -85,8 +87,8 @@ def read_exam(split: str, scratch: Path, only: list[str] | None) -> Exam:
         name=f"exam_{split}",
         sha256=hashes[-1],
         tasks=tuple(task.model_copy(update=session) for task in tasks),
-        settings=Settings(store=str(scratch / f"maps-{split}"), browser=_LOOPBACK),
-        mapped=frozenset(site_key(url) for url in state["urls"].values()),
+        settings=Settings(store=store, browser=_LOOPBACK),
+        mapped=frozenset(Store.open(store).sites()),
         sessions=Path("/"),
     )
 

@@ -24,13 +24,13 @@ class Mapping:
     trap_budget: int = 5
 
 
-#: Mapping by site.
+#: Mapping by site, in the order in which they are mapped.
 MAPS = {
     "demo_shop": Mapping(3, 500),
     "fossil": Mapping(3, 300),
     "wagtail": Mapping(3, 200),
-    "node_red": Mapping(3, 100),
     "skerrywatch": Mapping(2, 700, trap_budget=1000),
+    "node_red": Mapping(3, 100),
     "python_docs": Mapping(2, 600),
     "gentelella": Mapping(3, 180),
     "dokuwiki": Mapping(3, 250),

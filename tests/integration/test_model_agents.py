@@ -9,6 +9,7 @@ import pytest
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, SessionOptions
+from waygraph.agents.actions.home_page import HOME_URL
 from waygraph.agents.actions.sites import AgentSite
 from waygraph.agents.create import AgentName, AgentParts
 from waygraph.agents.loop.agent import MAX_UNUSABLE
@@ -19,6 +20,7 @@ from waygraph.agents.models.scripted import ScriptedModel
 from waygraph.core.errors import ContextTooLong, ModelUnavailable
 from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import AgentSettings
+from waygraph.core.urls import site_key
 from waygraph.demo_site import DemoSite
 
 TASK = "What does shipping to Norway cost?"
@@ -63,7 +65,19 @@ def choice(number):
     return json.dumps({"reasoning": "it fits", "choice": number})
 
 
-def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model, max_steps=10, tips="", **settings):
+def run(
+    url,
+    name,
+    replies,
+    *,
+    maps_in=None,
+    mapped=(),
+    others=(),
+    wrap=lambda model: model,
+    max_steps=10,
+    tips="",
+    **settings,
+):
     """Run the agent; return its run and the scripted model."""
     script = ScriptedModel(replies)
 
@@ -75,7 +89,7 @@ def run(url, name, replies, *, maps_in=None, mapped=(), wrap=lambda model: model
         try:
             page = await context.new_page()
             await page.goto(url)
-            sites = [AgentSite(key, key, url, is_mapped=True) for key in mapped]
+            sites = [*(AgentSite(key, key, url, is_mapped=True) for key in mapped), *others]
             options = SessionOptions(browser=LOOPBACK_ONLY, sites=sites)
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector(TASK)) as session:
                 agent = parts.agent(session, max_steps=max_steps, tips=tips)
@@ -225,6 +239,12 @@ def test_navigate_to_the_first_page_that_the_map_finds_asks_no_model(shop, shop_
     assert (done.end, done.url) == ("answered", shop.site.url + "help/returns")
 
 
+def two_sites(site):
+    """Return two sites without maps: with several, an agent has `go_home`."""
+    key = site_key(site.url)
+    return AgentSite("shop", key, site.url), AgentSite("forum", "forum.example", "http://forum.example/")
+
+
 def test_occam_plans_prunes_and_shows_the_history_of_the_active_plan(site):
     name = AgentName.OCCAM
     replies = [
@@ -237,8 +257,8 @@ def test_occam_plans_prunes_and_shows_the_history_of_the_active_plan(site):
         reply(name, "go_home"),
         reply(name, "stop [N/A]"),
     ]
-    done, script = run(site.url, name, replies)
-    assert (done.end, done.answer, done.url) == ("answered", "N/A", site.url)
+    done, script = run(site.url, name, replies, others=two_sites(site))
+    assert (done.end, done.answer, done.url) == ("answered", "N/A", HOME_URL)
     assert statuses(done) == ["kept", "done", "kept", "unparsed", "unparsed", "done", "done", "kept"]
     assert done.steps[5].message.startswith(f"Loaded {site.url}")
     asked = [request.messages[-1].text for request in script.requests]
@@ -276,7 +296,7 @@ def test_occam_proposes_all_suitable_actions_in_one_answer_and_judges_them(site)
         proposals("fly [1]", "click {link 'Help'}", "go_home"), verdict(2),
         proposals("note [Oslo is in Norway]", "stop [a]"),  # the note was written before: no judge
     ]  # fmt: skip
-    done, script = run(site.url, name, replies, occam_judge=True)
+    done, script = run(site.url, name, replies, others=two_sites(site), occam_judge=True)
     assert [step.action.split()[0] for step in done.steps] == ["note", "go_home", "stop"]
     assert [step.usage.calls for step in done.steps] == [1, 2, 1]
     asked = script.requests[2].messages[-1].text
@@ -375,7 +395,7 @@ def test_a_recorded_run_is_replayed_without_the_model(site, name, tmp_path):
 
 def test_screenshots_with_ids_are_sent_if_the_model_takes_images(site):
     name = AgentName.WEBNAVIGATOR
-    _, script = run(site.url, name, [reply(name, "stop []")], images=True)
+    _, script = run(site.url, name, [reply(name, "stop []")], images="all")
     text, image = script.requests[0].messages[-1].parts
     assert text.startswith("Task:")
     assert image.content.startswith(b"\x89PNG")
