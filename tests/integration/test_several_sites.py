@@ -114,7 +114,7 @@ def do_task(task, name, actions, store, *, encoder, folder, mapped=None, select=
     async def work():
         async with AsyncWaygraph(store) as opened:
             attempts = TaskAttempts(options, encoder, opened, script)
-            await attempts.attempt(task, await BROWSERS.browser(), ModelBudget())
+            await attempts.attempt(task, await BROWSERS.browser(), ModelBudget("the run"))
 
     BROWSERS.run(work())
     lines = (folder / "tasks" / task.task_id / "trace.jsonl").read_text().splitlines()
@@ -181,7 +181,8 @@ def test_a_home_page_of_the_user_is_taken(shop, forum, maps, attempt):
     with own:
         task = task_over(shop, forum, home=own.url)
         trace, _ = attempt(task, AgentName.OCCAM, ["go_home", "click {link 'Forum'}", "stop []"], maps)
-    assert f"Own list at {own.url}" in trace[1]["message"]
+        address = own.url
+    assert f"Own list at {address}" in trace[1]["message"]
     assert trace[-1]["url"] == forum.url
 
 
@@ -218,7 +219,7 @@ def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, ma
         store = Store.open(str(folder))
         publish(store, site.url, encoder)
         site.pages = dict(after)
-        renewed = draft_of(store, site.url, encoder)
+        renewed, address = draft_of(store, site.url, encoder), site.url
 
         def choose_and_renew(request):
             store.publish(renewed)
@@ -235,7 +236,7 @@ def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, ma
         trace, _ = attempt(task_over(shop, site), AgentName.OCCAM, actions, folder, select="model")
     missing, arrived, _ = steps_of(trace)
     assert missing["status"] == "failed"
-    assert "not in the map" in missing["message"]
+    assert f"The map of forum ({site_key(address)}) has changed meanwhile" in missing["message"]
     assert arrived["status"] == "done"
 
 
@@ -268,8 +269,9 @@ def test_a_session_that_has_ended_at_one_site_is_a_line_of_the_trace(shop, maps,
         task = task_over(shop, site, storage_state="both.json")
         actions = ["go_home", f"click {{link 'forum: {site_key(site.url)}'}}", "stop []"]
         trace, _ = attempt(task, AgentName.OCCAM, actions, maps, mapped=frozenset({site_key(shop.site.url)}))
+        address = site.url
     (warning,) = [line["problem"] for line in trace if line["kind"] == "warning"]
-    assert f"{site.url}login does not look signed in although a session was given for forum" in warning
+    assert f"{address}login does not look signed in although a session was given for forum" in warning
     assert "it shows a password field" in warning
     assert "asks for a password" in steps_of(trace)[1]["message"]
     assert trace[-1]["ended"] == "answered"

@@ -39,7 +39,7 @@ from waygraph.agents.actions.types import (
 from waygraph.agents.observation.capture import agent_snapshot_options, observe, take_screenshot
 from waygraph.agents.observation.marks import draw_marks
 from waygraph.agents.observation.page_observation import PageObservation
-from waygraph.core.errors import BrowserFailure, WaygraphError
+from waygraph.core.errors import BrowserFailure, NotFound, WaygraphError
 from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.page.failures import NotActionable, PageFailure
@@ -342,7 +342,11 @@ class AgentSession:
         if not self.options.sites:
             return await navigator.navigate(action, self.tabs)
         site = find_mapped_site(action.site, self.options.sites)
-        done = await navigator.navigate(action.model_copy(update={"site": site.key}), self.tabs)
+        try:
+            done = await navigator.navigate(action.model_copy(update={"site": site.key}), self.tabs)
+        except NotFound as error:  # a newer version was published between the search and the walk
+            message = f"The map of {site} has changed meanwhile ({error.message}) Navigate again, or use links."
+            return Performed(message, failed=True)
         if done.failed or site_key(before.url) == site.key:
             return done
         return replace(done, message=f"{done.message} The site is now {site}.")
