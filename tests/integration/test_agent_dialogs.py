@@ -285,7 +285,7 @@ def test_agents_confirm_a_deletion_only_where_changes_are_allowed(site, name, al
         "stop [done]",
     ]
     model = ScriptedModel([scripted(name, action) for action in actions])
-    parts = AgentParts(name, AgentSettings(images=True), None, UsageMeter(model))
+    parts = AgentParts(name, AgentSettings(images="all"), None, UsageMeter(model))
 
     async def steps(session, page):
         run = await parts.agent(session).run("Discard the old note")

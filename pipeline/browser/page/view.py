@@ -489,8 +489,12 @@ class PageView:
                 await tab.page.close()
                 return None
             return tab
-        page = await self._popups.take(opened=snapshot.opened, timeout_s=self._settings.action_timeout_ms / 1000)
+        page = await self.take_popup(snapshot)
         return self._view_of(page) if page is not None else None
+
+    async def take_popup(self, snapshot: Snapshot) -> Page | None:
+        """Return the page that opened since the last action, waiting for it if the snapshot says that one was opened."""
+        return await self._popups.take(opened=snapshot.opened, timeout_s=self._settings.action_timeout_ms / 1000)
 
     def _view_of(self, page: Page) -> PageView:
         return PageView(page, self._options, self._settings, owned=self._owned)

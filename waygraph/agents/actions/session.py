@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
@@ -309,9 +310,13 @@ class AgentSession:
         view.forget_earlier_actions()
         what = await dialogs.answer(accepts=is_accepted, text=action.text if isinstance(action, AcceptAction) else None)
         after = await self.observe()
+        if after.dialog is None:
+            with suppress(DialogOpened):  # its first script may ask at once
+                await dialogs.interruptible(view.take_popup(after.snapshot))
         opened = [page for page in self.tabs.pages if page not in pages]
-        if opened and after.dialog is None:
+        if opened:
             self.tabs.adopt(opened[-1])
+        if opened or dialogs.waiting is not None:
             after = await self.observe()
         events = [
             *self._answered_dialogs(),
