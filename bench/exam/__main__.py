@@ -6,9 +6,9 @@
     python -m bench.exam table --split dev --scratch FOLDER [--save]
 
 `serve` serves the sites of a split and maps them one after the other, until Ctrl+C. `play` lets one arm do the tasks,
-and goes on where it was interrupted. `table` scores all arms and compares them. With `--asked`, requests to the model are files, and whoever
-answers them writes files (`exchange.py`); with neither, calls are replayed. Runs are kept in FOLDER/runs in the form of
-`waygraph run`, with a recording of all calls, so `waygraph score` reads them.
+and goes on where it was interrupted. `table` scores all arms and compares them. With `--asked`, requests to the model
+are files, and whoever answers them writes files (`exchange.py`); with neither, calls are replayed. Runs are kept in
+FOLDER/runs in the form of `waygraph run`, with a recording of all calls, so `waygraph score` reads them.
 """
 
 from __future__ import annotations

@@ -493,7 +493,7 @@ class PageView:
         return self._view_of(page) if page is not None else None
 
     async def take_popup(self, snapshot: Snapshot) -> Page | None:
-        """Return the page that opened since the last action, waiting for it if the snapshot says that one was opened."""
+        """Return the tab that opened since the last action; wait for it if the snapshot says that one was opened."""
         return await self._popups.take(opened=snapshot.opened, timeout_s=self._settings.action_timeout_ms / 1000)
 
     def _view_of(self, page: Page) -> PageView:
