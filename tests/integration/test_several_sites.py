@@ -223,7 +223,7 @@ def test_a_map_that_is_published_anew_between_search_and_walk_is_no_end(shop, ma
 
         def choose_and_renew(request):
             store.publish(renewed)
-            number = re.search(r'Candidate (\d+) [^\n]*\n<page \w+>\{"url": "[^"]*/old"', request.messages[-1].text)[1]
+            number = re.search(r'^(\d+) .*"/old"', request.messages[-1].text, re.MULTILINE)[1]
             return json.dumps({"reasoning": "it fits", "choice": int(number)})
 
         actions = [

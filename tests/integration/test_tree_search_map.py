@@ -167,12 +167,12 @@ HARBOUR = "<!doctype html><title>Harbour</title><h1>Harbour</h1><p>Boats and net
 def test_the_maps_of_all_sites_of_a_task_are_asked(site, store, encoder, nearness, tree_file):
     with FixtureServer({"/": HARBOUR}) as other:
         published(other, encoder, store)
-        sites = (key(site), key(other))
+        sites, url = (key(site), key(other)), other.url
         options = {"tree_file": tree_file, "sites": sites}
         reward, task = NearnessReward(nearness), "harbour with boats and nets"
         run, tree = search(site, store, lambda maps: [MapHits(maps, sites)], reward, task, **options)
     assert run.steps[0].action == "visit [Harbour]"
-    assert run.url == other.url
+    assert tree.nodes[1].state.url == url
     assert tree.nodes[1].map_state == tree.candidates[tree.nodes[1].candidate].outcome
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from waygraph.agents.scoring.web_judge import Trajectory
+from waygraph.agents.scoring.web_judge import JudgedTrajectory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def result_document(task: Task, answer: TaskAnswer, steps: Sequence[TrajectorySt
     }
 
 
-def judged_trajectory(attempt: StoredAttempt, trace: TaskTrace) -> Trajectory:
+def judged_trajectory(attempt: StoredAttempt, trace: TaskTrace) -> JudgedTrajectory:
     """Return what WebJudge looks at.
 
     Parameters
@@ -120,11 +120,11 @@ def judged_trajectory(attempt: StoredAttempt, trace: TaskTrace) -> Trajectory:
 
     Returns
     -------
-    Trajectory
+    JudgedTrajectory
         All actions but the last one, which is the answer, and the windows.
     """
     steps = trajectory(attempt.answer, trace)
     # Actions that change nothing leave the same window.
     names = [name for name, _ in groupby([*(step.source for step in steps), trace.last_screenshot])]
     files = [file for name in names if (file := trace.screenshot(name)) is not None]
-    return Trajectory(tuple(step.action for step in steps[:-1]), tuple(files), attempt.answer.answer)
+    return JudgedTrajectory(tuple(step.action for step in steps[:-1]), tuple(files), attempt.answer.answer)

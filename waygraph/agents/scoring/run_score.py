@@ -14,7 +14,7 @@ from waygraph.agents.scoring.dialects import DIALECTS, DialectName, dialect_of
 from waygraph.agents.scoring.figures import GroupFigures, all_groups, group_figures
 from waygraph.agents.scoring.run_folder import StoredAttempt, StoredRun, StoredTaskFile
 from waygraph.agents.scoring.score import score_task
-from waygraph.agents.scoring.web_judge import Trajectory
+from waygraph.agents.scoring.web_judge import JudgedTrajectory
 from waygraph.core.schemas import UsageModel
 
 #: Quantile of the normal distribution for an interval of 95%.
@@ -80,7 +80,7 @@ async def score_run(
     run: StoredRun,
     dialect: DialectName | None = None,
     judge_model: ChatModel | None = None,
-    trajectory: Callable[[StoredAttempt], Trajectory] | None = None,
+    trajectory: Callable[[StoredAttempt], JudgedTrajectory] | None = None,
 ) -> RunScore:
     """Score all tasks of a stored run.
 

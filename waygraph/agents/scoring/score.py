@@ -18,7 +18,7 @@ from waygraph.agents.scoring.text_checks import (
     check_unachievable,
 )
 from waygraph.agents.scoring.url_match import is_url_match
-from waygraph.agents.scoring.web_judge import Trajectory, judge_task
+from waygraph.agents.scoring.web_judge import JudgedTrajectory, judge_task
 from waygraph.agents.tasks.formats import WEB_JUDGE
 from waygraph.agents.tasks.task import EvaluatorKind, PageTarget, Task, TaskEvaluation
 
@@ -31,7 +31,7 @@ async def score_task(
     state: FinalState,
     dialect: ScoringDialect,
     judge_model: ChatModel | None = None,
-    trajectory: Trajectory | None = None,
+    trajectory: JudgedTrajectory | None = None,
 ) -> TaskScore:
     """Score the final state of a task.
 

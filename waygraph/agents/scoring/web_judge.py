@@ -89,7 +89,7 @@ WEB_JUDGE_VERSION = "{} 1, questions {}".format(
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class JudgedTrajectory:
     """What an agent saw and did.
 
     Attributes
@@ -107,7 +107,7 @@ class Trajectory:
     answer: str
 
 
-async def judge_task(task: Task, trajectory: Trajectory | None, model: ChatModel | None) -> TaskScore:
+async def judge_task(task: Task, trajectory: JudgedTrajectory | None, model: ChatModel | None) -> TaskScore:
     """Return the score that WebJudge gives.
 
     Parameters
@@ -145,7 +145,7 @@ class _WebJudge:
         self._model = model
         self.usage: UsageModel = no_usage()
 
-    async def decide(self, intent: str, trajectory: Trajectory) -> dict[str, Any]:
+    async def decide(self, intent: str, trajectory: JudgedTrajectory) -> dict[str, Any]:
         """Return the fields of a check."""
         points = (await self._ask(_KEY_POINTS, {"task": intent}, (), KeyPoints)).key_points
         goal: dict[str, object] = {"task": intent, "key_points": list(points)}

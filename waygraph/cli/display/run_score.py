@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from waygraph.agents.scoring.figures import GroupFigures
     from waygraph.agents.scoring.run_folder import StoredAttempt, StoredRun
     from waygraph.agents.scoring.run_score import RunScore
-    from waygraph.agents.scoring.web_judge import Trajectory
+    from waygraph.agents.scoring.web_judge import JudgedTrajectory
     from waygraph.core.settings import ChatSettings
 
 #: Folder in that of a run with recordings of judges, a file per model: another model must not get its replies.
@@ -57,7 +57,7 @@ async def score_with_judge(
     from waygraph.agents.scoring.run_folder import RunFolder
     from waygraph.agents.scoring.run_score import score_run
 
-    def trajectory(attempt: StoredAttempt) -> Trajectory:
+    def trajectory(attempt: StoredAttempt) -> JudgedTrajectory:
         return judged_trajectory(attempt, read_trace(RunFolder(folder).task_folder(attempt.task.task_id)))
 
     recording = cassette or _recording(folder, settings.model)

@@ -1,10 +1,13 @@
 """Each switch of docs/agents.md, "Switches for comparisons", changes what the model is asked."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from waygraph.agents.actions.brackets import parse_brackets
+from waygraph.agents.actions.session import SessionOptions
+from waygraph.agents.actions.sites import AgentSite
 from waygraph.agents.create import AgentName, AgentParts
 from waygraph.agents.loop.decision import Situation
 from waygraph.agents.loop.tips import SiteTips, read_tips
@@ -16,6 +19,7 @@ from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import AgentSettings
 
 PAGE = PageObservation.of(OpenDialog("confirm", "none", "").snapshot("http://a.example/", "A"))
+SITE = AgentSite("a.example", "a.example", "http://a.example/", is_mapped=True)
 STEPS = 8
 OCCAM, WEBNAVIGATOR, MEMORY = AgentName.OCCAM, AgentName.WEBNAVIGATOR, AgentName.MEMORY
 LISTS = {"time": [], "quantity": [], "entity": [], "logic": [], "other": []}
@@ -34,11 +38,16 @@ REPLIES = {
 }
 
 
-async def last_request(name, *, sites=("a.example",), tips="", screenshot=None, **settings):
+def session_of(sites):
+    """Return what creating an agent needs of a session: its sites."""
+    return SimpleNamespace(options=SessionOptions(sites=sites))
+
+
+async def last_request(name, *, sites=(SITE,), tips="", screenshot=None, **settings):
     """Return what the model is asked after some steps."""
     model = ScriptedModel([json.dumps(REPLIES[name])] * STEPS)
     parts = AgentParts(name, AgentSettings(**settings), None, UsageMeter(model))
-    agent = parts.agent(None, sites=sites, tips=tips)
+    agent = parts.agent(session_of(sites), tips=tips)
     for number in range(STEPS):
         situation = Situation("Buy a lamp", PAGE, 5, screenshot=screenshot, tips=agent._tips)
         decision = await agent._decider.decide(situation)
@@ -87,7 +96,7 @@ async def test_sampling_is_the_papers_unless_settings_say_otherwise():
 async def test_the_judge_changes_the_form_of_the_answer():
     model = ScriptedModel([json.dumps({**LOOKED, "actions": [{"reason": "", "action": "stop [x]"}]})])
     parts = AgentParts(OCCAM, AgentSettings(occam_judge=True), None, UsageMeter(model))
-    decision = await parts.agent(None)._decider.decide(Situation("Buy a lamp", PAGE, 5))
+    decision = await parts.agent(session_of([SITE]))._decider.decide(Situation("Buy a lamp", PAGE, 5))
     assert decision.action == "stop [x]"
     assert "actions" in model.requests[0].json_format.schema["properties"]
 
@@ -113,6 +122,6 @@ async def test_only_what_answers_a_dialog_is_offered_while_one_is_open():
     model = ScriptedModel([json.dumps(REPLIES[OCCAM])])
     parts = AgentParts(OCCAM, AgentSettings(), None, UsageMeter(model))
     seen = PageObservation(PAGE.snapshot, PAGE.elements, PAGE.tree, dialog=OpenDialog("confirm", "Sure?"))
-    await parts.agent(None)._decider.decide(Situation("Buy a lamp", seen, 5))
+    await parts.agent(session_of([SITE]))._decider.decide(Situation("Buy a lamp", seen, 5))
     actions = model.requests[0].messages[0].text.split("Actions:\n")[1].split("\n\n")[0]
     assert [line.split()[0].rstrip(":") for line in actions.splitlines()] == ["accept", "dismiss", "note", "stop"]

@@ -16,7 +16,7 @@ from waygraph.agents.runner.trace_reading import read_trace
 from waygraph.agents.scoring.checks import ScoringNeed
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.scoring.run_score import score_run
-from waygraph.agents.scoring.web_judge import WEB_JUDGE_VERSION, Trajectory, judge_task
+from waygraph.agents.scoring.web_judge import WEB_JUDGE_VERSION, JudgedTrajectory, judge_task
 from waygraph.agents.tasks.formats import read_row
 from waygraph.cli.app import command
 from waygraph.core.errors import InvalidInput, ModelUnavailable
@@ -49,7 +49,7 @@ def seen(tmp_path):
     for name in ("a", "b", "c"):
         files.append(tmp_path / f"{name}.jpg")
         files[-1].write_bytes(name.encode())
-    return Trajectory(("click [1]", "click [2]"), tuple(files), HOSTILE)
+    return JudgedTrajectory(("click [1]", "click [2]"), tuple(files), HOSTILE)
 
 
 def shown_in(request):
@@ -81,7 +81,7 @@ async def test_an_answer_cannot_end_the_text_that_holds_it(seen):
 async def test_what_the_judge_lacks_is_no_failure_of_the_agent(seen):
     without = await judge_task(task_of(), seen, None)
     assert (without.reward, without.needs) == (None, (ScoringNeed.MODEL,))
-    for trajectory in (None, Trajectory((), (), "")):
+    for trajectory in (None, JudgedTrajectory((), (), "")):
         assert (await judge_task(task_of(), trajectory, ScriptedModel([]))).needs == (ScoringNeed.TRACE,)
     down = await judge_task(task_of(), seen, ScriptedModel([points("red"), ModelUnavailable("down")]))
     assert (down.needs, "down" in down.checks[0].note) == ((ScoringNeed.MODEL,), True)
