@@ -235,7 +235,7 @@ def _message(action: ElementAction, element: ObservedElement, recorded: Action, 
     """Return what was done to an element, in one sentence."""
     field = observation.elements.get(element.list_ref) or element
     if recorded.kind != "select":
-        return f"{'Filled' if element.list_ref else _PAST[action.action]} {field}."
+        return f"{'Filled' if recorded.kind == 'input' else _PAST[action.action]} {field}."
     chosen = next((each for each in observation.elements.options(field.ref) if each.name == recorded.value), None)
     is_taken_back = (
         chosen is not None and ("selected", "true") in chosen.states and ("multiselectable", "true") in field.states

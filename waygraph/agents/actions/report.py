@@ -8,8 +8,8 @@ from typing import Literal
 from waygraph.agents.actions.types import AgentAction
 from waygraph.agents.observation.page_observation import PageObservation
 
-#: `done`: performed on the page. `kept`: about the agent itself (note, stop, branch, prune); the page was left alone.
-#: `invalid`: it does not fit the observation, and nothing was done. `refused`: the gate did not let it through.
+#: `done`: performed on the page. `kept`: about the agent itself (note, stop, branch, prune, show); the page was left
+#: alone. `invalid`: it does not fit the observation, and nothing was done. `refused`: the gate did not let it through.
 #: `failed`: it was tried, and the browser or the map did not get there. `page_lost`: the page closed or crashed.
 ActionStatus = Literal["done", "kept", "invalid", "refused", "failed", "page_lost"]
 

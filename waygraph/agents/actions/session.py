@@ -40,7 +40,14 @@ from waygraph.agents.actions.types import (
 from waygraph.agents.observation.capture import agent_snapshot_options, observe, take_screenshot
 from waygraph.agents.observation.marks import draw_marks
 from waygraph.agents.observation.page_observation import PageObservation
-from waygraph.core.errors import BrowserFailure, NotFound, WaygraphError
+from waygraph.core.errors import (
+    BrowserFailure,
+    CassetteMiss,
+    ModelBudgetSpent,
+    ModelUnavailable,
+    NotFound,
+    WaygraphError,
+)
 from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.page.failures import NotActionable, PageFailure
@@ -231,6 +238,8 @@ class AgentSession:
         ------
         BrowserFailure
             If the browser or the context is gone.
+        ModelFailure
+            If the model that chooses pages is unavailable, its budget is spent, or its call is not recorded.
         """
         if (unavailable := await self._unavailable(action)) is not None:
             return unavailable
@@ -240,19 +249,25 @@ class AgentSession:
         if isinstance(action, ShowAction):
             return self._show(action, before)
         try:
-            if isinstance(action, AcceptAction | DismissAction):
-                return await self._answer(action, before)
-            return await self.tabs.dialogs.interruptible(self._perform(action, before))
-        except DialogOpened:
-            return await self._report_dialog(action, "done", "A dialog opened during the action.")
+            return await self._answer_or_perform(action, before)
         except (ActionInvalid, ActionSyntaxError, NotActionable) as error:
             return ActionReport(action, "invalid", error.message)
         except ActionRefused as error:
             return ActionReport(action, "refused", error.message)
         except BrowserFailure as failure:
             return await self._report_failure(action, failure)
+        except (CassetteMiss, ModelBudgetSpent, ModelUnavailable):  # the agent ends, as for its own model
+            raise
         except WaygraphError as error:  # of the maps
             return ActionReport(action, "failed", error.message, observation=await self.observe())
+
+    async def _answer_or_perform(self, action: AgentAction, before: PageObservation) -> ActionReport:
+        if isinstance(action, AcceptAction | DismissAction):
+            return await self._answer(action, before)
+        try:
+            return await self.tabs.dialogs.interruptible(self._perform(action, before))
+        except DialogOpened:
+            return await self._report_dialog(action, "done", "A dialog opened during the action.")
 
     def _show(self, action: ShowAction, before: PageObservation) -> ActionReport:
         shown = before.with_part(action.part)

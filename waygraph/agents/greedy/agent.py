@@ -23,6 +23,7 @@ from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.run_record import AgentRun, AgentStep, AttemptEnd, StepListener, ignore_step
 from waygraph.core.errors import WaygraphError
+from waygraph.core.schemas import MAX_QUERY_CHARS
 from waygraph.pipeline.encode.protocol import Encoder
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class _Run:
     async def work(self, task: str, site: str) -> AttemptEnd:
         self.observation = await self._session.observe()
         # The map's search compares the task with whole pages of the whole site, a step with names on one page only.
-        if site and (await self._do(NavigateAction(site=site, query=task))).done:
+        if site and (await self._do(NavigateAction(site=site, query=task[:MAX_QUERY_CHARS]))).done:
             return AttemptEnd.ANSWERED
         while len(self.steps) < self._options.max_steps:
             if self.observation.dialog is not None:

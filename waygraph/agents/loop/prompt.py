@@ -14,6 +14,8 @@ from waygraph.agents.observation.page_observation import PageObservation
 
 _MARK_DIGITS = 8
 
+#: The rule of agents that have notes.
+_NOTES = "- Note what you will need on a later page. Repeat no note.\n"
 _ROLE = """\
 You do a task on websites. In each step you see the page as a tree of text, where elements that you can act on have an
 id in brackets, and choose one action.
@@ -64,7 +66,8 @@ def step_messages(
     """
     rules = [*rules, *site_rules(sites)]
     actions = action_list(available(allowed, situation.observation))
-    system = "\n".join([_ROLE, *rules, "", "Actions:", actions, "", UNTRUSTED, _ANSWER])
+    role = _ROLE if "note" in allowed else _ROLE.replace(_NOTES, "")
+    system = "\n".join([role, *rules, "", "Actions:", actions, "", UNTRUSTED, _ANSWER])
     tips = f"Tips for this task:\n{situation.tips}" if situation.tips else ""
     parts = [f"Task: {situation.task}", *(text for text in (tips, site_list(sites), *memory) if text)]
     parts.append(f"Actions left: {situation.steps_left}")

@@ -71,7 +71,7 @@ class OccamDecider:
         self._notes: list[str] = []
 
     def allowed(self, situation: Situation) -> Collection[str]:
-        """Return the paper's actions, and those of the sites and tabs; see `Decider.allowed`."""
+        """Return the paper's actions, show, and those of the sites and tabs; see `Decider.allowed`."""
         planning = _PLANNING if self._options.planning else frozenset()
         return _ACTIONS | planning | site_actions(self._sites, situation.observation)
 
@@ -137,7 +137,9 @@ class OccamDecider:
     def page_action(self, action: AgentAction) -> AgentAction:
         """Return the action; for `prune` the return to the page of the resumed plan; see `Decider.page_action`."""
         if isinstance(action, PruneAction) and self._plans is not None:
-            return GotoAction(url=self._plans.find(action.plan).url)
+            url = self._plans.find(action.plan).url
+            if url.startswith(("http:", "https:")):  # a plan may be made in an empty tab
+                return GotoAction(url=url)
         return action
 
     def remember(

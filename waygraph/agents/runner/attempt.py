@@ -286,7 +286,7 @@ class TaskAttempts:
                 maps=maps,
                 max_steps=self._options.max_steps,
                 tree_file=RunFolder(self._options.output).task_folder(task.task_id) / TREE_FILE,
-                tips=self._options.tips.text([*task.sites, *map(site_key, task.start_urls)]),
+                tips=self._options.tips.text([*task.sites, *map(site_key, _urls(task, sites))]),
             )
             screenshots = TraceScreenshots(session, watch.trace)
             try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import ray
 from ray.exceptions import RayActorError
 
+from waygraph.agents.create import AgentName
 from waygraph.agents.models.create import run_budget
 from waygraph.agents.runner.attempt import AttemptResult
 from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
@@ -205,6 +206,8 @@ def _write_manifest(
             "max_steps": str(options.max_steps),
             "step_seconds": f"{options.step_seconds:g}",
             "allows_changes": "yes" if options.allows_changes else "no",
+            "scope": options.settings.explore.scope,
+            "scope_hosts": ",".join(options.settings.explore.scope_hosts),
             **_model_labels(options),
         },
     )
@@ -225,14 +228,25 @@ def _model_labels(options: AttemptOptions) -> dict[str, str]:
     if not options.agent.takes_model:
         return {}
     agents = options.settings.agents
-    return {
+    labels = {
         "model": agents.model.model,
         "images": agents.images,
         "select": agents.select,
         "selector_model": agents.selector.model,
         "candidates": str(agents.candidates),
-        **({"judge": "yes"} if agents.occam_judge else {}),
-        **({"planning": "no"} if not agents.planning else {}),
+    }
+    if options.agent is AgentName.SEARCH:
+        return {
+            **labels,
+            "search": agents.search.model_dump_json(),
+            "context_tokens": str(agents.model.context_tokens),
+            "logprobs": "yes" if agents.model.logprobs else "no",
+        }
+    if options.agent is AgentName.OCCAM:
+        labels |= {"judge": "yes"} if agents.occam_judge else {}
+        labels |= {"planning": "no"} if not agents.planning else {}
+    return {
+        **labels,
         **({"history_steps": str(agents.history_steps)} if agents.history_steps is not None else {}),
         **({"temperature": f"{agents.model.temperature:g}"} if agents.model.temperature is not None else {}),
         **({"top_p": f"{agents.model.top_p:g}"} if agents.model.top_p is not None else {}),

@@ -1,4 +1,4 @@
-"""WebNavigator's agent: six actions, one of which goes anywhere on a mapped site (Retrieve, Reason, Teleport).
+"""WebNavigator's agent: few actions, one of which goes anywhere on a mapped site (Retrieve, Reason, Teleport).
 
 `reply` is the form of its answers, `prompt` what it is asked, `decider` its memory and rules, `page_selector` the
 choice among the pages that a search found.

@@ -51,7 +51,7 @@ class WebNavigatorDecider:
         self._navigated: set[tuple[str, str]] = set()
 
     def allowed(self, situation: Situation) -> Collection[str]:
-        """Return the paper's actions, and those of the sites and tabs; see `Decider.allowed`."""
+        """Return the paper's actions, show, and those of the sites and tabs; see `Decider.allowed`."""
         return _ACTIONS | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:

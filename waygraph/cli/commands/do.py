@@ -196,8 +196,10 @@ class _SingleTask:
             encoder = await asyncio.to_thread(create_encoder, settings.encode)
             parts = AgentParts(self._name, settings.agents, encoder, meter, selector)
             maps = await stack.enter_async_context(AsyncWaygraph(maps_at, api_key)) if mapped else None
-            first_of_host = {site_key(url): ("", url) for url in reversed(self._urls)}
-            self.sites = await describe_sites([*first_of_host.values()][::-1], mapped, maps)
+            first_of_host: dict[str, str] = {}
+            for each in self._urls:
+                first_of_host.setdefault(site_key(each), each)
+            self.sites = await describe_sites([("", each) for each in first_of_host.values()], mapped, maps)
             self._sign_in = SignInCheck(self._session, self.sites)
             urls = [*self._urls, *(site.url for site in self.sites)]
             browser = await stack.enter_async_context(launch(settings.browser, headed=self._headed))
