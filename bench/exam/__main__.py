@@ -7,14 +7,16 @@
 
 `serve` serves the sites of a split and maps them one after the other, until Ctrl+C. `play` lets one arm do the tasks,
 and goes on where it was interrupted. `table` scores all arms and compares them. With `--asked`, requests to the model
-are files, and whoever answers them writes files (`exchange.py`); with neither, calls are replayed. Runs are kept in
-FOLDER/runs in the form of `waygraph run`, with a recording of all calls, so `waygraph score` reads them.
+are files, and whoever answers them writes files (`exchange.py`); with neither, calls are replayed, as long as the same
+`serve` runs. Runs are kept in FOLDER/runs in the form of `waygraph run`, with a recording of all calls, so `waygraph
+score` reads them.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import signal
 import sys
@@ -24,24 +26,21 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-from bench.exam.exam_tasks import ExamTask, exam_tasks
-from bench.exam.exchange import FolderModel
+from bench.exam.exam_tasks import NEEDLE, RENAMED, ExamTask, exam_tasks
 from bench.exam.maps import MAPS
 from bench.exam.playing import ARMS, Exam, play
 from bench.exam.table import Outcome, arm_row, paired
 from bench.result_files import RESULTS, run_info, write_result
 from bench.tasks.serving import serving_sites
 from bench.tasks.site_tasks import SPLITS, read_tasks
-from waygraph.agents.models.cassette import CassetteModel
 from waygraph.agents.models.chat import ChatModel
 from waygraph.agents.models.endpoint import EndpointModel
 from waygraph.agents.run_report.write import write_report
 from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.agents.scoring.run_score import score_run
 from waygraph.agents.tasks.task import Task
-from waygraph.core.settings import BrowserSettings, ChatSettings, Settings
+from waygraph.core.settings import BrowserSettings, Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.jobs import run_index
 
@@ -51,7 +50,10 @@ _PATIENCE_S = 3_600.0
 
 
 def serve(split: str, scratch: Path) -> None:
-    """Serve and map the sites of a split until SIGINT or SIGTERM. Sites that have a map keep it."""
+    """Serve and map the sites of a split until SIGINT or SIGTERM.
+
+    Ports are new each time, and maps and recordings belong to ports.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store = str(scratch / f"maps-{split}")
     with (
@@ -64,8 +66,11 @@ def serve(split: str, scratch: Path) -> None:
             site = served.sites[name]
             explore = {**asdict(MAPS[name]), "storage_state": site.storage_state}
             settings = Settings(store=store, browser=_LOOPBACK, explore=explore)
-            run_index([site.start], settings=settings, on_event=lambda _: None)
-            print(f"{name}: mapped from {site.start}", flush=True)
+            report = run_index([site.start], settings=settings, on_event=lambda _: None)
+            if report.interrupted:
+                return
+            said = f"exit code {report.exit_code}" if report.exit_code else "mapped"
+            print(f"{name}: {said}, from {site.start}", flush=True)
             site.forget()
         print("All sites are mapped. Ctrl+C ends the servers.", flush=True)
         threading.Event().wait()
@@ -85,7 +90,7 @@ def read_exam(split: str, scratch: Path, only: list[str] | None) -> Exam:
     session = {"storage_state": state["session"] or ""}
     return Exam(
         name=f"exam_{split}",
-        sha256=hashes[-1],
+        sha256=hashlib.sha256("".join(hashes).encode()).hexdigest(),
         tasks=tuple(task.model_copy(update=session) for task in tasks),
         settings=Settings(store=store, browser=_LOOPBACK),
         mapped=frozenset(Store.open(store).sites()),
@@ -120,8 +125,8 @@ def table(split: str, scratch: Path) -> dict[str, Any]:
         "all": lambda _: True,
         "one site": lambda task: len(task.sites) == 1,
         "several sites": lambda task: len(task.sites) > 1,
-        "needle": lambda task: "needle" in task.traits,
-        "renamed": lambda task: "renamed" in task.traits,
+        NEEDLE: lambda task: NEEDLE in task.traits,
+        RENAMED: lambda task: RENAMED in task.traits,
     }
     tasks = {each.task_id: each for each in exam_tasks(split)}
     arms = {
@@ -171,14 +176,17 @@ def main() -> int:
     runs = scratch / "runs" / options.split / options.arm
     endpoint = None
     if options.model and options.base_url:
-        endpoint = EndpointModel(ChatSettings(model=options.model, base_url=options.base_url))
+        chosen = {"model": options.model, "base_url": options.base_url}
+        endpoint = EndpointModel(Settings().agents.model.model_copy(update=chosen))
 
-    def model_of(task_id: str) -> ChatModel:
+    def model_of(task_id: str) -> ChatModel | None:
         model: ChatModel | None = endpoint
         if options.asked is not None:
+            from bench.exam.exchange import FolderModel
+
             label = f"{options.arm}.{task_id}"
             model = FolderModel(options.asked, options.model or "recorded", label, patience_s=_PATIENCE_S)
-        return CassetteModel(runs / "calls" / f"{quote(task_id, safe='')}.jsonl", model)
+        return model
 
     exam = read_exam(options.split, scratch, options.task)
     problems = asyncio.run(

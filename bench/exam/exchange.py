@@ -47,7 +47,6 @@ class FolderModel:
         self._name = name
         self._label = label
         self._patience_s = patience_s
-        self._count = 0
         self._tokenizer = openai.o200k_base()
         for part in (_FORMS, _ASKED, _REPLIES):
             (folder / part).mkdir(parents=True, exist_ok=True)
@@ -57,15 +56,15 @@ class FolderModel:
         if any(isinstance(part, ImagePart) for message in request.messages for part in message.parts):
             raise ModelUnavailable("A folder of texts takes no images.")
         began = time.monotonic()
-        self._count += 1
-        name = f"{self._label}-{self._count:02}"
-        asked, reply = self._folder / _ASKED / f"{name}.txt", self._folder / _REPLIES / f"{name}.txt"
         system, *others = request.messages
         schema = json.dumps(request.json_format.schema) if request.json_format is not None else ""
         form = self._write_form(f"{system.text}\n\nJSON schema of the reply:\n{schema}")
         question = "\n\n".join(
             message.text if message.role == "user" else f"[{message.role}]\n{message.text}" for message in others
         )
+        digest = hashlib.sha256(f"{form}\n{question}\n{request.seed}".encode()).hexdigest()[:_HASH_DIGITS]
+        name = f"{self._label}-{digest}"  # a resumed task asks the same under the same name
+        asked, reply = self._folder / _ASKED / f"{name}.txt", self._folder / _REPLIES / f"{name}.txt"
         asked.write_text(f"form {form}\n\n{question}", encoding="utf-8")
         while not reply.exists():
             if time.monotonic() - began > self._patience_s:

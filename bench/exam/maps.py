@@ -13,14 +13,12 @@ class Mapping:
     ----------
     depth : number of actions from the start page.
     max_states : most states.
-    robots : whether its robots.txt is honoured; not where it disallows everything although the copy is ours.
     trap_budget : `explore.trap_budget`. With the default, pages alike are left after a handful as a trap: a needle
         among 500 of them is in the map only if the budget is larger.
     """
 
     depth: int
     max_states: int
-    robots: bool = True
     trap_budget: int = 5
 
 

@@ -15,6 +15,7 @@ from waygraph.agents.runner.attempt import AttemptOptions, TaskAttempts
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskRunManifest
 from waygraph.agents.tasks.task import Task
 from waygraph.core.settings import Settings
+from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.sdk.facade import AsyncWaygraph
@@ -72,7 +73,7 @@ async def play(
     exam: Exam,
     arm: Arm,
     folder: Path,
-    model_of: Callable[[str], ChatModel],
+    model_of: Callable[[str], ChatModel | None],
     *,
     at_once: int,
     max_steps: int = 20,
@@ -89,7 +90,7 @@ async def play(
     folder
         Folder of the run, in the form of `waygraph run`.
     model_of
-        Returns the chat model that is asked about a task.
+        Returns the chat model that is asked about a task; None: its calls are replayed.
     at_once
         Number of tasks at the same time.
     max_steps
@@ -112,12 +113,18 @@ async def play(
         sessions=exam.sessions,
         max_steps=max_steps,
         step_seconds=step_seconds,
+        cassettes=folder / "calls",
     )
     run = RunFolder(folder)
     _write_manifest(run, exam, arm)
     encoder = await asyncio.to_thread(create_encoder, exam.settings.encode)
     room = asyncio.Semaphore(at_once)
-    problems: list[str] = []
+    tasks = [
+        each
+        for each in exam.tasks
+        if not arm.has_maps or {site_key(url) for url in each.site_urls.values()} <= exam.mapped
+    ]
+    problems = [f"{each.task_id}: a site is not mapped yet" for each in exam.tasks if each not in tasks]
 
     async with launch(exam.settings.browser) as browser:
         maps = AsyncWaygraph(options.maps) if options.maps else None
@@ -133,7 +140,7 @@ async def play(
                 )
 
         try:
-            await asyncio.gather(*(attempt(task) for task in exam.tasks if not run.has(task.task_id)))
+            await asyncio.gather(*(attempt(task) for task in tasks if not run.has(task.task_id)))
         finally:
             if maps is not None:
                 await maps.close()

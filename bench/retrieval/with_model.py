@@ -171,7 +171,8 @@ class Chosen:
 
 
 def chosen(asked: Sequence[Choosing], replies: Mapping[str, ChatReply]) -> Chosen:
-    """Return what the model chose. A missing reply counts as the first hit, which `select=llm` falls back to."""
+    """Return what the model chose. A missing first reply counts as the first hit,
+    a missing second one as none, as with `select=llm`."""
     right, refused, unmapped, missing, chars = [], 0, [], 0, []
     for each in asked:
         state: int | None = None
@@ -180,7 +181,7 @@ def chosen(asked: Sequence[Choosing], replies: Mapping[str, ChatReply]) -> Chose
             told += sum(len(message.text) for message in question.request.messages)
             if (reply := replies.get(question.digest)) is None:
                 missing += 1
-                state = each.first
+                state = each.first if question is each.rounds[0] else None
                 break
             if (choice := parse_reply(reply, PageChoice).choice) is not None:
                 state = question.shown[choice - 1]

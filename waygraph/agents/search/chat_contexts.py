@@ -14,6 +14,7 @@ from waygraph.agents.search.page_window import PageWindow
 from waygraph.client.map_source import AsyncMapApi
 from waygraph.core.schemas import UsageModel
 from waygraph.core.settings import SearchSettings
+from waygraph.core.text import shortened
 
 _REPHRASE = """You prepare a task for somebody who does it in a web browser. Reply with
 
@@ -23,6 +24,8 @@ _REPHRASE = """You prepare a task for somebody who does it in a web browser. Rep
 - cautions: what is easily done wrong."""
 #: Pages of each map that the context `experience` shows, as many as WebOperator retrieves trajectories.
 _RECALLED = 5
+#: Longest title and address of a page that a prompt shows, in characters.
+_MAX_CHARS = 600
 
 
 class HistoryContext:
@@ -64,7 +67,10 @@ class ExperienceContext:
             for site in self._sites:
                 hits = (await self._maps.search(site, task, k=_RECALLED)).hits
                 lines += [
-                    json.dumps({"page": hit.title, "at": hit.url}, ensure_ascii=False)
+                    json.dumps(
+                        {"page": shortened(hit.title, _MAX_CHARS), "at": shortened(hit.url, _MAX_CHARS)},
+                        ensure_ascii=False,
+                    )
                     for hit in hits
                     if not hit.refusal
                 ]
