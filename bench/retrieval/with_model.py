@@ -171,8 +171,10 @@ class Chosen:
 
 
 def chosen(asked: Sequence[Choosing], replies: Mapping[str, ChatReply]) -> Chosen:
-    """Return what the model chose. A missing first reply counts as the first hit,
-    a missing second one as none, as with `select=llm`."""
+    """Return what the model chose.
+
+    A missing first reply counts as the first hit, a missing second one as none, as with `select=llm`.
+    """
     right, refused, unmapped, missing, chars = [], 0, [], 0, []
     for each in asked:
         state: int | None = None
