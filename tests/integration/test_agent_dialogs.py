@@ -1,11 +1,9 @@
 """JavaScript dialogs are shown to agents, and answered by them."""
 
-import json
-import re
-
 import pytest
 
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from tests.model_replies import reply
 from tests.searching import Named, search
 from tests.sites.server import FixtureServer
 from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
@@ -256,23 +254,6 @@ def test_a_page_with_an_open_dialog_has_no_screenshot_and_can_be_left(site):
     assert stopped.status == "kept"
 
 
-def scripted(name, action):
-    """Return the reply of an agent whose action names an element by `{button 'Tidy'}`."""
-
-    def write(request):
-        page = request.messages[-1].text
-        written = re.sub(r"\{(\w+) (.+?)\}", lambda found: "[" + re.search(
-            rf"{found[1]} \[(\d+)\] {re.escape(found[2])}", page)[1] + "]", action)  # fmt: skip
-        if name is AgentName.MEMORY:
-            return json.dumps({"thinking": "t", "memory": "m", "action": written})
-        looked = {"history_summary": "h", "observation_description": "d", "observation_highlight": [], "reason": "r"}
-        kinds = {kind: [] for kind in ("time", "quantity", "entity", "logic", "other")}
-        more = {"objective": "o", "mode": "action", "constraints": kinds}
-        return json.dumps({**looked, **(more if name is AgentName.WEBNAVIGATOR else {}), "action": written})
-
-    return write
-
-
 @pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM, AgentName.MEMORY])
 @pytest.mark.parametrize("allows", [True, False])
 def test_agents_confirm_a_deletion_only_where_changes_are_allowed(site, name, allows):
@@ -284,7 +265,7 @@ def test_agents_confirm_a_deletion_only_where_changes_are_allowed(site, name, al
         "accept",
         "stop [done]",
     ]
-    model = ScriptedModel([scripted(name, action) for action in actions])
+    model = ScriptedModel([reply(name, action) for action in actions])
     parts = AgentParts(name, AgentSettings(images="all"), None, UsageMeter(model))
 
     async def steps(session, page):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from tests.model_replies import reply
 from waygraph import AsyncWaygraph
 from waygraph.agents.actions import AgentSession, SessionOptions
 from waygraph.agents.actions.home_page import HOME_URL
@@ -24,17 +25,6 @@ from waygraph.core.urls import site_key
 from waygraph.demo_site import DemoSite
 
 TASK = "What does shipping to Norway cost?"
-SECTIONS = {
-    AgentName.WEBNAVIGATOR: {
-        "objective": "o",
-        "constraints": {"time": [], "quantity": [], "entity": [], "logic": [], "other": []},
-        "history_summary": "h",
-        "observation_description": "d",
-        "mode": "exploration",
-        "reason": "r",
-    },
-    AgentName.OCCAM: {"history_summary": "h", "observation_description": "d", "reason": "r"},
-}
 BOTH = pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM])
 
 
@@ -42,23 +32,6 @@ BOTH = pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM]
 def site():
     with DemoSite() as running:
         yield running
-
-
-def reply(name, action, *, highlight=(), **sections):
-    """Return a reply whose action names elements by `{role 'name'}`, which the request's page is searched for."""
-
-    def write(request):
-        page = request.messages[-1].text
-
-        def element(found):
-            role, label = found[1].split(" ", 1)
-            return "[" + re.search(rf"{role} \[(\d+)\] {re.escape(label)}", page)[1] + "]"
-
-        marked = [re.sub(r"\{(.+?)\}", element, each) for each in highlight]
-        written = re.sub(r"\{(.+?)\}", element, action)
-        return json.dumps({**SECTIONS[name], **sections, "action": written, "observation_highlight": marked})
-
-    return write
 
 
 def choice(number):
@@ -182,6 +155,13 @@ def test_webnavigator_retrieves_reasons_and_teleports(shop, shop_store):
     )
     assert "1. on " in after
     assert "Sites with a map" in script.requests[0].messages[-1].text
+
+
+def test_a_model_that_is_gone_when_a_page_is_to_be_chosen_ends_the_attempt_as_unavailable(shop, shop_store):
+    name, key = AgentName.WEBNAVIGATOR, shop.capture.site
+    replies = [reply(name, f"navigate [{key}] [the page with my orders]"), ModelUnavailable("gone")]
+    done, _ = run(shop.site.url, name, replies, maps_in=shop_store, mapped=[key], select="model")
+    assert (done.end, done.problem) == ("unavailable", "gone")
 
 
 def test_a_page_that_is_sure_is_taken_without_a_question(shop, shop_store):

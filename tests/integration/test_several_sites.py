@@ -10,6 +10,7 @@ import pytest
 from tests.blobs import MemoryBlobs
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.exploring import explore
+from tests.model_replies import reply
 from tests.sites.server import FixtureServer, Page
 from waygraph import AsyncWaygraph
 from waygraph.agents.create import AgentName
@@ -28,17 +29,6 @@ FORUM = {
     "/": "<title>The forum</title><h1>Forum</h1><a href=/lamps>Talk about lamps</a> <a href=/members>Members</a>",
     "/lamps": "<title>Lamps</title><h1>Which lamp lasts longest?</h1><p>The brass lamp, says Ada.</p>",
     "/members": "<title>Members</title><h1>All members</h1><p>Ada, Grace</p>",
-}
-SECTIONS = {
-    AgentName.WEBNAVIGATOR: {
-        "objective": "o",
-        "constraints": {"time": [], "quantity": [], "entity": [], "logic": [], "other": []},
-        "history_summary": "h",
-        "observation_description": "d",
-        "mode": "exploration",
-        "reason": "r",
-    },
-    AgentName.OCCAM: {"history_summary": "h", "observation_description": "d", "reason": "r"},
 }
 BOTH = pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM])
 
@@ -86,22 +76,6 @@ def task_over(shop, forum, **fields):
         site_urls={"shopping": shop.site.url, "forum": forum.url},
         **fields,
     )
-
-
-def reply(name, action):
-    """Return a reply; `{role 'name'}` in it is the id of that element."""
-
-    def write(request):
-        page = request.messages[-1].text
-
-        def element(found):
-            role, label = found[1].split(" ", 1)
-            return "[" + re.search(rf"{role} \[(\d+)\] {re.escape(label)}", page)[1] + "]"
-
-        written = re.sub(r"\{(.+?)\}", element, action)
-        return json.dumps({**SECTIONS[name], "action": written, "observation_highlight": []})
-
-    return write
 
 
 def do_task(task, name, actions, store, *, encoder, folder, mapped=None, select="first"):

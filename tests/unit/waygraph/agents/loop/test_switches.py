@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.model_replies import SECTIONS
 from waygraph.agents.actions.brackets import parse_brackets
 from waygraph.agents.actions.session import SessionOptions
 from waygraph.agents.actions.sites import AgentSite
@@ -22,20 +23,6 @@ PAGE = PageObservation.of(OpenDialog("confirm", "none", "").snapshot("http://a.e
 SITE = AgentSite("a.example", "a.example", "http://a.example/", is_mapped=True)
 STEPS = 8
 OCCAM, WEBNAVIGATOR, MEMORY = AgentName.OCCAM, AgentName.WEBNAVIGATOR, AgentName.MEMORY
-LISTS = {"time": [], "quantity": [], "entity": [], "logic": [], "other": []}
-LOOKED = {"history_summary": "", "observation_description": "", "observation_highlight": []}
-REPLIES = {
-    OCCAM: {**LOOKED, "reason": "", "action": "go_back"},
-    WEBNAVIGATOR: {
-        **LOOKED,
-        "objective": "",
-        "constraints": LISTS,
-        "mode": "action",
-        "reason": "",
-        "action": "go_back",
-    },
-    MEMORY: {"thinking": "", "memory": "", "action": "go_back"},
-}
 
 
 def session_of(sites):
@@ -45,7 +32,7 @@ def session_of(sites):
 
 async def last_request(name, *, sites=(SITE,), tips="", screenshot=None, **settings):
     """Return what the model is asked after some steps."""
-    model = ScriptedModel([json.dumps(REPLIES[name])] * STEPS)
+    model = ScriptedModel([json.dumps({**SECTIONS[name], "action": "go_back"})] * STEPS)
     parts = AgentParts(name, AgentSettings(**settings), None, UsageMeter(model))
     agent = parts.agent(session_of(sites), tips=tips)
     for number in range(STEPS):
@@ -94,7 +81,8 @@ async def test_sampling_is_the_papers_unless_settings_say_otherwise():
 
 
 async def test_the_judge_changes_the_form_of_the_answer():
-    model = ScriptedModel([json.dumps({**LOOKED, "actions": [{"reason": "", "action": "stop [x]"}]})])
+    proposed = {key: value for key, value in SECTIONS[OCCAM].items() if key != "reason"}
+    model = ScriptedModel([json.dumps({**proposed, "actions": [{"reason": "", "action": "stop [x]"}]})])
     parts = AgentParts(OCCAM, AgentSettings(occam_judge=True), None, UsageMeter(model))
     decision = await parts.agent(session_of([SITE]))._decider.decide(Situation("Buy a lamp", PAGE, 5))
     assert decision.action == "stop [x]"
@@ -119,7 +107,7 @@ def test_a_tips_file_of_another_form_is_an_error_with_its_line(tmp_path, text):
 
 
 async def test_only_what_answers_a_dialog_is_offered_while_one_is_open():
-    model = ScriptedModel([json.dumps(REPLIES[OCCAM])])
+    model = ScriptedModel([json.dumps({**SECTIONS[OCCAM], "action": "go_back"})])
     parts = AgentParts(OCCAM, AgentSettings(), None, UsageMeter(model))
     seen = PageObservation(PAGE.snapshot, PAGE.elements, PAGE.tree, dialog=OpenDialog("confirm", "Sure?"))
     await parts.agent(session_of([SITE]))._decider.decide(Situation("Buy a lamp", seen, 5))
