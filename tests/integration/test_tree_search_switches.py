@@ -36,6 +36,22 @@ def test_without_backtracking_only_the_present_state_is_gone_on_from(site, tmp_p
     assert [each.state.title for each in tree.nodes] == visited
 
 
+@pytest.mark.parametrize(("depth", "problem"), [(2, ""), (1, "It is too far from the root.")])
+def test_the_search_does_not_go_on_from_states_beyond_the_depth(site, tmp_path, depth, problem):
+    script = {"Start": {"Left": 0.9}, "Left": {f"goto {site.at('/right')}": 0.9}}
+    tree = tree_of(site, tmp_path, script, limits=SearchLimits(max_depth=depth))
+    assert [each.problem for each in tree.nodes] == ["", "", problem]
+
+
+@pytest.mark.parametrize(("budget", "kept"), [(4, 3), (1, 2)])
+def test_a_small_budget_drops_the_lowest_actions_before_others_are_added(site, tmp_path, budget, kept):
+    onward = f"goto {site.at('/sends')}"
+    script = {"Start": {"Left": 0.9, "Right": 0.5, onward: 0.3}, "Left": {f"goto {site.at('/right')}": 0.1}}
+    tree = tree_of(site, tmp_path, script, budget=budget)
+    done = [each.text for each in tree.candidates if each.status == "done"]
+    assert len([each for each in done if each != f"goto [{site.at('/right')}]"]) == kept
+
+
 @pytest.mark.parametrize(("merging", "scores"), [(True, [1.8, 1.0]), (False, [0.9, 0.5, 0.9, 0.5])])
 def test_without_merging_equal_actions_of_two_contexts_are_two(site, tmp_path, merging, scores):
     tree = tree_of(site, tmp_path, [Scripted(SCRIPT), Second(SCRIPT)], merging=merging)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import math
 import os
@@ -18,11 +17,11 @@ from typing import TYPE_CHECKING, TypeVar
 import ray
 from ray.exceptions import RayActorError
 
-from waygraph.agents.create import AgentName
 from waygraph.agents.models.create import run_budget
 from waygraph.agents.runner.attempt import AttemptResult
 from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
 from waygraph.agents.runner.retries import AttemptFailure, may_try_again
+from waygraph.agents.runner.run_labels import run_labels
 from waygraph.agents.runner.trace import TraceWriter
 from waygraph.agents.runner.waits import POSTMILL_WAIT_S, SiteWaits
 from waygraph.agents.runner.worker import TaskWorker
@@ -200,16 +199,7 @@ def _write_manifest(
         task_file=StoredTaskFile(name=file.name, sha256=file.sha256),
         dialect=dialect,
         tasks=tuple(task.task_id for task in tasks),
-        labels={
-            "agent": options.agent,
-            "map": "yes" if options.maps else "no",
-            "max_steps": str(options.max_steps),
-            "step_seconds": f"{options.step_seconds:g}",
-            "allows_changes": "yes" if options.allows_changes else "no",
-            "scope": options.settings.explore.scope,
-            "scope_hosts": ",".join(options.settings.explore.scope_hosts),
-            **_model_labels(options),
-        },
+        labels=run_labels(options),
     )
     if folder.has_manifest():
         before = folder.read_manifest()
@@ -222,36 +212,6 @@ def _write_manifest(
         every = tuple(dict.fromkeys((*before.tasks, *manifest.tasks)))
         manifest = before.model_copy(update={"tasks": every})
     folder.write_manifest(manifest)
-
-
-def _model_labels(options: AttemptOptions) -> dict[str, str]:
-    if not options.agent.takes_model:
-        return {}
-    agents = options.settings.agents
-    labels = {
-        "model": agents.model.model,
-        "images": agents.images,
-        "select": agents.select,
-        "selector_model": agents.selector.model,
-        "candidates": str(agents.candidates),
-    }
-    if options.agent is AgentName.SEARCH:
-        return {
-            **labels,
-            "search": agents.search.model_dump_json(),
-            "context_tokens": str(agents.model.context_tokens),
-            "logprobs": "yes" if agents.model.logprobs else "no",
-        }
-    if options.agent is AgentName.OCCAM:
-        labels |= {"judge": "yes"} if agents.occam_judge else {}
-        labels |= {"planning": "no"} if not agents.planning else {}
-    return {
-        **labels,
-        **({"history_steps": str(agents.history_steps)} if agents.history_steps is not None else {}),
-        **({"temperature": f"{agents.model.temperature:g}"} if agents.model.temperature is not None else {}),
-        **({"top_p": f"{agents.model.top_p:g}"} if agents.model.top_p is not None else {}),
-        **({"tips": hashlib.sha256(options.tips.model_dump_json().encode()).hexdigest()} if options.tips.root else {}),
-    }
 
 
 class _TaskRun:

@@ -4,6 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from waygraph.agents.actions.types import GotoAction, PruneAction
+from waygraph.agents.models.scripted import ScriptedModel
+from waygraph.agents.occam.decider import OccamDecider
 from waygraph.agents.occam.plan import NoSuchPlan, PlanTree
 
 
@@ -55,3 +58,12 @@ def test_the_active_plan_and_its_ancestors_were_not_given_up(changes):
             plan = plan.parent
         assert set(tree.ids()) <= known
         assert len(str(tree).splitlines()) == len(tree.ids())
+
+
+def test_a_plan_that_was_made_in_an_empty_tab_is_resumed_where_the_agent_is():
+    decider = OccamDecider(ScriptedModel([]))
+    decider._plans = PlanTree("task", "http://a.example/")
+    decider._plans.branch("0", "first", "about:blank")
+    resume_first, resume_task = (PruneAction(plan=plan, reason="r") for plan in ("1", "0"))
+    assert decider.page_action(resume_first) == resume_first
+    assert decider.page_action(resume_task) == GotoAction(url="http://a.example/")
