@@ -109,20 +109,25 @@ class GreedyAgent:
         return AgentRun(task, end, await run.answer(), last.url, last.snapshot.id, tuple(run.steps))
 
     async def _best_site(self, task: str) -> str:
-        """Return the site whose map is surest of its first hit; empty without maps."""
+        """Return the site whose map is surest of its first hit, of equals the best scored; empty without maps."""
         sites = self._options.sites
         if self._maps is None or len(sites) < 2:
             return sites[0] if sites else ""
-        sure = {site: await self._confidence(self._maps, site, task) for site in sites}
+        sure = {site: await self._sureness(self._maps, site, task) for site in sites}
         return max(sites, key=lambda site: sure[site])
 
     @staticmethod
-    async def _confidence(maps: AsyncWaygraph, site: str, task: str) -> float:
+    async def _sureness(maps: AsyncWaygraph, site: str, task: str) -> tuple[bool, float, float]:
         try:
-            return (await maps.search(site, task)).confidence or 0.0
+            found = await maps.search(site, task)
         except WaygraphError as error:
             log.warning("agent/map_unreadable %s: %s", site, error.message)
-            return -1.0
+            return False, -1.0, 0.0
+        return (
+            bool(found.hits and not found.nothing_matches),
+            found.confidence or 0.0,
+            max((hit.score for hit in found.hits), default=0.0),
+        )
 
 
 class _Run:
