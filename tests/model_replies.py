@@ -6,11 +6,10 @@ import re
 from waygraph.agents.create import AgentName
 
 _LOOKED = {"history_summary": "h", "observation_description": "d", "reason": "r", "observation_highlight": []}
-_DEMANDED = {"time": [], "quantity": [], "entity": [], "logic": [], "other": []}
 #: All fields of a reply but its action, by agent.
 SECTIONS = {
     AgentName.OCCAM: _LOOKED,
-    AgentName.WEBNAVIGATOR: {**_LOOKED, "objective": "o", "constraints": _DEMANDED, "mode": "exploration"},
+    AgentName.WEBNAVIGATOR: {**_LOOKED, "objective": "o", "constraints": [], "mode": "exploration"},
     AgentName.MEMORY: {"thinking": "t", "memory": "m"},
 }
 

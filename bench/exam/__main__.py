@@ -41,6 +41,7 @@ from waygraph.agents.scoring.run_folder import RunFolder
 from waygraph.agents.scoring.run_score import score_run
 from waygraph.agents.tasks.task import Task
 from waygraph.core.settings import BrowserSettings, Settings
+from waygraph.core.urls import site_key
 from waygraph.index.store import Store
 from waygraph.pipeline.jobs import run_index
 
@@ -87,11 +88,18 @@ def read_exam(split: str, scratch: Path, only: list[str] | None) -> Exam:
         file = read_tasks(path, state["urls"]).file
         hashes.append(file.sha256)
         tasks += [task for task in file.tasks if (path, task.task_id) in wanted and (not only or task.task_id in only)]
+    # Where the site is entered in one task, the list of sites leads to in others.
+    starts = {site_key(url): url for task in reversed(tasks) for url in task.start_urls}
     session = {"storage_state": state["session"] or ""}
     return Exam(
         name=f"exam_{split}",
         sha256=hashlib.sha256("".join(hashes).encode()).hexdigest(),
-        tasks=tuple(task.model_copy(update=session) for task in tasks),
+        tasks=tuple(
+            task.model_copy(
+                update={**session, "site_urls": {k: starts.get(site_key(u), u) for k, u in task.site_urls.items()}}
+            )
+            for task in tasks
+        ),
         settings=Settings(store=store, browser=_LOOPBACK),
         mapped=frozenset(Store.open(store).sites()),
         sessions=Path("/"),

@@ -19,8 +19,8 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 def shown_words(text: str, candidates: Sequence[RetrievedState], *, without: str = "") -> list[set[str]]:
     """Return which words of a text each candidate shows in texts, title or address; those of `without` do not count."""
-    words = _stems(text) - _stems(without)
-    return [_stems(" ".join((c.hit.title, c.hit.url, *c.texts))) & words if words else set() for c in candidates]
+    words = stems(text) - stems(without)
+    return [stems(" ".join((c.hit.title, c.hit.url, *c.texts))) & words if words else set() for c in candidates]
 
 
 def word_weights(shown: Sequence[set[str]]) -> dict[str, float]:
@@ -29,6 +29,6 @@ def word_weights(shown: Sequence[set[str]]) -> dict[str, float]:
     return {word: math.log(1 + len(shown) / count) for word, count in frequency.items()}
 
 
-def _stems(text: str) -> set[str]:
+def stems(text: str) -> set[str]:
     """Return the words of a text without their endings."""
     return {word[: max(MIN_STEM, len(word) - MAX_ENDING)] for word in _WORD.findall(text.casefold())}

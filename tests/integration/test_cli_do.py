@@ -31,7 +31,7 @@ def test_the_greedy_agent_uses_the_map_of_the_site(shop, shop_store, capsys):
     document = json.loads(printed.out)
     assert (document["end"], document["url"]) == ("answered", shop.site.url + "help/returns")
     assert document["steps"][0]["action"] == "navigate"
-    assert '1. navigate\n   done: Arrived at the page "Returns · Northfold" for' in printed.err
+    assert '1. navigate\n   done: Arrived at the page "Returns · Northfold".' in printed.err
 
 
 def test_a_task_that_is_not_done_has_an_exit_code_of_its_own(site, tmp_path, capsys):

@@ -204,11 +204,10 @@ def test_a_folder_is_of_one_run_and_of_one_process(file, options):
         run_tasks(file, read_task_file(TASKS).tasks, run, TaskLimits())
 
 
-NOTHING_DEMANDED = {"time": [], "quantity": [], "entity": [], "logic": [], "other": []}
 ANSWER = json.dumps(
     {
         "objective": "o",
-        "constraints": NOTHING_DEMANDED,
+        "constraints": [],
         "history_summary": "h",
         "observation_description": "d",
         "mode": "action",

@@ -35,8 +35,11 @@ _SHORT = frozenset({"element", "part", "tab", "direction"})
 _NAME = re.compile(r"([a-zA-Z_]+)\s*")
 _FENCE = re.compile(r"\A```(?:[a-z]*\n)?(.*)```\Z", re.DOTALL)
 _LABEL = re.compile(r"\A(?:action|in summary, the next action i will perform is)\s*:\s*", re.IGNORECASE)
-#: Values of one line without brackets, such as ids.
+#: A value that is not the last, such as an id.
 _FIRST = re.compile(r"\s*\[([^\[\]]*)\]\s*")
+#: Such a value, and the last one, as models that take the brackets for a placeholder's write them.
+_BARE_FIRST = re.compile(r"\s*([^\s\[\]]+)(?:\s+|\Z)")
+_BARE_LAST = re.compile(r"[^\[\]\n]+")
 _ENTER = re.compile(r"\s*\[\s*(?:press_enter_after\s*=\s*)?([01])\s*\]\s*\Z")
 _MAX_CHARS = 100_000
 
@@ -45,10 +48,12 @@ def parse_brackets(text: str, allowed: Collection[str] | None = None) -> AgentAc
     """Parse one action in brackets.
 
     A fence of backticks and the label "Action:" around it are ignored. The last value may contain brackets. As in
-    the papers, `type` presses Enter unless its third value is 0.
+    the papers, `type` presses Enter unless its third value is 0. Brackets may be left out where this is not ambiguous.
 
     >>> parse_brackets("type [5] [a [very] blue lamp] [0]")
     TypeAction(action='type', element='5', text='a [very] blue lamp', press_enter=False)
+    >>> parse_brackets("click 12")
+    ClickAction(action='click', element='12', button='left', double=False)
 
     Parameters
     ----------
@@ -85,8 +90,8 @@ def parse_brackets(text: str, allowed: Collection[str] | None = None) -> AgentAc
     if name == "type":
         enter = _ENTER.search(rest)
         # `type [5] [1]` types 1.
-        if enter and rest[: enter.start()].count("[") >= 2:
-            return make_action(name, {**_values(name, rest[: enter.start()]), "press_enter": enter[1]}, allowed)
+        if enter and (len(before := rest[: enter.start()].split("[")) > 2 or before[0].strip()):
+            return make_action(name, {**_values(name, "[".join(before)), "press_enter": enter[1]}, allowed)
         return make_action(name, {**_values(name, rest), "press_enter": written == "type"}, allowed)
     if name == "press" and (pair := _FIRST.match(rest)) and rest[pair.end() :].startswith("["):
         return make_action(name, {"element": pair[1], **_values(name, rest[pair.end() :])}, allowed)
@@ -124,14 +129,17 @@ def _values(name: str, rest: str) -> dict[str, str]:
                 f"Write {ACTION_TYPES[name].usage} and nothing else; only one action can be done at a time."
             )
         return values
-    if not (rest.startswith("[") and rest.endswith("]")):
+    if _BARE_LAST.fullmatch(rest):
+        values[fields[-1]] = rest
+    elif rest.startswith("[") and rest.endswith("]"):
+        values[fields[-1]] = rest[1:-1]
+    else:
         raise ActionSyntaxError(f"The action {name} cannot be read: write {ACTION_TYPES[name].usage} and nothing else.")
-    values[fields[-1]] = rest[1:-1]
     return values
 
 
 def _take_first(name: str, rest: str) -> tuple[str, str]:
-    match = _FIRST.match(rest)
+    match = _FIRST.match(rest) or _BARE_FIRST.match(rest)
     if match is None:
         raise ActionSyntaxError(f"The action {name} cannot be read: write {ACTION_TYPES[name].usage}.")
     return match[1].strip(), rest[match.end() :]

@@ -187,7 +187,7 @@ class MapNavigator:
             message = f"The page for '{action.query}' was not reached: {problem} You are at {result.url}."
             return Performed(message, failed=True)
         page = json.dumps(shortened(found.title, NEAREST_CHARS), ensure_ascii=False)
-        return Performed(f"Arrived at the page {page} for '{action.query}'. {found.sureness}")
+        return Performed(f"Arrived at the page {page}. {found.sureness}")
 
     async def _miss(self, action: NavigateAction, nearest: Sequence[tuple[str, str]]) -> str:
         """Return what an agent is told if no page fits: what is nearest, and how much the map has."""

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 
 #: Rules about `navigate` (Appendix G.1), for an agent that has maps.
 NAVIGATE_RULES = """\
-- In exploration, if the page that is needed is another one, or behind menus, tabs and dialogs, navigate there at once,
-  instead of clicking through the site. Nearly every task begins with navigate. The query describes the page by what it
-  shows, in the site's own words if you know them, without the reason.
-- navigate performs the walk: what you see next is the page. If it is not the one that is needed, or the map has none,
-  navigate with another query, or use links and the search of the site.
-- In action mode the task goes on on this page: navigate is no action then. Maps do not show what was created since they
-  were made."""
+- In exploration, if another page is needed, or what menus, tabs and dialogs hide, navigate there at once instead of
+  clicking through the site; nearly every task begins so. The query says what the page shows, in the site's own words,
+  without the reason. If the page that comes is the wrong one, navigate with another query, or use links and the search.
+- In action mode the task goes on on this page, without navigate. Maps lack what was created later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,5 +43,8 @@ class RememberedStep:
 
 def history_text(steps: Iterable[RememberedStep]) -> str:
     """Return the latest steps as text; empty without any."""
-    lines = [str(step) for step in steps]
-    return "\n".join(["Latest steps:", *lines]) if lines else ""
+    shown = list(steps)
+    if not shown:
+        return ""
+    older = " (older ones are not shown)" if shown[0].number > 1 else ""
+    return "\n".join([f"Latest steps{older}:", *map(str, shown)])

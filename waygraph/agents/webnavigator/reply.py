@@ -9,30 +9,18 @@ from pydantic import BaseModel, ConfigDict, Field
 Part = Annotated[str, Field(max_length=20_000)]
 
 
-class _ReplyPart(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TaskConstraints(_ReplyPart):
-    """What the task demands, by kind; each list may be empty."""
-
-    time: list[Part] = Field(description="Dates, periods.")
-    quantity: list[Part] = Field(description="Numbers, limits.")
-    entity: list[Part] = Field(description="Names.")
-    logic: list[Part] = Field(description="Conditions, orders, comparisons.")
-    other: list[Part] = Field(description="The rest, such as the form of the answer.")
-
-
-class WebNavigatorReply(_ReplyPart):
+class WebNavigatorReply(BaseModel):
     """What to do next, and why. Write the fields in this order."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     objective: Part = Field(description="The task, copied word for word.")
-    constraints: TaskConstraints
-    history_summary: Part = Field(description="What the numbered steps achieved, in one or two sentences.")
-    observation_description: Part = Field(description="What the page shows that matters, without conclusions.")
-    mode: Literal["exploration", "action"] = Field(
-        description="exploration: another page is needed; action: the task goes on on this one."
+    constraints: list[Part] = Field(
+        description="What the task demands: times, quantities, names, logic, the form of the answer."
     )
-    reason: Part = Field(description="Why this action, briefly. With navigate: what the page is needed for.")
-    action: Part = Field(description="One action, exactly as the list of actions writes it.")
+    history_summary: Part = Field(description="What the steps achieved, in one or two sentences.")
+    observation_description: Part = Field(description="What the page shows that matters, without conclusions.")
+    mode: Literal["exploration", "action"] = Field(description="exploration: another page is needed; else action.")
+    reason: Part = Field(description="What is needed, and why this action, briefly; later steps show it.")
+    action: Part = Field(description="One of the listed actions.")
     observation_highlight: list[Part] = Field(description="Ids of elements that matter.")

@@ -359,12 +359,33 @@ def test_a_candidate_is_shown_by_what_distinguishes_it_from_most_others():
     shown[1] = replace(shown[1], hit=shown[1].hit.model_copy(update={"matched": written}))
     shown[3] = candidate(4, menu)
     pages = pages_of(candidate_parts(ASKED, shown, mark="m", view=CandidateView()))
-    assert [page["texts"] for page in pages] == [["Order 1"], ["Order 2"], ["Order 3"], list(menu)]
+    assert [page["texts"] for page in pages] == [["Order 1"], ["Order 2"], ["Order 3"], ["Orders", "Home", "Settings"]]
     assert [page["path"] for page in pages] == ["/1", "/2", "/3", "/4"]
     assert [page.get("matches") for page in pages] == ["the order of last week", None, None, None]
     assert [page.get("generated") for page in pages] == [None, "which order is late", None, None]
     # A single candidate has no others.
     assert pages_of(candidate_parts(ASKED, shown[:1], mark="m", view=CandidateView()))[0]["texts"][0] == "Home"
+
+
+def test_a_candidate_is_shown_by_what_it_says_about_the_search_first():
+    shown = [candidate(number, ("Menu", f"Piece {number}", "Sent on 12 March")) for number in range(1, 4)]
+    shown[1] = candidate(2, ("Menu", "Piece 2", "Sent on 18 March", "Maker"))
+    asked = replace(ASKED, query="what was sent on 18 March")
+    pages = pages_of(candidate_parts(asked, shown, mark="m", view=CandidateView()))
+    assert pages[1]["texts"] == ["Sent on 18 March", "Piece 2", "Maker"]
+
+
+def test_a_match_that_says_no_more_than_title_and_path_is_left_out():
+    shown = []
+    for number, text in enumerate(
+        ("Order 1, Back office. admin orders", "Order 2, Back office: shows Lamp, Vase"), start=1
+    ):
+        made = candidate(number, ())
+        of_order = {"title": f"Order {number} · Back office", "url": f"http://x/admin/orders/{number}"}
+        match = MatchModel(text=text, score=0.5)
+        shown.append(replace(made, hit=made.hit.model_copy(update={**of_order, "matched": match})))
+    pages = pages_of(candidate_parts(ASKED, shown, mark="m", view=CandidateView()))
+    assert [page.get("matches") for page in pages] == [None, "shows Lamp, Vase"]
 
 
 def pages_of(parts) -> list[dict]:

@@ -73,6 +73,24 @@ def test_bracket_grammar(written, action):
 @pytest.mark.parametrize(
     ("written", "action"),
     [
+        ("click 12", ClickAction(element="12")),
+        ("type 5 blue lamp", TypeAction(element="5", text="blue lamp", press_enter=True)),
+        ("type 5 [blue lamp] [0]", TypeAction(element="5", text="blue lamp")),
+        ("press Enter", PressAction(key="Enter")),
+        ("scroll down", ScrollAction(direction="down")),
+        ("note blue lamp: 9 EUR", NoteAction(text="blue lamp: 9 EUR")),
+        ("stop 42", StopAction(answer="42")),
+        ("navigate shop.example the cart", NavigateAction(site="shop.example", query="the cart")),
+        ("navigate [shop.example] the cart", NavigateAction(site="shop.example", query="the cart")),
+    ],
+)
+def test_brackets_may_be_left_out(written, action):
+    assert parse_brackets(written) == action
+
+
+@pytest.mark.parametrize(
+    ("written", "action"),
+    [
         ("click('12')", ClickAction(element="12")),
         ("click(12, button='right')", ClickAction(element="12", button="right")),
         ("dblclick('12')", ClickAction(element="12", double=True)),
@@ -115,7 +133,10 @@ def test_tool_calls(call):
     ("parse", "written", "says"),
     [
         (parse_brackets, "", "There is no action; write one such as click [12] or stop [answer]."),
-        (parse_brackets, "click 12", "The action click cannot be read: write click [id]."),
+        (parse_brackets, "click [12", "The action click cannot be read: write click [id]."),
+        (parse_brackets, "click 1\nclick 2", "Write click [id] and nothing else; only one action can be done"),
+        (parse_brackets, "click the button [12]", "Write click [id] and nothing else; only one action can be done"),
+        (parse_brackets, "stop [42] because", "The action stop cannot be read: write stop [answer] and nothing else."),
         (parse_brackets, "click [x]", "'x' is not the id of an element, which is a number such as 12: write click"),
         (parse_brackets, "click [1]\nclick [2]", "Write click [id] and nothing else; only one action can be done"),
         (parse_brackets, "go_back [1]", "The action go_back takes no value, and only one action can be done"),
