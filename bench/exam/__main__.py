@@ -103,6 +103,7 @@ def read_exam(split: str, scratch: Path, only: list[str] | None) -> Exam:
         settings=Settings(store=store, browser=_LOOPBACK),
         mapped=frozenset(Store.open(store).sites()),
         sessions=Path("/"),
+        scratch=scratch,
     )
 
 
@@ -166,7 +167,9 @@ def main() -> int:
     parser.add_argument("--model", default="", help="name of the model")
     parser.add_argument("--base-url", default="", help="its OpenAI-compatible endpoint")
     parser.add_argument("--task", action="append", help="only this task; repeatable")
-    parser.add_argument("--at-once", type=int, default=12, help="tasks at the same time, in one browser")
+    parser.add_argument(
+        "--at-once", type=int, help="tasks at the same time; by default 12 in one browser, or 6 in one each"
+    )
     parser.add_argument("--max-steps", type=int, default=20)
     parser.add_argument("--save", action="store_true", help="write the table to bench/results/exam-SPLIT.json")
     options = parser.parse_args()
@@ -197,9 +200,9 @@ def main() -> int:
         return model
 
     exam = read_exam(options.split, scratch, options.task)
-    problems = asyncio.run(
-        play(exam, ARMS[options.arm], runs, model_of, at_once=options.at_once, max_steps=options.max_steps)
-    )
+    arm = ARMS[options.arm]
+    at_once = options.at_once or arm.at_once
+    problems = asyncio.run(play(exam, arm, runs, model_of, at_once=at_once, max_steps=options.max_steps))
     print("\n".join(problems))
     return 1 if problems else 0
 

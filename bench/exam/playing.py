@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 from waygraph.agents.create import AgentName
 from waygraph.agents.models.budget import ModelBudget
 from waygraph.agents.models.chat import ChatModel
-from waygraph.agents.runner.attempt import AttemptOptions, TaskAttempts
+from waygraph.agents.runner.attempt import AttemptOptions, AttemptResult, TaskAttempts
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskRunManifest
 from waygraph.agents.tasks.task import Task
 from waygraph.core.settings import Settings
@@ -20,18 +21,28 @@ from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.sdk.facade import AsyncWaygraph
 
+#: The agent that is not ours, see `bench.exam.mcp_clients`.
+MCP = "mcp"
+#: Does a task and stores the result.
+Attempt = Callable[[Task], Awaitable[AttemptResult]]
+
 
 @dataclass(frozen=True)
 class Arm:
-    """What is compared: an agent, with maps or without."""
+    """What is compared: an agent, ours (`AgentName`) or `MCP`, with maps or without."""
 
-    agent: AgentName
+    agent: str
     has_maps: bool
 
     @property
     def name(self) -> str:
         """Name in results, such as `webnavigator-no-map`."""
-        return self.agent.value if self.has_maps else f"{self.agent.value}-no-map"
+        return self.agent if self.has_maps else f"{self.agent}-no-map"
+
+    @property
+    def at_once(self) -> int:
+        """Number of tasks at the same time: in one browser, or each in a browser of its own."""
+        return 6 if self.agent == MCP else 12
 
 
 ARMS = {
@@ -43,6 +54,8 @@ ARMS = {
         Arm(AgentName.OCCAM, has_maps=False),
         Arm(AgentName.SEARCH, has_maps=True),
         Arm(AgentName.MEMORY, has_maps=True),
+        Arm(MCP, has_maps=True),
+        Arm(MCP, has_maps=False),
     )
 }
 
@@ -59,6 +72,7 @@ class Exam:
     settings : browser, store of the maps, encoder.
     mapped : keys of the sites that have maps.
     sessions : folder of session files.
+    scratch : folder of sites, maps and runs.
     """
 
     name: str
@@ -67,6 +81,7 @@ class Exam:
     settings: Settings
     mapped: frozenset[str]
     sessions: Path
+    scratch: Path
 
 
 async def play(
@@ -96,16 +111,58 @@ async def play(
     max_steps
         Limit of a task's actions.
     step_seconds
-        Limit of a task's time for each of its actions, in seconds; replies may take minutes.
+        Limit of a task's time for each of its actions, in seconds; replies may take minutes. Agents of ours have it.
 
     Returns
     -------
     list of str
         Tasks without a result, with the reason.
     """
+    run = RunFolder(folder)
+    _write_manifest(run, exam, arm)
+    room = asyncio.Semaphore(at_once)
+    tasks = [
+        each
+        for each in exam.tasks
+        if not arm.has_maps or {site_key(url) for url in each.site_urls.values()} <= exam.mapped
+    ]
+    problems = [f"{each.task_id}: a site is not mapped yet" for each in exam.tasks if each not in tasks]
+    if arm.agent == MCP:
+        from bench.exam.mcp_clients import client_attempts
+
+        store = exam.settings.store if arm.has_maps else ""
+        attempts = client_attempts(exam.settings, store, exam.scratch, folder, model_of, max_steps=max_steps)
+    else:
+        attempts = _own_attempts(exam, arm, folder, model_of, max_steps=max_steps, step_seconds=step_seconds)
+    async with attempts as attempt:
+
+        async def do(task: Task) -> None:
+            async with room:
+                result = await attempt(task)
+                if result.answer is None:
+                    problems.append(f"{task.task_id}: {result.problem}")
+                print(
+                    f"{arm.name} {task.task_id}: {result.answer.ended if result.answer else result.problem}", flush=True
+                )
+
+        await asyncio.gather(*(do(task) for task in tasks if not run.has(task.task_id)))
+    return problems
+
+
+@asynccontextmanager
+async def _own_attempts(
+    exam: Exam,
+    arm: Arm,
+    folder: Path,
+    model_of: Callable[[str], ChatModel | None],
+    *,
+    max_steps: int,
+    step_seconds: float,
+) -> AsyncIterator[Attempt]:
+    """Start the browser of our agents; yield what does a task with one of them."""
     options = AttemptOptions(
         output=folder,
-        agent=arm.agent,
+        agent=AgentName(arm.agent),
         settings=exam.settings,
         maps=exam.settings.store if arm.has_maps else "",
         api_key=None,
@@ -115,36 +172,19 @@ async def play(
         step_seconds=step_seconds,
         cassettes=folder / "calls",
     )
-    run = RunFolder(folder)
-    _write_manifest(run, exam, arm)
     encoder = await asyncio.to_thread(create_encoder, exam.settings.encode)
-    room = asyncio.Semaphore(at_once)
-    tasks = [
-        each
-        for each in exam.tasks
-        if not arm.has_maps or {site_key(url) for url in each.site_urls.values()} <= exam.mapped
-    ]
-    problems = [f"{each.task_id}: a site is not mapped yet" for each in exam.tasks if each not in tasks]
-
     async with launch(exam.settings.browser) as browser:
         maps = AsyncWaygraph(options.maps) if options.maps else None
 
-        async def attempt(task: Task) -> None:
-            async with room:
-                attempts = TaskAttempts(options, encoder, maps, model_of(task.task_id))
-                result = await attempts.attempt(task, browser, ModelBudget(task.task_id))
-                if result.answer is None:
-                    problems.append(f"{task.task_id}: {result.problem}")
-                print(
-                    f"{arm.name} {task.task_id}: {result.answer.ended if result.answer else result.problem}", flush=True
-                )
+        async def attempt(task: Task) -> AttemptResult:
+            attempts = TaskAttempts(options, encoder, maps, model_of(task.task_id))
+            return await attempts.attempt(task, browser, ModelBudget(task.task_id))
 
         try:
-            await asyncio.gather(*(attempt(task) for task in tasks if not run.has(task.task_id)))
+            yield attempt
         finally:
             if maps is not None:
                 await maps.close()
-    return problems
 
 
 def _write_manifest(run: RunFolder, exam: Exam, arm: Arm) -> None:
@@ -158,6 +198,6 @@ def _write_manifest(run: RunFolder, exam: Exam, arm: Arm) -> None:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             task_file=StoredTaskFile(name=exam.name, sha256=exam.sha256),
             tasks=tuple(ids),
-            labels={"agent": arm.agent.value, "map": "yes" if arm.has_maps else "no"},
+            labels={"agent": arm.agent, "map": "yes" if arm.has_maps else "no"},
         )
     )
