@@ -51,8 +51,9 @@ BROWSER_TOOLS = (
 )  # fmt: skip
 #: Longest snapshot, in characters: 25,000 tokens and more, which clients cut as well.
 MAX_SNAPSHOT = 80_000
-_CALL_SECONDS = 120.0
-#: Since 0.0.8x the server writes the page after an action into a file, for clients that can read files.
+#: Longest call of a tool, and the wait for the page that a task starts with, in seconds.
+_CALL_SECONDS, _START_SECONDS = 120.0, 2
+#: The server writes the page after an action into a file, for clients that can read files.
 _SNAPSHOT_FILE = re.compile(r"^- \[Snapshot\]\((.+)\)$", re.MULTILINE)
 #: Lines with times in them, which no replay has, about what no tool shows; colours of a terminal.
 _NOISE = re.compile(r"^(### Events\n)?- (New console entries|Console): .*\n?|\x1b\[\d+m", re.MULTILINE)
@@ -109,9 +110,8 @@ class Tools:
         listed: list[Tool] = []
         said = []
         for client in (self.browser, *([self.maps] if self.maps else ())):
-            offered = [
-                each for each in (await client.list_tools()).tools if client is self.maps or each.name in BROWSER_TOOLS
-            ]
+            every = (await client.list_tools()).tools
+            offered = [each for each in every if client is self.maps or each.name in BROWSER_TOOLS]
             self._owners |= dict.fromkeys((each.name for each in offered), client)
             listed += offered
             said += [client.instructions] if client.instructions else []
@@ -128,8 +128,9 @@ class Tools:
         return await self._call(client, name, arguments)
 
     async def open(self, url: str) -> str:
-        """Open an address and return the page as text."""
-        return await self._call(self.browser, "browser_navigate", {"url": url})
+        """Open an address and return the page as text: what its scripts show after the load, too."""
+        page = await self._call(self.browser, "browser_navigate", {"url": url})
+        return await self._call(self.browser, "browser_wait_for", {"time": _START_SECONDS}) if self.url else page
 
     async def final_url(self) -> str:
         """Return the address of the current tab; behind an open dialog, the one that it had before."""
@@ -265,22 +266,20 @@ class ClientAttempts:
 
 @asynccontextmanager
 async def client_attempts(
+    program: Path,
     settings: Settings,
     store: str,
-    scratch: Path,
     folder: Path,
     model_of: Callable[[str], ChatModel | None],
     *,
     max_steps: int,
 ) -> AsyncIterator[Callable[[Task], Awaitable[AttemptResult]]]:
     """Start our MCP server on a store, if one is given; yield what does a task with it and a browser."""
-    program = await asyncio.to_thread(install, scratch)
     async with AsyncExitStack() as stack:
-        maps = (
-            await stack.enter_async_context(_client(sys.executable, "-m", "waygraph", "mcp", "--store", store))
-            if store
-            else None
-        )
+        maps: Client | None = None
+        if store:
+            server = _client(sys.executable, "-m", "waygraph", "mcp", "--store", store)
+            maps = await stack.enter_async_context(server)
         yield ClientAttempts(program, settings, maps, folder, model_of, max_steps).attempt
 
 

@@ -1,4 +1,4 @@
-"""Letting agents do the exam's tasks: in one browser, many at a time, since they mostly wait for the model."""
+"""Letting agents do the exam's tasks, many at a time, since they mostly wait for the model."""
 
 from __future__ import annotations
 
@@ -128,10 +128,11 @@ async def play(
     ]
     problems = [f"{each.task_id}: a site is not mapped yet" for each in exam.tasks if each not in tasks]
     if arm.agent == MCP:
-        from bench.exam.mcp_clients import client_attempts
+        from bench.exam.mcp_clients import client_attempts, install
 
+        program = await asyncio.to_thread(install, exam.scratch)
         store = exam.settings.store if arm.has_maps else ""
-        attempts = client_attempts(exam.settings, store, exam.scratch, folder, model_of, max_steps=max_steps)
+        attempts = client_attempts(program, exam.settings, store, folder, model_of, max_steps=max_steps)
     else:
         attempts = _own_attempts(exam, arm, folder, model_of, max_steps=max_steps, step_seconds=step_seconds)
     async with attempts as attempt:

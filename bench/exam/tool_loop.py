@@ -43,13 +43,13 @@ class ToolReply(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     thought: str = Field(description="What the last result says that matters, and why this step.")
-    tool: str = Field("", description="Name of a tool.")
-    arguments: dict[str, Any] = Field({}, description="Its arguments, by its input schema.")
+    tool: str | None = Field(None, description="Name of a tool.")
+    arguments: dict[str, Any] | None = Field(None, description="Its arguments, by its input schema.")
     answer: str | None = Field(None, description="The answer, in place of a tool.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if bool(self.tool) == (self.answer is not None):
+        if (self.tool is None) == (self.answer is None):
             raise ValueError("give either tool or answer")
         return self
 
@@ -58,7 +58,7 @@ class ToolReply(BaseModel):
         """The step as text."""
         if self.answer is not None:
             return f"answer {json.dumps(self.answer, ensure_ascii=False)}"
-        return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}"
+        return f"{self.tool} {json.dumps(self.arguments or {}, ensure_ascii=False)}"
 
 
 def system_text(tools: Sequence[Mapping[str, Any]], instructions: str) -> str:
@@ -123,16 +123,17 @@ async def do_task(
             reply = await meter.complete(request)
         except ContextTooLong as error:
             return AttemptEnd.FAILED, error.message
+        chosen: ToolReply | None = None
         try:
             chosen = parse_reply(reply, ToolReply)
         except BadModelReply as error:
-            action, thought, status, said = "", "", "invalid", error.message
+            said = error.message
         else:
-            action, thought, status = chosen.action, chosen.thought, "kept"
-            said = "Answered." if chosen.answer is not None else marked(await call(chosen.tool, chosen.arguments))
+            said = marked(await call(chosen.tool, chosen.arguments or {})) if chosen.tool is not None else "Answered."
+        action, status, thought = (chosen.action, "kept", chosen.thought) if chosen else ("", "invalid", "")
         told = _SNAPSHOT.sub("(snapshot)", said)
         on_step(AgentStep("", "", action, status, told, thinking=thought, usage=meter.take()))
-        if status == "kept" and chosen.answer is not None:
+        if chosen is not None and chosen.answer is not None:
             return AttemptEnd.ANSWERED, chosen.answer
         talk += [ChatMessage.assistant(reply.text), _with_steps_left(said, left)]
     return AttemptEnd.STEP_LIMIT, ""
