@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 
 import pytest
 from PIL import Image
@@ -79,6 +80,8 @@ PAGES = {
     "/events": EVENTS, "/other": "<title>Other</title><p>Other page", "/found": "<title>Found</title><p>Results",
     "/post": "<title>Posted</title>",
     "/file": Page(b"data", headers={"Content-Disposition": "attachment"}, content_type="application/x-a"),
+    "/slow": "<title>Slow</title><script src=/held.js></script><p>Here at last",
+    "/held.js": Page("0", content_type="text/javascript", hold=threading.Event(), hold_at_most_s=1.4),
     "/login": "<title>Log in</title><label>Password <input type=password></label><a href=/login?again>Again</a>",
     "/missing": Page("<title>Gone</title>", status=404),
 }  # fmt: skip
@@ -90,7 +93,7 @@ def site():
         yield server
 
 
-def run(site, path, steps, **options):
+def run(site, path, steps, browser_settings=LOOPBACK_ONLY, **options):
     """Run `steps(session, page)` at a path of the site."""
 
     async def work():
@@ -99,7 +102,7 @@ def run(site, path, steps, **options):
         try:
             page = await context.new_page()
             await page.goto(site.at(path))
-            async with AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY, **options)) as session:
+            async with AgentSession(page, SessionOptions(browser=browser_settings, **options)) as session:
                 return await steps(session, page)
         finally:
             await context.close()
@@ -285,6 +288,19 @@ def test_fields_are_filled_cleared_and_submitted(site):
     assert found.observation.url.endswith("/found?q=lamp")
 
 
+@pytest.mark.parametrize("text", ["slowly " * 10, "inserted " * 50])
+def test_a_long_text_is_typed_to_its_end_into_a_field_with_a_slow_handler(site, text):
+    async def steps(session, page):
+        await session.observe()
+        await page.evaluate("""document.querySelector('textarea').addEventListener('input', event => {
+            const until = performance.now() + 20; while (performance.now() < until);
+            document.title = `${event.target.value.length} characters`; })""")
+        return await do(session, f"type [{{}}] [{text}] [0]", "Text")
+
+    report = run(site, "/form", steps, LOOPBACK_ONLY.model_copy(update={"action_timeout_ms": 500}))
+    assert report.observation.title == f"{len(text)} characters"
+
+
 def test_actions_that_change_data_are_refused_confirmed_or_allowed(site):
     asked = []
 
@@ -359,6 +375,18 @@ def test_a_new_tab_is_an_event_and_can_be_left(site, name):
     assert back.observation.title == "Events"
     assert [report.status for report in closed] == ["done", "done"]
     assert closed[1].observation.text.startswith("RootWebArea 'Events'")
+
+
+def test_a_page_that_shows_nothing_yet_is_looked_at_again(site):
+    async def steps(session, page):
+        await session.observe()
+        await page.evaluate("document.body.insertAdjacentHTML('beforeend', '<a href=/slow>Slow</a>')")
+        clicked = await do(session, "click [{}]", "Slow")
+        await session.act(parse_brackets("go_home"))
+        return clicked, await session.act(parse_brackets("go_back"))
+
+    reports = run(site, "/", steps, LOOPBACK_ONLY.model_copy(update={"settle_cap_ms": 300}))
+    assert ["Here at last" in report.observation.text for report in reports] == [True, True]
 
 
 def test_history_home_tabs_and_errors(site):
@@ -449,17 +477,6 @@ def test_an_endless_page_is_lost_not_an_exception(site):
         update={"navigation_timeout_ms": 800, "settle_cap_ms": 300, "action_timeout_ms": 300}
     )
 
-    async def work():
-        browser = await BROWSERS.browser()
-        context = await browser.new_context()
-        try:
-            page = await context.new_page()
-            await page.goto(site.url)
-            async with AgentSession(page, SessionOptions(browser=short)) as session:
-                return await steps(session, page)
-        finally:
-            await context.close()
-
-    report = BROWSERS.run(work())
+    report = run(site, "/", steps, short)
     assert report.status == "page_lost"
     assert report.observation.url == "about:blank"

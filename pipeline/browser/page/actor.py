@@ -17,7 +17,7 @@ from waygraph.index.graph import Action
 from waygraph.pipeline.browser.page.cross_origin_frames import CrossOriginFrames
 from waygraph.pipeline.browser.page.evaluate import PageEvaluator, parse_script_result
 from waygraph.pipeline.browser.page.failures import FailureKind, NotActionable, PageFailure
-from waygraph.pipeline.browser.page.gestures import PARKED, keeps_pointer, perform_gesture
+from waygraph.pipeline.browser.page.gestures import PARKED, gesture_steps, keeps_pointer
 from waygraph.pipeline.browser.page.observer import PageObserver
 from waygraph.pipeline.browser.page.script import WAYGRAPH
 from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
@@ -124,7 +124,8 @@ class PageActor:
         It does not confirm it when the document goes away. The next snapshot shows whether the page still responds.
         """
         try:
-            await asyncio.wait_for(perform_gesture(self._page, action, x, y), self._gesture_timeout_s)
+            for step in gesture_steps(self._page, action, x, y):
+                await asyncio.wait_for(step, self._gesture_timeout_s)
         except TimeoutError:
             log.info("view/gesture_unanswered %s", self._page.url)
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
 from playwright.async_api import Page
 
 from waygraph.index.graph import Action
 
 #: Position of the pointer over no element.
 PARKED = (-1.0, -1.0)
+#: Longest text that is typed key by key, in characters; each key takes three messages to the browser and its handlers.
+MOST_KEYS = 200
 
 _TEXT_FIELDS = frozenset({"textbox", "searchbox", "combobox"})
 
@@ -24,24 +29,48 @@ def keeps_pointer(action: Action) -> bool:
     )
 
 
-async def perform_gesture(page: Page, action: Action, x: float, y: float) -> None:
-    """Perform an action on an element that takes the pointer at (`x`, `y`), or that the in-page script has focused."""
+def gesture_steps(page: Page, action: Action, x: float, y: float) -> Iterator[Coroutine[Any, Any, None]]:
+    """Return what is to be awaited, in order, to perform an action.
+
+    Parameters
+    ----------
+    page
+        The page.
+    action
+        The action.
+    x, y
+        Where its element takes the pointer. An element that is typed into has been focused by the in-page script.
+
+    Returns
+    -------
+    iterator of coroutine
+        Steps that the browser confirms within its limit for an action each. A long text would take longer as a whole:
+        it is typed key by key, and of a very long one all but the last character is inserted at once.
+    """
     if action.kind == "hover":
-        await page.mouse.move(x, y)
+        yield page.mouse.move(x, y)
         if action.value == "away":
-            await page.mouse.move(*PARKED)
+            yield page.mouse.move(*PARKED)
     elif action.kind in {"click", "dblclick", "contextmenu"}:
         if action.kind == "dblclick":
-            await page.mouse.dblclick(x, y)
+            yield page.mouse.dblclick(x, y)
         else:
-            await page.mouse.click(x, y, button="right" if action.kind == "contextmenu" else "left")
-        await page.mouse.move(*PARKED)
+            yield page.mouse.click(x, y, button="right" if action.kind == "contextmenu" else "left")
+        yield page.mouse.move(*PARKED)
     elif action.kind == "press":
-        await page.keyboard.press(action.value)
+        yield page.keyboard.press(action.value)
     elif action.kind in {"input", "submit"}:
-        if action.value:
-            await page.keyboard.type(action.value)
-        else:
-            await page.keyboard.press("Delete")  # what the field held is selected
+        yield from _typing_steps(page, action.value)
         if action.kind == "submit":
-            await page.keyboard.press("Enter")
+            yield page.keyboard.press("Enter")
+
+
+def _typing_steps(page: Page, text: str) -> Iterator[Coroutine[Any, Any, None]]:
+    """Return what is to be awaited to replace what is selected in a field."""
+    if not text:
+        yield page.keyboard.press("Delete")
+    inserted = text[:-1] if len(text) > MOST_KEYS else ""
+    if inserted:
+        yield page.keyboard.insert_text(inserted)
+    for character in text[len(inserted) :]:
+        yield page.keyboard.type(character)

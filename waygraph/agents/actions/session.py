@@ -37,7 +37,7 @@ from waygraph.agents.actions.types import (
     ShowAction,
     StopAction,
 )
-from waygraph.agents.observation.capture import agent_snapshot_options, observe, take_screenshot
+from waygraph.agents.observation.capture import agent_snapshot_options, is_blank, observe, take_screenshot
 from waygraph.agents.observation.marks import draw_marks
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.core.errors import (
@@ -300,7 +300,7 @@ class AgentSession:
                 done = await self._navigate(self._navigator, action, before)
         else:
             raise ActionInvalid("There are no maps here; use the links and the search of the site.")
-        if done.snapshot is not None:
+        if done.snapshot is not None and not is_blank(done.snapshot):
             tabs = await self.tabs.listed()
             after = PageObservation.of(done.snapshot, tabs, abridges=self._abridges, before=before)
         else:

@@ -12,7 +12,7 @@ from waygraph.agents.observation.page_observation import OpenTab, PageObservatio
 from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.pipeline.browser.page.failures import PageFailure
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
-from waygraph.pipeline.browser.page.snapshot import SnapshotOptions
+from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
 
 
@@ -48,7 +48,7 @@ async def observe(
     abridges: bool = False,
     before: PageObservation | None = None,
 ) -> PageObservation:
-    """Wait until the page has settled, then observe it.
+    """Wait until the page has settled, then observe it; once more, if it still loads and shows nothing yet.
 
     This costs one round trip, as `PageView.observe` does.
 
@@ -73,7 +73,15 @@ async def observe(
     PageFailure
         If the page does not respond.
     """
-    return PageObservation.of(await view.observe(digest=False), tabs, abridges=abridges, before=before)
+    snapshot = await view.observe(digest=False)
+    if is_blank(snapshot):
+        snapshot = await view.observe(digest=False)
+    return PageObservation.of(snapshot, tabs, abridges=abridges, before=before)
+
+
+def is_blank(snapshot: Snapshot) -> bool:
+    """Return whether a page had not settled in time and shows nothing yet."""
+    return snapshot.capped and len(snapshot.outline) <= 1
 
 
 async def take_screenshot(view: PageView, *, jpeg_quality: int | None = None) -> bytes:
