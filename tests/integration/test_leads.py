@@ -35,6 +35,7 @@ PAGES = {
     "/invoices": "<title>Sign in</title><h1>Please sign in</h1>",
     "/gone": Page("<h1>Gift cards are not here</h1>", status=404),
     "/private": "<h1>Suppliers</h1>",
+    "/letters": "<title>Send a letter</title><h1>Send a letter</h1>",
     "/sign-out": "<h1>Good bye</h1>",
     "/robots.txt": Page("User-agent: *\nDisallow: /private\n", content_type="text/plain"),
 }
@@ -62,12 +63,12 @@ def lead_at(capture, path):
     return lead
 
 
-def walk(maps, capture, path, **options):
+def walk(maps, capture, path, start="", **options):
     async def run():
         async with launch(LOOPBACK_ONLY) as browser:
             context = await browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
             page = await context.new_page()
-            await page.goto(capture.start_url)
+            await page.goto(capture.start_url + start)
             return await teleport(page, maps, capture.site, lead_at(capture, path).id, **options)
 
     return asyncio.run(run())
@@ -111,6 +112,12 @@ def test_a_walk_to_a_lead_arrives_unmapped(shop, allow_goto):
         "arrived_unmapped", True, lead_at(capture, "/returns").id
     )  # fmt: skip
     assert [step.action.split()[0] for step in result.steps] == (["goto"] if allow_goto else ["click", "click"])
+
+
+def test_a_page_with_a_word_of_the_link_is_left_for_the_page_that_the_link_leads_to(shop):
+    site, capture, maps = shop
+    result = walk(maps, capture, "/returns", start="letters")
+    assert (result.outcome, result.url) == ("arrived_unmapped", site.at("/returns"))
 
 
 @pytest.mark.parametrize(("path", "problem"), [("/gone", "404"), ("/invoices", "Invoices")])

@@ -71,6 +71,8 @@ class StateRecognizer:
         self._before: Snapshot | None = None
         #: A page that was recognised only by what the last step changed, and the state that it shows.
         self._recognized_by_change: tuple[Snapshot, str] | None = None
+        #: The page that a step to a lead led to, which may have redirected to another address.
+        self._led_to: Snapshot | None = None
 
     async def locate(self, snapshot: Snapshot, target: str | None, *, with_features: bool) -> Position:
         """Return the state that a page shows.
@@ -114,7 +116,9 @@ class StateRecognizer:
     async def _recognize_target(self, snapshot: Snapshot, located: LocateAnswer, target: str) -> RecognizedState | None:
         expected = await self._expected_at(target)
         if expected.lead is not None:
-            if located.rule != "exact" and not arrival_problem(snapshot, expected.lead):
+            is_led_to = self._led_to is not None and snapshot.id == self._led_to.id
+            is_there = snapshot.url == expected.lead.url or is_led_to  # another page may have a word of the link, too
+            if is_there and located.rule != "exact" and not arrival_problem(snapshot, expected.lead):
                 return RecognizedState(target, "arrived_unmapped")
         elif same_or_equivalent(snapshot, expected):
             is_exact = located.rule == "exact" and located.node_id == target
@@ -140,6 +144,7 @@ class StateRecognizer:
         """Whether the page after a step shows the state that the map expects."""
         before, self._before, self._recognized_by_change = self._before, None, None
         if step.lead is not None:
+            self._led_to = snapshot
             return not arrival_problem(snapshot, step.lead)
         agrees = same_or_equivalent(snapshot, step)
         if not agrees and before is not None and same_change(before, snapshot, step):
