@@ -152,12 +152,12 @@ def beside_chromium(observation: PageObservation, nodes: Sequence[Mapping[str, A
 async def measure(page: Page, view: PageView, before: PageObservation | None, tokenizer: Any) -> dict[str, Any]:
     """Measure one page that is loaded and was reached from another one."""
     await observe(view)  # it settles, and gets the in-page script
-    observe_ms, observation = await timed(lambda: observe(view, abridges=True))
+    observe_ms, observation = await timed(lambda: observe(view, form="abridged"))
     aria_ms, aria = await timed(lambda: page.locator("body").aria_snapshot())
     ai_ms, ai = await timed(lambda: page.locator("body").aria_snapshot(mode="ai"))
     took = []
     for _ in range(REPEATS):
-        fresh = PageObservation.of(observation.snapshot, abridges=True, before=before)
+        fresh = PageObservation.of(observation.snapshot, form="abridged", before=before)
         began = time.perf_counter()
         step = fresh.text
         took.append((time.perf_counter() - began) * 1000)

@@ -63,7 +63,7 @@ def run(
             page = await context.new_page()
             await page.goto(url)
             sites = [*(AgentSite(key, key, url, is_mapped=True) for key in mapped), *others]
-            options = SessionOptions(browser=LOOPBACK_ONLY, sites=sites)
+            options = SessionOptions(browser=LOOPBACK_ONLY, sites=sites, observation=parts.settings.observation)
             async with AgentSession(page, options, maps=maps, selector=parts.page_selector(TASK)) as session:
                 agent = parts.agent(session, max_steps=max_steps, tips=tips)
                 return await agent.run(TASK)
@@ -107,6 +107,16 @@ def choose_path(path):
         return choice(next(int(line.split()[0]) for line in candidate_lines(request) if f'"{path}"' in line))
 
     return write
+
+
+@pytest.mark.parametrize("form", ["raw", "simplified"])
+def test_pages_that_leave_nothing_out_are_acted_on_by_the_same_ids(site, form):
+    actions = [reply(AgentName.OCCAM, "click {link 'Help'}"), reply(AgentName.OCCAM, "stop [5 euros]")]
+    done, script = run(site.url, AgentName.OCCAM, actions, observation=form)
+    assert statuses(done) == ["done", "kept"]
+    page = script.requests[-1].messages[-1].text
+    assert "(unchanged)" not in page
+    assert ("StaticText" in page) == (form == "raw")
 
 
 @pytest.mark.parametrize("name", [AgentName.WEBNAVIGATOR, AgentName.OCCAM])

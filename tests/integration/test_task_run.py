@@ -281,6 +281,15 @@ def test_images_are_sent_in_tasks_that_need_them(file, options, shop_store, chat
     assert RunFolder(run.output).read_manifest().labels["images"] == "auto"
 
 
+@pytest.mark.extended
+def test_pages_are_written_as_the_setting_says(file, options, shop_store, chat_server):
+    server = chat_server(reply(ANSWER))
+    settings = model_settings(shop_store, server.url, observation="raw")
+    run = options(agent=AgentName.OCCAM, settings=settings, maps=False)
+    assert run_tasks(file, tasks_of(file, "101"), run, TaskLimits(workers=1)) == {}
+    assert "StaticText" in server.requests[0]["messages"][-1]["content"]
+
+
 def parts_of(message):
     return message["content"] if isinstance(message["content"], list) else []
 

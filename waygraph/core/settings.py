@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
@@ -475,8 +475,11 @@ class AgentSettings(_Section):
     """Let AgentOccam's model propose all suitable actions of a step, and judge them in a second call."""
     planning: bool = True
     """Let AgentOccam divide the task into plans; off for comparisons."""
-    history_steps: int | None = Field(None, ge=0)
-    """Steps that an agent's prompts show; 0: all; None: as many as in its paper."""
+    history_steps: Annotated[int, Field(ge=0)] | Literal["all"] | None = None
+    """Latest steps that an agent's prompts show; 0: none; None: as many as in its paper."""
+    observation: Literal["raw", "simplified", "abridged"] = "abridged"
+    """Text of pages in prompts: the accessibility tree (`raw`), after AgentOccam's passes (`simplified`), and without
+    what `show` brings back (`abridged`)."""
     search: SearchSettings = SearchSettings()
     """The tree search."""
     task_tokens: int = Field(0, ge=0)

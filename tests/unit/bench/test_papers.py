@@ -1,5 +1,7 @@
 """The tables of the papers beside runs: numbers of a stored run, maps, and the commands that are left."""
 
+import shlex
+
 import pytest
 
 from bench.papers.__main__ import figures_line, mapped_lines, missing_commands, read_tables, run_figures
@@ -7,6 +9,7 @@ from waygraph.agents.run_record import AttemptEnd
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.agents.tasks.task import EvaluatorKind, ReferenceAnswers, Task, TaskBenchmark, TaskEvaluation
 from waygraph.core.schemas import UsageModel
+from waygraph.core.settings import AgentSettings, Settings
 
 
 def task(number, *sites):
@@ -58,6 +61,15 @@ def test_the_commands_of_every_table_have_their_values(name):
     assert "--tasks t.json" in " ".join(commands)
     assert "--placeholder __SHOP__=http://s/" in " ".join(commands)
     assert not {"TASKS", "STORE", "PLACEHOLDERS", "RUN"} & set(" ".join(commands).split())
+
+
+@pytest.mark.parametrize("name", sorted(read_tables()))
+def test_the_settings_of_every_table_change_the_settings_of_agents(name, monkeypatch):
+    for line in read_tables()[name].settings:
+        with monkeypatch.context() as environment:
+            for each in shlex.split(line):
+                environment.setenv(*each.split("=", 1))
+            assert Settings().agents != Settings(agents=AgentSettings()).agents
 
 
 def test_a_table_of_ablations_needs_a_run_for_each_and_those_that_there_are_are_left_out():

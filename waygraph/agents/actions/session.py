@@ -39,7 +39,7 @@ from waygraph.agents.actions.types import (
 )
 from waygraph.agents.observation.capture import agent_snapshot_options, is_blank, observe, take_screenshot
 from waygraph.agents.observation.marks import draw_marks
-from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.agents.observation.page_observation import PageObservation, TextForm
 from waygraph.core.errors import (
     BrowserFailure,
     CassetteMiss,
@@ -71,7 +71,9 @@ class SessionOptions:
     explore
         Settings that a map was made with, so that states have the ids of the map; None: the defaults.
     allowed
-        Names of the actions that may be used; None: all. Without `show`, texts of pages leave nothing out.
+        Names of the actions that may be used; None: all.
+    observation
+        What texts of pages are made of. Without the action `show`, they leave nothing out.
     destructive
         What to do with actions that would change data at the site.
     confirm
@@ -89,6 +91,7 @@ class SessionOptions:
     browser: BrowserSettings = field(default_factory=BrowserSettings)
     explore: ExploreSettings | None = None
     allowed: Collection[str] | None = None
+    observation: TextForm = "abridged"
     destructive: DestructiveMode = "refuse"
     confirm: Confirm | None = None
     scope: Scope | None = None
@@ -146,7 +149,9 @@ class AgentSession:
             MapNavigator(maps, gate, self.options.browser, selector or DefaultSelector()) if maps is not None else None
         )
         self._last: PageObservation | None = None
-        self._abridges = self.options.allowed is None or "show" in self.options.allowed
+        has_show = self.options.allowed is None or "show" in self.options.allowed
+        is_cut = self.options.observation == "abridged"
+        self._form: TextForm = "simplified" if is_cut and not has_show else self.options.observation
         self._home = self.options.home
         self._serves_home = False
 
@@ -302,7 +307,7 @@ class AgentSession:
             raise ActionInvalid("There are no maps here; use the links and the search of the site.")
         if done.snapshot is not None and not is_blank(done.snapshot):
             tabs = await self.tabs.listed()
-            after = PageObservation.of(done.snapshot, tabs, abridges=self._abridges, before=before)
+            after = PageObservation.of(done.snapshot, tabs, form=self._form, before=before)
         else:
             after = await self._observe(before)
         self._last = after
@@ -409,7 +414,7 @@ class AgentSession:
 
     async def _look_at_page(self, before: PageObservation | None) -> PageObservation:
         tabs = await self.tabs.listed()
-        return await observe(self.tabs.current, tabs=tabs, abridges=self._abridges, before=before)
+        return await observe(self.tabs.current, tabs=tabs, form=self._form, before=before)
 
     async def _look_at_dialog(self) -> PageObservation:
         dialog, page = self.tabs.dialogs.waiting, self.tabs.dialogs.page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, Self, TypeVar
 
 from waygraph.agents.actions.types import DIALOG_ACTIONS
 from waygraph.agents.models.chat import ChatMessage, ChatRequest
@@ -35,15 +35,18 @@ class DeciderOptions:
     top_p
         Share of the probability that tokens are sampled from.
     history_steps
-        Steps that prompts show; 0: all; None: as many as in the agent's paper.
+        Latest steps that prompts show; None: as many as in the agent's paper.
     planning
         Whether AgentOccam has its plans.
+    abridges
+        Whether texts of pages leave out what `show` brings back.
     """
 
     temperature: float = TEMPERATURE
     top_p: float = TOP_P
-    history_steps: int | None = None
+    history_steps: int | Literal["all"] | None = None
     planning: bool = True
+    abridges: bool = True
 
     @classmethod
     def of(cls, settings: AgentSettings) -> Self:
@@ -53,16 +56,21 @@ class DeciderOptions:
             TOP_P if settings.model.top_p is None else settings.model.top_p,
             settings.history_steps,
             settings.planning,
+            settings.observation == "abridged",
         )
+
+    def actions(self, names: Collection[str]) -> frozenset[str]:
+        """Return an agent's actions, without `show` if texts leave nothing out."""
+        return frozenset(names) - (frozenset() if self.abridges else {"show"})
 
     def request(self, messages: Sequence[ChatMessage]) -> ChatRequest:
         """Return the request for a decision."""
         return ChatRequest(tuple(messages), temperature=self.temperature, top_p=self.top_p)
 
-    def latest(self, steps: Sequence[T], paper: int) -> Sequence[T]:
+    def latest(self, steps: Sequence[T], paper: int | Literal["all"]) -> Sequence[T]:
         """Return the steps that a prompt shows, of all steps and the number in the agent's paper."""
         shown = paper if self.history_steps is None else self.history_steps
-        return steps[-shown:] if shown else steps
+        return steps if shown == "all" else steps[max(0, len(steps) - shown) :]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ _MARK_DIGITS = 8
 
 #: The rule of agents that have notes.
 _NOTES = "- Note what you will need on a later page. Repeat no note.\n"
+#: The rule of agents whose pages leave something out.
+_LEFT_OUT = """ Elements of
+  parts that are marked as unchanged, and options that are not listed, have valid ids, too: show lists them."""
 _ROLE = """\
 You do a task on websites. Each step shows the page as a tree of text, where what you can act on has an id in brackets.
 Choose one action.
@@ -67,6 +70,7 @@ def step_messages(
     rules = [*rules, *site_rules(sites)]
     actions = action_list(available(allowed, situation.observation))
     role = _ROLE if "note" in allowed else _ROLE.replace(_NOTES, "")
+    role = role if "show" in allowed else role.replace(_LEFT_OUT, "")
     system = "\n".join([role, *rules, "", "Actions:", actions, "", UNTRUSTED, _ANSWER])
     tips = f"Tips for this task:\n{situation.tips}" if situation.tips else ""
     parts = [f"Task: {situation.task}", *(text for text in (tips, site_list(sites), *memory) if text)]

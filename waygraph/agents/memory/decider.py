@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from waygraph.agents.actions.sites import AgentSite, find_mapped_site
 from waygraph.agents.actions.types import NavigateAction
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from waygraph.agents.actions.types import AgentAction
     from waygraph.agents.observation.page_observation import PageObservation
 
-#: Steps that a prompt shows, unless a setting says otherwise: all.
-HISTORY_STEPS = 0
+#: Steps that a prompt shows, unless a setting says otherwise.
+HISTORY_STEPS: Literal["all"] = "all"
 #: BrowserGym's actions, without notes: the memory takes their place.
 _ACTIONS = frozenset({
     "click", "type", "select", "hover", "press", "scroll", "goto", "go_back", "go_forward", "new_tab", "tab_focus",
@@ -55,7 +55,7 @@ class MemoryDecider:
 
     def allowed(self, situation: Situation) -> Collection[str]:
         """Return BrowserGym's actions, and those of the sites; see `Decider.allowed`."""
-        return _ACTIONS | site_actions(self._sites, situation.observation)
+        return self._options.actions(_ACTIONS) | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""

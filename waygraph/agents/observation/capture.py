@@ -8,7 +8,7 @@ from typing import Literal
 
 from playwright.async_api import Error as PlaywrightError
 
-from waygraph.agents.observation.page_observation import OpenTab, PageObservation
+from waygraph.agents.observation.page_observation import OpenTab, PageObservation, TextForm
 from waygraph.core.settings import BrowserSettings, ExploreSettings
 from waygraph.pipeline.browser.page.failures import PageFailure
 from waygraph.pipeline.browser.page.frame_scope import FrameScope
@@ -45,7 +45,7 @@ async def observe(
     view: PageView,
     *,
     tabs: Sequence[OpenTab] = (),
-    abridges: bool = False,
+    form: TextForm = "simplified",
     before: PageObservation | None = None,
 ) -> PageObservation:
     """Wait until the page has settled, then observe it; once more, if it still loads and shows nothing yet.
@@ -58,8 +58,8 @@ async def observe(
         A view with `agent_snapshot_options`.
     tabs
         Open tabs, to be listed in the text.
-    abridges
-        Whether the text leaves out what can be asked for; see `PageObservation.with_part`.
+    form
+        What the text is made of.
     before
         The observation before, whose unchanged parts are folded in the text; None: nothing is.
 
@@ -76,7 +76,7 @@ async def observe(
     snapshot = await view.observe(digest=False)
     if is_blank(snapshot):
         snapshot = await view.observe(digest=False)
-    return PageObservation.of(snapshot, tabs, abridges=abridges, before=before)
+    return PageObservation.of(snapshot, tabs, form=form, before=before)
 
 
 def is_blank(snapshot: Snapshot) -> bool:

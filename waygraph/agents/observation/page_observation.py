@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self
 
 from waygraph.agents.observation.elements import ElementTable
 from waygraph.agents.observation.open_dialog import OpenDialog
@@ -14,6 +14,10 @@ from waygraph.agents.observation.render import MAX_LINES, lines_of, render
 from waygraph.agents.observation.simplify import simplify
 from waygraph.agents.observation.ui_tree import UiNode, build_tree
 from waygraph.pipeline.browser.page.snapshot import Snapshot
+
+#: What a text is made of: the accessibility tree, the simplified tree, or that without what `with_part` shows, which is
+#: the rest of long lists and texts, lines, and unchanged parts.
+TextForm = Literal["raw", "simplified", "abridged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,8 @@ class PageObservation:
         The raw tree.
     tabs
         All open tabs.
-    abridges
-        Whether the text leaves out what `with_part` shows: the rest of long lists and texts, lines, unchanged parts.
+    form
+        What the text is made of.
     known_parts
         Fingerprints of the parts of the page before, which are folded if this one has them unchanged.
     opened
@@ -55,7 +59,7 @@ class PageObservation:
     elements: ElementTable
     tree: UiNode
     tabs: tuple[OpenTab, ...] = ()
-    abridges: bool = False
+    form: TextForm = "simplified"
     known_parts: frozenset[int] = frozenset()
     opened: frozenset[str] = frozenset()
     window: int = 0
@@ -67,7 +71,7 @@ class PageObservation:
         snapshot: Snapshot,
         tabs: Sequence[OpenTab] = (),
         *,
-        abridges: bool = False,
+        form: TextForm = "simplified",
         before: PageObservation | None = None,
     ) -> Self:
         """Build the observation of a snapshot that was taken with an outline.
@@ -78,8 +82,8 @@ class PageObservation:
             The snapshot.
         tabs
             All open tabs.
-        abridges
-            Whether the text leaves out what can be asked for.
+        form
+            What the text is made of.
         before
             The observation before, whose unchanged parts are folded in the text; None: nothing is.
 
@@ -90,8 +94,8 @@ class PageObservation:
         """
         elements = ElementTable.of(snapshot)
         tree = build_tree(snapshot.outline, elements.refs, title=snapshot.title)
-        known = part_fingerprints(before.simplified) if abridges and before is not None else frozenset()
-        return cls(snapshot, elements, tree, tuple(tabs), abridges, known)
+        known = part_fingerprints(before.simplified) if form == "abridged" and before is not None else frozenset()
+        return cls(snapshot, elements, tree, tuple(tabs), form, known)
 
     @property
     def url(self) -> str:
@@ -108,18 +112,23 @@ class PageObservation:
         """The simplified tree."""
         return simplify(self.tree)
 
+    @property
+    def shown(self) -> UiNode:
+        """The tree that the text is made of, with nothing left out."""
+        return self.tree if self.form == "raw" else self.simplified
+
     @cached_property
     def text(self) -> str:
-        """The simplified tree as text of at most `MAX_LINES` lines, below a list of the tabs if there are several.
+        """The page as text of at most `MAX_LINES` lines, below a list of the tabs if there are several.
 
         What it leaves out, if it does, has an id for `with_part`.
         """
-        return self._tab_list() + ("\n".join(self._window_lines()) if self.abridges else self.full_text)
+        return self._tab_list() + ("\n".join(self._window_lines()) if self.form == "abridged" else self.full_text)
 
     @cached_property
     def full_text(self) -> str:
-        """The simplified tree as text of at most `MAX_LINES` lines, with nothing else left out."""
-        return render(self.simplified, max_lines=MAX_LINES)
+        """The tree as text of at most `MAX_LINES` lines, with nothing else left out."""
+        return render(self.shown, max_lines=MAX_LINES)
 
     def with_part(self, part: str) -> PageObservation | None:
         """Return this observation with a text that shows what was left out.
@@ -134,7 +143,7 @@ class PageObservation:
         PageObservation or None
             The observation; None: nothing is left out there.
         """
-        if not self.abridges:
+        if self.form != "abridged":
             return None
         hidden = self._abridged.hidden
         number = int(part.removeprefix("p")) - self._abridged.parts - 1 if part.startswith("p") else -1

@@ -73,7 +73,7 @@ class OccamDecider:
     def allowed(self, situation: Situation) -> Collection[str]:
         """Return the paper's actions, show, and those of the sites and tabs; see `Decider.allowed`."""
         planning = _PLANNING if self._options.planning else frozenset()
-        return _ACTIONS | planning | site_actions(self._sites, situation.observation)
+        return self._options.actions(_ACTIONS) | planning | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""
@@ -150,7 +150,7 @@ class OccamDecider:
             return
         highlighted = decision.details["observation_highlight"]
         refs = [str(ref).strip("[]") for ref in highlighted] if isinstance(highlighted, list) else []
-        page = pivotal_text(observation.simplified, refs) or str(decision.details["observation_description"])
+        page = pivotal_text(observation.shown, refs) or str(decision.details["observation_description"])
         step = PlannedStep(
             self._plans.active, observation.snapshot.id, page, decision.action, decision.thinking, str(report)
         )

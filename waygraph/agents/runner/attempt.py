@@ -269,6 +269,7 @@ class TaskAttempts:
         options = SessionOptions(
             browser=self._options.settings.browser,
             explore=self._options.settings.explore,
+            observation=self._options.settings.agents.observation,
             destructive="allow" if self._options.allows_changes else "refuse",
             scope=await boundary.confine(pages[0].context, _urls(task, sites), has_home_page=len(sites) > 1),
             boundary=boundary,

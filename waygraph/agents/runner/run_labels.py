@@ -32,6 +32,7 @@ def _model_labels(options: AttemptOptions) -> dict[str, str]:
     labels = {
         "model": agents.model.model,
         "images": agents.images,
+        "observation": agents.observation,
         "select": agents.select,
         "selector_model": agents.selector.model,
         "candidates": str(agents.candidates),

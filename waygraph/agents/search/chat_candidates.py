@@ -107,7 +107,7 @@ class ChatCandidates:
     async def propose(self, request: ProposalRequest) -> Proposals:
         """Return a candidate action; see `CandidateGenerator`."""
         task, usage = await self._context.text(request.task)
-        page, url = render(request.observation.simplified), request.observation.url
+        page, url = render(request.observation.shown), request.observation.url
         notes: list[str] = []
         above: list[int] = []  # the first lines of the windows above
         first, part = 0, self._window.part(page)

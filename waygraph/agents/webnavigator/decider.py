@@ -52,7 +52,7 @@ class WebNavigatorDecider:
 
     def allowed(self, situation: Situation) -> Collection[str]:
         """Return the paper's actions, show, and those of the sites and tabs; see `Decider.allowed`."""
-        return _ACTIONS | site_actions(self._sites, situation.observation)
+        return self._options.actions(_ACTIONS) | site_actions(self._sites, situation.observation)
 
     async def decide(self, situation: Situation) -> Decision:
         """Ask the model for the next action; see `Decider.decide`."""

@@ -209,6 +209,7 @@ class _SingleTask:
             options = SessionOptions(
                 browser=settings.browser,
                 explore=settings.explore,
+                observation=settings.agents.observation,
                 destructive="confirm",
                 confirm=_confirm,
                 scope=await boundary.confine(page.context, urls, has_home_page=len(self.sites) > 1),

@@ -1,11 +1,13 @@
 """Each switch of docs/agents.md, "Switches for comparisons", changes what the model is asked."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from tests.model_replies import SECTIONS
+from tests.unit.waygraph.agents.observation.test_simplify import tree
 from waygraph.agents.actions.brackets import parse_brackets
 from waygraph.agents.actions.session import SessionOptions
 from waygraph.agents.actions.sites import AgentSite
@@ -19,7 +21,13 @@ from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import AgentSettings
 
-PAGE = PageObservation.of(OpenDialog("confirm", "none", "").snapshot("http://a.example/", "A"))
+SHOWN = tree("""
+main
+  generic
+    link [1] Orders
+      StaticText Orders
+""")
+PAGE = replace(PageObservation.of(OpenDialog("confirm", "none", "").snapshot("http://a.example/", "A")), tree=SHOWN)
 SITE = AgentSite("a.example", "a.example", "http://a.example/", is_mapped=True)
 STEPS = 8
 OCCAM, WEBNAVIGATOR, MEMORY = AgentName.OCCAM, AgentName.WEBNAVIGATOR, AgentName.MEMORY
@@ -35,10 +43,11 @@ async def last_request(name, *, sites=(SITE,), tips="", screenshot=None, **setti
     model = ScriptedModel([json.dumps({**SECTIONS[name], "action": "go_back"})] * STEPS)
     parts = AgentParts(name, AgentSettings(**settings), None, UsageMeter(model))
     agent = parts.agent(session_of(sites), tips=tips)
+    page = replace(PAGE, form=parts.settings.observation)
     for number in range(STEPS):
-        situation = Situation("Buy a lamp", PAGE, 5, screenshot=screenshot, tips=agent._tips)
+        situation = Situation("Buy a lamp", page, 5, screenshot=screenshot, tips=agent._tips)
         decision = await agent._decider.decide(situation)
-        agent._decider.remember(decision, parse_brackets("go_back"), f"result {number}", PAGE)
+        agent._decider.remember(decision, parse_brackets("go_back"), f"result {number}", page)
     return model.requests[-1]
 
 
@@ -47,9 +56,10 @@ async def last_request(name, *, sites=(SITE,), tips="", screenshot=None, **setti
     "switch",
     [
         {"history_steps": 1}, {"model": {"temperature": 1.0}}, {"model": {"top_p": 0.5}}, {"sites": ()},
-        {"tips": "- Prices include tax."}, {"screenshot": b"png"},
+        {"tips": "- Prices include tax."}, {"screenshot": b"png"}, {"history_steps": 0},
+        {"observation": "raw"}, {"observation": "simplified"},
     ],
-    ids=lambda switch: next(iter(switch)),
+    ids=lambda switch: "-".join(map(str, next(iter(switch.items())))),
 )  # fmt: skip
 async def test_a_switch_changes_the_request(name, switch):
     assert await last_request(name, **switch) != await last_request(name)
@@ -66,11 +76,26 @@ async def test_planning_off_takes_plans_and_their_actions_from_the_prompt():
 
 @pytest.mark.parametrize(
     ("name", "steps", "shown"),
-    [(OCCAM, None, 3), (WEBNAVIGATOR, None, 5), (MEMORY, None, 7), (OCCAM, 0, 7), (OCCAM, 1, 1)],
+    [(OCCAM, None, 3), (WEBNAVIGATOR, None, 5), (MEMORY, None, 7), (OCCAM, "all", 7), (OCCAM, 1, 1), (OCCAM, 0, 0)],
 )
 async def test_prompts_show_as_many_steps_as_the_paper_or_the_setting_says(name, steps, shown):
     request = await last_request(name, history_steps=steps)
     assert request.messages[1].text.count("result: result ") == shown
+
+
+@pytest.mark.parametrize(
+    ("form", "lines", "has_show"),
+    [
+        ("raw", "main generic link [1] 'Orders' StaticText 'Orders'", False),
+        ("simplified", "main link [1] 'Orders'", False),
+        ("abridged", "main link [1] 'Orders'", True),
+    ],
+)
+async def test_pages_are_the_tree_before_or_after_the_papers_passes(form, lines, has_show):
+    asked = (await last_request(OCCAM, observation=form)).messages
+    assert lines in " ".join(asked[1].text.split())
+    assert ("show [id]" in asked[0].text) == has_show
+    assert ("show lists them" in asked[0].text) == has_show
 
 
 async def test_sampling_is_the_papers_unless_settings_say_otherwise():

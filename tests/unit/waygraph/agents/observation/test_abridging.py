@@ -27,7 +27,7 @@ WALL = " ".join(WORDS[i % len(WORDS)] for i in range(200))
 
 
 def observation_of(root, **options):
-    return PageObservation(None, ElementTable({}), root, abridges=True, **options)
+    return PageObservation(None, ElementTable({}), root, form="abridged", **options)
 
 
 def text_of(page, before=""):

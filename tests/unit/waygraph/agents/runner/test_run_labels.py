@@ -16,6 +16,7 @@ SEARCH = [
 ]  # fmt: skip
 ALL = [
     {"model": {"model": "m"}}, {"images": "auto"}, {"select": "first"}, {"selector": {"model": "s"}}, {"candidates": 9},
+    {"observation": "raw"},
 ]  # fmt: skip
 LOOP = [{"history_steps": 1}, {"model": {"temperature": 0.0}}, {"model": {"top_p": 0.5}}]
 OWN = {
