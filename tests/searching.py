@@ -8,6 +8,7 @@ from typing import Any
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.sites.server import FixtureServer
 from waygraph.agents.actions import AgentSession, ClickAction, GotoAction, SessionOptions, StopAction
+from waygraph.agents.actions.types import AcceptAction, DismissAction
 from waygraph.agents.run_record import AgentRun, StepListener, ignore_step
 from waygraph.agents.search import (
     CandidateGenerator,
@@ -60,10 +61,17 @@ class Named:
 
 
 def proposed(scores: Mapping[str, float], request: ProposalRequest) -> Proposals:
-    """Return clicks on elements by name, answers (`stop TEXT`) and loads (`goto URL`), with their scores."""
+    """Return clicks on elements by name, answers (`stop TEXT`) and loads (`goto URL`), with their scores.
+
+    `accept`, `accept TEXT` and `dismiss` are proposed where a dialog is open, and nothing else but answers is.
+    """
     actions = []
     for name, score in scores.items():
-        if name.startswith("stop "):
+        kind, _, text = name.partition(" ")
+        if kind in {"accept", "dismiss"}:
+            answer = AcceptAction(text=text or None) if kind == "accept" else DismissAction()
+            actions += [ProposedAction(answer, score)] if request.observation.dialog is not None else []
+        elif name.startswith("stop "):
             actions.append(ProposedAction(StopAction(answer=name.removeprefix("stop ")), score))
         elif name.startswith("goto "):
             actions.append(ProposedAction(GotoAction(url=name.removeprefix("goto ")), score))
@@ -111,6 +119,7 @@ async def searched(
         async with AgentSession(page, SessionOptions(browser=LOOPBACK_ONLY, **session_options or {})) as session:
             agent = TreeSearchAgent(session, generators, reward or NoReward(), SearchOptions(**options))
             run = await agent.run(TASK, on_step)
+            await session.end()
             return run, len(context.pages), await session.tabs.current.page.inner_text("body")
     finally:
         await context.close()

@@ -4,7 +4,6 @@ import pytest
 
 from tests.browsers import BROWSERS, LOOPBACK_ONLY
 from tests.model_replies import reply
-from tests.searching import Named, search
 from tests.sites.server import FixtureServer
 from waygraph.agents.actions import AgentSession, SessionOptions, parse_brackets
 from waygraph.agents.create import AgentName, AgentParts
@@ -280,15 +279,6 @@ def test_agents_confirm_a_deletion_only_where_changes_are_allowed(site, name, al
     assert "alertdialog 'Discard the old note?' [kind: confirm]" in model.requests[1].messages[-1].text
     assert "the actions are accept, dismiss, " in model.requests[2].messages[-1].text
     assert "accept" not in model.requests[0].messages[0].text
-
-
-@pytest.mark.parametrize("allows", [True, False])
-def test_a_search_answers_the_dialogs_of_its_actions(site, allows):
-    options = {"destructive": "allow"} if allows else {}
-    run, _, _ = search(site, [Named({"Tidy": 0.9})], path="/tidy", session_options=options)
-    first = run.steps[0].message
-    assert ("Accepted the dialog" if allows else "Dismissed the dialog") in first
-    assert ("The page has changed" if allows else "led to the state that it came from") in first
 
 
 def test_the_baseline_without_a_model_dismisses_dialogs(site):

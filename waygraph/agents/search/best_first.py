@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import replace
-
-from waygraph.agents.actions.report import ActionReport
 from waygraph.agents.actions.session import AgentSession
-from waygraph.agents.actions.types import AcceptAction, DismissAction
+from waygraph.agents.actions.types import DismissAction
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.run_record import AttemptEnd, StepListener
 from waygraph.agents.search import frontier
+from waygraph.agents.search.arrival import Arrivals
 from waygraph.agents.search.backtrack import Backtracker
-from waygraph.agents.search.browser_storage import read_storage
 from waygraph.agents.search.checkpoints import is_reachable
+from waygraph.agents.search.dialog_states import opener_of, page_behind
 from waygraph.agents.search.expansion import Expander, Expansion
 from waygraph.agents.search.expected_state import unstable_at
 from waygraph.agents.search.interruption import settle_interrupted
@@ -23,11 +20,17 @@ from waygraph.agents.search.requests_seen import RequestsSeen, changes_when_load
 from waygraph.agents.search.run_of_tree import step_of
 from waygraph.agents.search.search_actions import VisitAction
 from waygraph.agents.search.selection import SearchLimits, Selection, select
-from waygraph.agents.search.tree import CandidateStatus, SearchTree, StepRecord, TreeCandidate, TreeNode
+from waygraph.agents.search.tree import (
+    BacktrackRecord,
+    CandidateStatus,
+    SearchTree,
+    StepRecord,
+    TreeCandidate,
+    TreeNode,
+)
 from waygraph.agents.search.tree_file import TreeFile
 from waygraph.core.errors import ModelFailure, WaygraphError
 from waygraph.core.schemas import UsageModel
-from waygraph.pipeline.explore.identity.features import feature_change
 
 #: Dialogs in a row that are answered: a page may raise them in an endless loop.
 _MAX_DIALOGS = 5
@@ -73,6 +76,7 @@ class BestFirstSearch:
         self._file = file
         self._on_step = on_step
         self._backtracker = Backtracker(session, lookahead)
+        self._arrivals = Arrivals(session, lookahead, limits.max_depth)
         #: The node that the page shows, and its latest observation.
         self._current: int | None = None
         self._observation: PageObservation | None = None
@@ -113,7 +117,7 @@ class BestFirstSearch:
         return observation
 
     def _is_reachable(self, node: int) -> bool:
-        return node == self._current or is_reachable(self._tree, node, with_map=self._map is not None)
+        return is_reachable(self._tree, node, current=self._current, with_map=self._map is not None)
 
     async def _begin(self) -> None:
         """Show and expand the first state, or settle what an earlier process left."""
@@ -136,7 +140,7 @@ class BestFirstSearch:
         tree, node = self._tree, self._tree.nodes[candidate.node]
         backtracks = len(tree.backtracks)
         is_visit = isinstance(candidate.action, VisitAction)
-        if not is_visit and self._current != node.id and not await self._return_to(node):
+        if not await self._show(node, elsewhere=is_visit):
             for each in tree.queued:
                 if each.node == node.id:
                     frontier.drop(each, "its state could not be reached again")
@@ -215,7 +219,7 @@ class BestFirstSearch:
             action = action.model_copy(update={"element": element.ref})
         if gesture is not None:
             await self._backtracker.clicks.wait()
-        report = await self._answered(await self._session.act(action))
+        report = await self._session.act(action)
         self._backtracker.clicks.note(is_load=gesture is None)
         if report.observation is not None:
             self._observation = report.observation
@@ -223,17 +227,6 @@ class BestFirstSearch:
             self._current = None
             await self._look()
         return report.status, str(report)
-
-    async def _answered(self, report: ActionReport) -> ActionReport:
-        """Answer the dialogs that an action opened, with yes where changes are allowed; no state shows an open one."""
-        for _ in range(_MAX_DIALOGS):
-            if report.observation is None or report.observation.dialog is None:
-                break
-            answer = await self._session.act(AcceptAction())
-            if answer.status == "refused":
-                answer = await self._session.act(DismissAction())
-            report = replace(answer, action=report.action, message=f"{report} {answer.message}", rung=report.rung)
-        return report
 
     async def _visit(self, candidate: TreeCandidate) -> tuple[str, str]:
         problem = await self._backtracker.visit(candidate.outcome)
@@ -250,29 +243,7 @@ class BestFirstSearch:
         candidate: int | None,
         before: PageObservation | None = None,
     ) -> TreeNode:
-        """Add the state that the page shows, after an action on the page that was observed right before."""
-        tree = self._tree
-        state = record_state(observation.snapshot)
-        unstable = unstable_at(tree, state.url)
-        same = [each for each in tree.live_nodes() if each.same_as is None and same_page(each.state, state, unstable)]
-        node = tree.add_node(state, parent=parent, candidate=candidate)
-        if before is not None and candidate is not None and tree.candidates[candidate].gesture is not None:
-            seen = record_state(before.snapshot)
-            if parent is not None and same_page(seen, state, unstable):
-                same.insert(0, tree.nodes[parent])
-            if seen.url == state.url:
-                node.change = dict(sorted(feature_change(Counter(seen.features), Counter(state.features)).items()))
-        node.storage = await read_storage(self._session.tabs.current)
-        if self._map is not None:
-            node.map_state = await self._map.recognize(observation.snapshot)
-        if observation.snapshot.status >= 400:
-            node.problem = f"The server answered with the error {observation.snapshot.status}."
-        elif (scope := self._session.options.scope) is not None and scope.refuse_url(observation.url) is not None:
-            node.problem = "It is outside of the site of the task."
-        elif len(list(tree.ancestry(node.id))) > self._limits.max_depth + 1:
-            node.problem = "It is too far from the root."
-        elif same:
-            node.same_as = same[0].id
+        node = await self._arrivals.arrive(self._tree, observation, parent=parent, candidate=candidate, before=before)
         self._current = node.same_as if node.same_as is not None else node.id
         self._observation = observation
         return node
@@ -303,12 +274,60 @@ class BestFirstSearch:
         tree.budget = max(1, tree.budget - 1)
         tree.root = node.id
         node.same_as, self._current = None, node.id
+        if node.dialog:
+            return
         if changes_when_loaded(node.state.address):
             node.loads = "no"
         else:
             await self._backtracker.test_url(tree, node)
 
+    @property
+    def _dialog(self) -> TreeNode | None:
+        """The node that is shown, if it is a dialog."""
+        shown = self._tree.nodes[self._current] if self._current is not None else None
+        return shown if shown is not None and shown.dialog else None
+
+    async def _leave_dialog(self, node: TreeNode) -> None:
+        """Dismiss the dialog that is shown. Mostly its page is left as it was."""
+        observation, behind = await self._look(), page_behind(self._tree, node)
+        is_same = same_page(behind.state, record_state(observation.snapshot), unstable_at(self._tree, behind.state.url))
+        self._current = behind.id if is_same and observation.dialog is None else None
+
+    async def _open_again(self, node: TreeNode) -> bool:
+        """Perform the action that opened a dialog again, on the page where it did; return whether it asks the same."""
+        opener = opener_of(self._tree, node)
+        if opener is None or not (self._current == opener.node or await self._return_to(self._tree.nodes[opener.node])):
+            return False
+        before = await self._look()
+        with RequestsSeen(self._session.tabs.current.page.context) as requests:
+            await self._act(opener, before)
+        shown, self._current = await self.shown(), None
+        if changed := requests.changing(before.url):
+            opener.changed = changed
+            arrived = await self._arrive(shown, parent=opener.node, candidate=opener.id, before=before)
+            await self._begin_anew(arrived, opener)
+            await self._expand(arrived)
+        elif shown.dialog is not None and str(shown.dialog) == node.dialog:
+            self._current = node.id
+        else:
+            await self._look()
+        is_open = self._current == node.id
+        problem = "" if is_open else "The action that opened the dialog did not open it again."
+        tried = [f"dialog:{opener.node}"]
+        self._tree.backtracks.append(
+            BacktrackRecord(step=self._tree.steps, target=node.id, tried=tried, arrived=is_open, problem=problem)
+        )
+        return is_open
+
+    async def _show(self, node: TreeNode, *, elsewhere: bool) -> bool:
+        """Show a node before an action on it, or leave a dialog before one elsewhere; return whether that was done."""
+        if self._dialog is not None and (elsewhere or self._current != node.id):
+            await self._leave_dialog(self._dialog)
+        return elsewhere or self._current == node.id or await self._return_to(node)
+
     async def _return_to(self, node: TreeNode) -> bool:
+        if node.dialog:
+            return await self._open_again(node)
         record = await self._backtracker.go_back_to(self._tree, node)
         if record.arrived:
             self._current = node.id
@@ -319,8 +338,9 @@ class BestFirstSearch:
         """End the search, on the page that the answer is about if a way leads there."""
         tree, answer = self._tree, selected.candidate
         if answer is not None:
-            if self._current != answer.node and self._is_reachable(answer.node):
-                await self._return_to(tree.nodes[answer.node])
+            node = page_behind(tree, tree.nodes[answer.node])
+            if self._current not in {node.id, answer.node} and self._is_reachable(node.id):
+                await self._return_to(node)
             answer.status, answer.reason = CandidateStatus.CHOSEN, selected.why.value
         tree.end = selected.end
         self._file.write(tree)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from waygraph.agents.search.dialog_states import opens_again
 from waygraph.agents.search.expected_state import changes_before
 from waygraph.agents.search.tree import SearchTree, TreeNode
 
@@ -69,9 +70,17 @@ def ways_back(tree: SearchTree, target: int, *, with_map: bool) -> list[WayBack]
     return ways
 
 
-def is_reachable(tree: SearchTree, node: int, *, with_map: bool) -> bool:
-    """Whether any way leads back to a node."""
-    return tree.is_live(node) and bool(ways_back(tree, node, with_map=with_map))
+def is_reachable(tree: SearchTree, node: int, *, current: int | None = None, with_map: bool) -> bool:
+    """Whether the page shows a node, or any way leads back to it: to a dialog, that to the page where it opens."""
+    if node == current:
+        return True
+    if not tree.is_live(node):
+        return False
+    state = tree.nodes[node]
+    if state.dialog:
+        is_there = state.parent is not None and is_reachable(tree, state.parent, current=current, with_map=with_map)
+        return is_there and opens_again(tree, state)
+    return bool(ways_back(tree, node, with_map=with_map))
 
 
 def _has_own_url(tree: SearchTree, node: TreeNode) -> bool:

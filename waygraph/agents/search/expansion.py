@@ -11,6 +11,7 @@ from waygraph.agents.actions.types import GotoAction
 from waygraph.agents.models.chat import add_usage
 from waygraph.agents.observation.page_observation import PageObservation
 from waygraph.agents.search import frontier
+from waygraph.agents.search.dialog_states import dialog_key
 from waygraph.agents.search.frontier import MergedProposal, Proposal
 from waygraph.agents.search.generator import CandidateGenerator, ProposalRequest, Proposals
 from waygraph.agents.search.goto_targets import GotoTargets
@@ -198,6 +199,7 @@ class Expander:
                         is_destructive=checked.is_destructive or edge.sends,
                         view=each.view,
                         outcome=checked.action.state if isinstance(checked.action, VisitAction) else edge.target,
+                        dialog=dialog_key(tree, node),
                     )
                 )
             done.problems += problems

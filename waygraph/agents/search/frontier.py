@@ -36,6 +36,8 @@ class Proposal:
         Id in the map of the state that it leads to; empty: unknown.
     view
         The part of the page that it was proposed for; empty: the whole page.
+    dialog
+        The dialog that it answers, see `dialog_key`; empty: none.
     """
 
     action: SearchAction
@@ -46,11 +48,12 @@ class Proposal:
     is_destructive: bool = False
     outcome: str = ""
     view: str = ""
+    dialog: str = ""
 
     @property
     def key(self) -> str:
         """What equal actions have in common."""
-        return merge_key(self.action, self.gesture)
+        return merge_key(self.action, self.gesture, self.dialog)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from waygraph.agents.actions.types import ClickAction, StopAction
+from waygraph.agents.actions.types import AcceptAction, ClickAction, DismissAction, StopAction
 from waygraph.agents.greedy.nearness import TextNearness
 from waygraph.agents.observation.elements import ObservedElement
 from waygraph.agents.search.generator import ProposalRequest, Proposals, ProposedAction
@@ -82,7 +82,8 @@ class NearnessReward:
 class NearestElements:
     """Proposes clicks on the elements whose names are nearest to the task, and to end in every state.
 
-    It follows no link to a page that was visited, and fills no fields. The answer is the text of the page that is
+    It follows no link to a page that was visited, and fills no fields. Dialogs are accepted, or dismissed if that is
+    not allowed. The answer is the text of the page that is
     nearest to the task.
 
     Parameters
@@ -100,6 +101,9 @@ class NearestElements:
     async def propose(self, request: ProposalRequest) -> Proposals:
         """Return candidate actions; see `CandidateGenerator`."""
         observation = request.observation
+        if observation.dialog is not None:  # what opened it was worth a try, and is done when it is accepted
+            answer_to_it = DismissAction() if request.problems else AcceptAction()
+            return Proposals((ProposedAction(answer_to_it, 1.0),))
         elements = [each for each in observation.elements if _is_open(each, request)]
         scores = await self._nearness.scores(request.task, [each.name for each in elements])
         ranked = sorted(zip(scores, elements, strict=True), key=lambda pair: -pair[0])[: request.limit]

@@ -8,7 +8,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from waygraph.agents.actions.types import (
+    AcceptAction,
     ClickAction,
+    DismissAction,
     GotoAction,
     HoverAction,
     NavigateAction,
@@ -32,16 +34,27 @@ class VisitAction(BaseModel):
 
 
 SearchAction = Annotated[
-    ClickAction | TypeAction | SelectAction | HoverAction | GotoAction | NavigateAction | StopAction | VisitAction,
+    ClickAction
+    | TypeAction
+    | SelectAction
+    | HoverAction
+    | GotoAction
+    | NavigateAction
+    | AcceptAction
+    | DismissAction
+    | StopAction
+    | VisitAction,
     Field(discriminator="action"),
 ]
 #: Actions of agents that a search performs. Going back, tabs and notes are left out, because the search returns to
 #: states itself and works in one tab; scrolling, because observations contain the whole page; keys, because what they
 #: do depends on the focus, which no replay restores.
 SEARCH_ACTIONS = ("click", "type", "select", "hover", "goto", "navigate", "stop")
+#: Actions in a state that is a JavaScript dialog.
+DIALOG_ACTIONS = ("accept", "dismiss", "stop")
 
 
-def merge_key(action: SearchAction, gesture: Action | None) -> str:
+def merge_key(action: SearchAction, gesture: Action | None, dialog: str = "") -> str:
     """Return a text that equal actions have in common, whatever ids their elements had in an observation.
 
     Texts to type are compared without upper case and characters outside of ASCII. All answers are one action.
@@ -67,6 +80,10 @@ def merge_key(action: SearchAction, gesture: Action | None) -> str:
             parts = ["navigate", action.site, action.query.casefold()]
         case VisitAction():
             parts = ["visit", action.state]
+        case AcceptAction():
+            parts = ["accept", action.text, dialog]
+        case DismissAction():
+            parts = ["dismiss", dialog]
         case _ if gesture is not None:
             value = gesture.value
             if isinstance(action, TypeAction):
@@ -90,6 +107,8 @@ def describe(action: SearchAction, gesture: Action | None) -> str:
             return f"navigate [{action.site}] [{action.query}]"
         case VisitAction():
             return f"visit [{action.title or action.state}]"
+        case AcceptAction():
+            return f"accept [{action.text}]" if action.text is not None else "accept"
         case _:
             return str(gesture) if gesture is not None else action.action
 

@@ -126,6 +126,8 @@ class TreeNode(_Record):
         Whether loading its URL shows the state: `untested`, `yes`, or `no`, see `note_load`.
     same_as
         An earlier node that shows the same; None: there is none. Such a node has no candidates of its own.
+    dialog
+        The JavaScript dialog that waits for an answer, and is all that the state shows; empty: it shows a page.
     problem
         Why nothing is tried here: an error of the server, a page outside of the task's site. Empty: things are.
     is_expanded
@@ -148,6 +150,7 @@ class TreeNode(_Record):
     unstable: list[str] = []
     loads: Literal["untested", "yes", "no"] = "untested"
     same_as: int | None = None
+    dialog: str = ""
     problem: str = ""
     is_expanded: bool = False
     step: int = 0
@@ -286,7 +289,8 @@ class BacktrackRecord(_Record):
     target
         The node.
     tried
-        Checkpoints that were tried, in order: `map:3` or `url:0`, with the number of the node.
+        Checkpoints that were tried, in order: `map:3` or `url:0`, with the number of the node; `dialog:2`: the action
+        of this node that opened a dialog was performed again.
     arrived
         Whether the page showed the node's state; otherwise everything was undone.
     problem

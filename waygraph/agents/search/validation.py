@@ -8,10 +8,19 @@ from typing import Any
 
 from waygraph.agents.actions.safety import ActionGate, ActionRefused
 from waygraph.agents.actions.session import SessionOptions
-from waygraph.agents.actions.targets import find_element, gesture
-from waygraph.agents.actions.types import ClickAction, GotoAction, HoverAction, SelectAction, TypeAction
+from waygraph.agents.actions.targets import ActionInvalid, find_element, gesture
+from waygraph.agents.actions.types import (
+    AcceptAction,
+    ClickAction,
+    DismissAction,
+    GotoAction,
+    HoverAction,
+    SelectAction,
+    StopAction,
+    TypeAction,
+)
 from waygraph.agents.observation.page_observation import PageObservation
-from waygraph.agents.search.search_actions import SearchAction
+from waygraph.agents.search.search_actions import SearchAction, VisitAction
 from waygraph.index.graph import Action
 
 
@@ -68,10 +77,16 @@ class ActionValidator:
         Raises
         ------
         ActionInvalid
-            If it does not fit the page: no such element, a disabled or covered one, no such option.
+            If it does not fit the page: no such element, a disabled or covered one, no such option, no dialog that it
+            answers, or one that prevents it.
         ActionRefused
             If it leads out of the task's scope, or would change data and the session does not allow that.
         """
+        if (observation.dialog is not None) != isinstance(action, AcceptAction | DismissAction) and not isinstance(
+            action, StopAction | VisitAction
+        ):
+            is_open = observation.dialog is not None
+            raise ActionInvalid("A dialog is open: accept or dismiss it." if is_open else "No dialog is open.")
         if isinstance(action, ClickAction | TypeAction | SelectAction | HoverAction):
             element = find_element(action.element, observation)
             if isinstance(action, TypeAction) and element.candidate.tag == "textarea":
@@ -83,6 +98,9 @@ class ActionValidator:
         if isinstance(action, GotoAction):
             await self._scope.check_url(action, action.url)
             return ValidAction(action, None, await self._is_refused(self._hazards.check_url(action, action.url)))
+        if isinstance(action, AcceptAction) and observation.dialog is not None:
+            asked = self._hazards.check_dialog(action, observation.dialog)
+            return ValidAction(action, None, await self._is_refused(asked))
         return ValidAction(action, None, is_destructive=False)
 
     async def _is_refused(self, check: Coroutine[Any, Any, None]) -> bool:
