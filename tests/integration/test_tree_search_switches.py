@@ -52,6 +52,13 @@ def test_a_small_budget_drops_the_lowest_actions_before_others_are_added(site, t
     assert len([each for each in done if each != f"goto [{site.at('/right')}]"]) == kept
 
 
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_context_whose_actions_cannot_be_done_is_asked_again(site, tmp_path, retries):
+    script = Scripted({"Start": {f"goto {site.at('/gone')}": 0.9}})
+    tree_of(site, tmp_path, [script], retries=retries)
+    assert len(script.asked) == 1 + retries
+
+
 @pytest.mark.parametrize(("merging", "scores"), [(True, [1.8, 1.0]), (False, [0.9, 0.5, 0.9, 0.5])])
 def test_without_merging_equal_actions_of_two_contexts_are_two(site, tmp_path, merging, scores):
     tree = tree_of(site, tmp_path, [Scripted(SCRIPT), Second(SCRIPT)], merging=merging)

@@ -1,13 +1,21 @@
 """What the contexts put into prompts, and how the settings choose among them."""
 
+import json
 from types import SimpleNamespace
 
+import pytest
+
+from waygraph.agents.actions.session import SessionOptions
+from waygraph.agents.create import AgentName, AgentParts
+from waygraph.agents.loop.usage_meter import UsageMeter
 from waygraph.agents.models.scripted import ScriptedModel
-from waygraph.agents.search import chat_contexts
+from waygraph.agents.observation.open_dialog import OpenDialog
+from waygraph.agents.observation.page_observation import PageObservation
+from waygraph.agents.search import ProposalRequest, Trajectory, chat_contexts
 from waygraph.agents.search.chat_contexts import ExperienceContext
 from waygraph.agents.search.page_window import PageWindow
 from waygraph.core.schemas import Hit, SearchAnswer
-from waygraph.core.settings import SearchSettings
+from waygraph.core.settings import AgentSettings, SearchSettings
 
 
 class Maps:
@@ -38,6 +46,31 @@ def test_without_a_map_there_is_no_experience():
 
 def test_the_contexts_of_the_settings_are_used():
     assert names(SearchSettings(contexts=("history",), branching=2)) == ["history", "history 2"]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7])
+async def test_proposals_are_sampled_at_the_temperature_of_the_settings(temperature):
+    model = ScriptedModel([json.dumps({"summary": "s", "note": "", "thinking": "t", "action": "stop [x]"})])
+    seen = PageObservation.of(OpenDialog("confirm", "none", "").snapshot("http://a.example/", "A"))
+    context = chat_contexts(model, SearchSettings(temperature=temperature))[0]
+    await context.propose(ProposalRequest(Trajectory("a task"), seen))
+    assert [each.temperature for each in model.requests] == [temperature]
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"branching": 2}, {"budget": 9}, {"depth": 2}, {"retries": 0}, {"order": "paper"}, {"merging": False},
+        {"speculation": False}, {"backtracking": False}, {"begin_anew": False},
+    ],
+    ids=lambda switch: next(iter(switch)),
+)  # fmt: skip
+def test_the_settings_are_the_options_of_the_search(switch):
+    def options(**search):
+        parts = AgentParts(AgentName.SEARCH, AgentSettings(search=search), None, UsageMeter(ScriptedModel([])))
+        return parts.agent(SimpleNamespace(options=SessionOptions()))._options
+
+    assert options(**switch) != options()
 
 
 async def test_experience_is_what_the_map_of_every_site_finds_for_the_task_and_is_asked_once():
