@@ -55,7 +55,7 @@ _MAX_CANDIDATES = 5
 #: Confidence in the first hit below which an answer says that it is unsure, and what it says.
 _LEAST_CONFIDENCE = 0.5
 _ALIKE = "Scores nearly as well as the first."
-_ALIKE_CANDIDATES = "The first two candidates score nearly alike: the other one may be meant."
+_ALIKE_CANDIDATES = "The two best scores are nearly alike: either candidate may be meant."
 #: Longest title or name, in bytes.
 NAME_BYTES = 120
 #: Longest text of a page and longest address, in bytes.

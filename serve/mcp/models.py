@@ -102,9 +102,9 @@ class Navigation(_ToolAnswer):
     """A chosen screen and the way to it."""
 
     candidates: list[Screen]
-    """The chosen screen, then others in case the choice is wrong: `path_to` leads there."""
+    """The chosen screen, then others by score in case the choice is wrong: `path_to` leads there."""
     confidence: float | None = None
-    """Share of searches with such a lead whose best score is right."""
+    """How likely the candidate with the best score is right, by its lead over the next. Others have none."""
     reason: str
     """Of the choice."""
     way: Way | None = None

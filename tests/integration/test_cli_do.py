@@ -7,6 +7,7 @@ import pytest
 from tests.browsers import BROWSERS
 from tests.chat_server import failure, reply, serving_chat
 from waygraph.cli import main
+from waygraph.core.urls import site_key
 from waygraph.demo_site import DemoSite
 
 ANSWER = {
@@ -32,6 +33,18 @@ def test_the_greedy_agent_uses_the_map_of_the_site(shop, shop_store, capsys):
     assert (document["end"], document["url"]) == ("answered", shop.site.url + "help/returns")
     assert document["steps"][0]["action"] == "navigate"
     assert '1. navigate\n   done: Arrived at the page "Returns · Northfold".' in printed.err
+
+
+@pytest.mark.parametrize(("options", "warns"), [([], True), (["--no-map"], False)])
+def test_a_further_site_without_a_map_is_named(shop, shop_store, capsys, options, warns):
+    arguments = ["do", shop.site.url, "how returns work", "--site", "forum.example", "--store", str(shop_store)]
+    main([*arguments, "--max-steps", "1", "--json", *options])
+    printed = capsys.readouterr()
+    mapped = site_key(shop.site.url)
+    warning = f"No map knows forum.example: it is visited by its address and links. Mapped sites: {mapped}."
+    assert (f"warning: {warning}" in printed.err) == warns
+    document, _ = json.JSONDecoder().raw_decode(printed.out)  # of a task that is not done, an error follows
+    assert document["warnings"] == ([warning] if warns else [])
 
 
 def test_a_task_that_is_not_done_has_an_exit_code_of_its_own(site, tmp_path, capsys):

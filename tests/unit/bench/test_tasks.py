@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from bench.tasks.replay import end_problems
-from bench.tasks.site_tasks import CHANGE_SOMETHING, FIND_A_PAGE, KINDS, SPLITS, read_site
+from bench.tasks.site_tasks import ACROSS, CHANGE_SOMETHING, FIND_A_PAGE, KINDS, SPLITS, read_site, read_tasks
 from waygraph.agents.scoring.final_state import FinalState
 from waygraph.agents.tasks.task import LAST_PAGE, EvaluatorKind
 
@@ -70,8 +70,15 @@ def test_changes_are_looked_for_in_the_data_of_the_server_and_not_on_the_page_th
         for task in site.file.tasks
         if site.kinds[task.task_id] == CHANGE_SOMETHING
     ]
-    assert len(changes) >= 6
-    assert len({task.sites for task, _ in changes}) >= 2
+    across = [read_tasks(path, {}) for path in ACROSS.values()]
+    changes += [
+        (task, file.replays[task.task_id])
+        for file in across
+        for task in file.file.tasks
+        if file.kinds[task.task_id] == CHANGE_SOMETHING
+    ]
+    assert len(changes) >= 9
+    assert sum(len(task.sites) > 1 for task, _ in changes) >= 3
     for task, replay in changes:
         assert task.evaluation.eval_types == (EvaluatorKind.PROGRAM_HTML,)
         assert LAST_PAGE not in {target.url for target in task.evaluation.program_html}

@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from waygraph.pipeline.explore.policies.policy import Refusal
 
 _HINT = "Allow more actions (--max-steps), say in the task what the page shows, or use another agent (--agent)."
-
+#: Most sites that a warning names.
+_MOST_NAMED = 10
 
 SiteOption = Annotated[
     list[str] | None,
@@ -121,15 +122,15 @@ def do(
     )  # fmt: skip
     settings = load_settings(overrides | {"explore": {"scope": scope, "scope_hosts": scope_hosts}})
     check_model(name, settings)
-    mapped: dict[str, str] = {}
+    mapped: dict[str, str] | None = None
     if not no_map:
         with open_source(store, url, api_key) as source:
             mapped = {summary.site: summary.start_url for summary in source.sites()}
-    urls = [parse_start_url(start), *(mapped.get(text) or parse_start_url(text) for text in site or ())]
+    urls = [parse_start_url(start), *((mapped or {}).get(text) or parse_start_url(text) for text in site or ())]
     session = read_session_files(storage_state or ())
     told = read_tips(tips).text(map(site_key, urls))
     attempt = _SingleTask(name, urls, settings, session, max_steps, tips=told, headed=headed)
-    done = asyncio.run(attempt.run(task, mapped.keys(), url or settings.store, api_key))
+    done = asyncio.run(attempt.run(task, mapped, url or settings.store, api_key))
     if as_json:
         sites = [asdict(each) for each in attempt.sites]
         print_json(_document(done) | {"sites": sites, "refused": attempt.refused, "warnings": attempt.warnings})
@@ -170,9 +171,10 @@ class _SingleTask:
         self.sites: Sequence[AgentSite] = ()
         """The sites of the task, that of the start page first."""
         self.warnings: list[str] = []
-        """Why sessions seem to have ended."""
+        """Which sites have no map, and why sessions seem to have ended."""
 
-    async def run(self, task: str, mapped: Collection[str], maps_at: str, api_key: str | None) -> AgentRun:
+    async def run(self, task: str, mapped: Collection[str] | None, maps_at: str, api_key: str | None) -> AgentRun:
+        """Do the task, with the maps of its sites among these; None: without maps."""
         from waygraph.agents.actions.boundary import agent_boundary
         from waygraph.agents.actions.session import AgentSession, SessionOptions
         from waygraph.agents.actions.sites import describe_sites, mapped_sites
@@ -199,7 +201,11 @@ class _SingleTask:
             first_of_host: dict[str, str] = {}
             for each in self._urls:
                 first_of_host.setdefault(site_key(each), each)
-            self.sites = await describe_sites([("", each) for each in first_of_host.values()], mapped, maps)
+            self.sites = await describe_sites([("", each) for each in first_of_host.values()], mapped or (), maps)
+            for site in self.sites[1:] if mapped is not None else ():
+                if not site.is_mapped:
+                    known = ", ".join(sorted(mapped)[:_MOST_NAMED]) or "none"
+                    self._warn(f"No map knows {site}: it is visited by its address and links. Mapped sites: {known}.")
             self._sign_in = SignInCheck(self._session, self.sites)
             urls = [*self._urls, *(site.url for site in self.sites)]
             browser = await stack.enter_async_context(launch(settings.browser, headed=self._headed))
@@ -223,11 +229,14 @@ class _SingleTask:
                 self.refused = boundary.count
                 return run
 
+    def _warn(self, text: str) -> None:
+        self.warnings.append(text)
+        warn(text)
+
     async def _print(self, step: AgentStep, observation: PageObservation) -> None:
         """Print a step on stderr, so that stdout carries the result only."""
         if self._sign_in is not None and (problem := self._sign_in.check(observation)):
-            self.warnings.append(problem)
-            warn(problem)
+            self._warn(problem)
         self._steps += 1
         thinking = f"   {step.thinking}\n" if step.thinking else ""
         text = f"{self._steps}. {step.action or '(no action)'}\n{thinking}   {step.status}: {step.message}"

@@ -134,6 +134,12 @@ def test_answers_say_when_the_second_hit_may_be_meant_as_well():
     assert answers.navigation(NavigateAnswer(**navigated, confidence=0.8)).notes == []
 
 
+def test_the_confidence_of_an_answer_says_whose_it_is():
+    said = models.Navigation.model_json_schema()["properties"]["confidence"]["description"]
+    assert "the candidate with the best score" in said
+    assert "Others have none" in said
+
+
 def test_sites_are_narrowed_down_and_counted():
     found = [
         SiteSummary(
