@@ -1,7 +1,7 @@
 """The dialects in which published evaluators score the same task files.
 
 Three public evaluators of WebArena's format give different rewards to equal runs, so a score without the name of its
-dialect means little. docs/tasks.md compares them.
+dialect means little. docs/scoring.md compares them.
 """
 
 from __future__ import annotations

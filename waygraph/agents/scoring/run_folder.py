@@ -8,7 +8,7 @@
     RUN/tasks/ID/page-N-M.html        HTML of a page target whose locator is empty
     RUN/tasks/ID/answer.json          the agent's answer and its final URL; written last, so a task with it is complete
 
-docs/tasks.md describes the fields.
+docs/scoring.md describes the fields.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ class RunFolder:
             return _read(self._path / _RUN_FILE, TaskRunManifest)
         except (OSError, ValueError) as error:
             raise InvalidInput(
-                f"'{self._path}' is no stored run: {_reason(error)}", hint="The format: docs/tasks.md"
+                f"'{self._path}' is no stored run: {_reason(error)}", hint="The format: docs/scoring.md"
             ) from error
 
     def has(self, task_id: str) -> bool:

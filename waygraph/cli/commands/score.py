@@ -15,7 +15,7 @@ from waygraph.core.errors import InvalidInput
 
 
 def score(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a stored run (docs/tasks.md).")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a stored run (docs/scoring.md).")],
     *,
     dialect: DialectOption = None,
     where: WhereOption = None,

@@ -152,7 +152,7 @@ def fetch(
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a stored run (docs/tasks.md).")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a stored run (docs/scoring.md).")],
     *,
     kind: Annotated[str, typer.Option("--format", metavar="NAME", help="webarena-verified or online-mind2web.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="A new folder, with one per task.")],
