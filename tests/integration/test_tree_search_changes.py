@@ -51,6 +51,16 @@ def test_what_changes_data_is_left_alone_unless_the_session_allows_it(trap):
     assert [step.action for step in run.steps] == ['click link "Other"']
 
 
+def test_an_answer_is_given_when_leaving_its_page_would_lose_it_after_a_change(site):
+    sends = "fetch('/trap', {method: 'POST', body: 'x'}).then(() => out.textContent = 'Sent')"
+    page = f'<title>Send</title><a href=/other>Other</a><button onclick="{sends}">Go</button><p id=out>Not yet</p>'
+    site.pages |= {"/": page, "/trap": "ok"}
+    script = {"Send / Not yet": {"Go": 0.9}, "Send / Sent": {"Other": 0.9, "stop done": 0.1}}
+    run, _, _ = search(site, script)
+    assert [step.action for step in run.steps] == ['click button "Go"']
+    assert (run.end, run.answer) == (AttemptEnd.ANSWERED, "done")
+
+
 def test_a_change_that_only_its_request_shows_begins_the_search_anew(site, tmp_path):
     site.pages |= {"/": f"<!doctype html><title>Silent</title><a href=/other>Other</a>{SILENT}", "/trap": "ok"}
     script = {"Silent": {"Show figures": 0.9, "Other": 0.1}}

@@ -90,7 +90,7 @@ class BestFirstSearch:
             frontier.drop_visited(self._tree)
             if not self._limits.backtracking:
                 frontier.drop_elsewhere(self._tree, self._current)
-            selected = select(self._tree, self._limits, current=self._current, is_reachable=self._is_reachable)
+            selected = select(self._tree, self._limits, current=self._current, leads_back=self._leads_back)
             if selected.end is not None:
                 await self._finish(selected)
                 return
@@ -115,6 +115,9 @@ class BestFirstSearch:
             observation = (await self._session.act(DismissAction())).observation or observation
         self._observation = observation
         return observation
+
+    def _leads_back(self, node: int) -> bool:
+        return is_reachable(self._tree, node, with_map=self._map is not None)
 
     def _is_reachable(self, node: int) -> bool:
         return is_reachable(self._tree, node, current=self._current, with_map=self._map is not None)

@@ -65,6 +65,8 @@ def merge_key(action: SearchAction, gesture: Action | None, dialog: str = "") ->
         The action.
     gesture
         The gesture on its element; None for actions on none.
+    dialog
+        The dialog that the action answers, see `dialog_key`; empty: none.
 
     Returns
     -------

@@ -87,7 +87,7 @@ class Selection:
 
 
 def select(
-    tree: SearchTree, limits: SearchLimits, *, current: int | None, is_reachable: Callable[[int], bool]
+    tree: SearchTree, limits: SearchLimits, *, current: int | None, leads_back: Callable[[int], bool]
 ) -> Selection:
     """Select the next action of the frontier.
 
@@ -99,8 +99,8 @@ def select(
         Its limits.
     current
         The node that the page shows; None: it shows none.
-    is_reachable
-        Whether a way leads back to a node.
+    leads_back
+        Whether a way leads back to a node, whatever the page shows.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def select(
     if limits.order == "value":
         return _chosen(_best(queued), Why.BEST)
     has_lost = tree.changes > 0 or tree.prunes > 0
-    if has_lost and best_stop is not None and best_stop.node == current and not is_reachable(best_stop.node):
+    if has_lost and best_stop is not None and best_stop.node == current and not leads_back(best_stop.node):
         return _end(best_stop, Why.PATH_LOST, AttemptEnd.EXHAUSTED)
     destructive = _best([each for each in queued if each.is_destructive])
     if limits.order == "paper" and (full := _of_full_frontier(tree, limits, best_stop, has_lost=has_lost)) is not None:

@@ -202,10 +202,8 @@ class _SingleTask:
             for each in self._urls:
                 first_of_host.setdefault(site_key(each), each)
             self.sites = await describe_sites([("", each) for each in first_of_host.values()], mapped or (), maps)
-            for site in self.sites[1:] if mapped is not None else ():
-                if not site.is_mapped:
-                    known = ", ".join(sorted(mapped)[:_MOST_NAMED]) or "none"
-                    self._warn(f"No map knows {site}: it is visited by its address and links. Mapped sites: {known}.")
+            if mapped is not None:
+                self._warn_of_unmapped(mapped)
             self._sign_in = SignInCheck(self._session, self.sites)
             urls = [*self._urls, *(site.url for site in self.sites)]
             browser = await stack.enter_async_context(launch(settings.browser, headed=self._headed))
@@ -228,6 +226,13 @@ class _SingleTask:
                 run = await agent.run(task, self._print)
                 self.refused = boundary.count
                 return run
+
+    def _warn_of_unmapped(self, mapped: Collection[str]) -> None:
+        """Name the further sites that have no map: their names may be misspelt."""
+        known = ", ".join(sorted(mapped)[:_MOST_NAMED]) or "none"
+        for site in self.sites[1:]:
+            if not site.is_mapped:
+                self._warn(f"No map knows {site}: it is visited by its address and links. Mapped sites: {known}.")
 
     def _warn(self, text: str) -> None:
         self.warnings.append(text)

@@ -16,7 +16,7 @@ LIMITS = SearchLimits(max_steps=10, solutions=2)
 
 
 def chosen(tree, *, limits=LIMITS, current=0, reachable=True):
-    selected = select(tree, limits, current=current, is_reachable=lambda _: reachable)
+    selected = select(tree, limits, current=current, leads_back=lambda _: reachable)
     return (selected.candidate.id if selected.candidate else None), selected.why, selected.end
 
 
@@ -198,7 +198,7 @@ def test_nothing_destructive_is_selected_while_a_safe_action_is_queued(proposed,
             put(tree, 0, click(str(number), is_destructive=kind == "destructive"), score)
     spend(tree, steps)
     tree.changes, tree.prunes = changes, prunes
-    selected = select(tree, LIMITS, current=0, is_reachable=lambda _: reachable)
+    selected = select(tree, LIMITS, current=0, leads_back=lambda _: reachable)
     if any(kind == "safe" for kind, _ in proposed):
         assert selected.candidate is not None
         assert not selected.candidate.is_destructive
