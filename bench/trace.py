@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -38,7 +38,7 @@ from waygraph.index.graph import Action
 from waygraph.pipeline.browser.guard import NetworkGuard, RequestPolicy
 from waygraph.pipeline.browser.page import actor as actor_module
 from waygraph.pipeline.browser.page.actor import PageActor
-from waygraph.pipeline.browser.page.gestures import PARKED, perform_gesture
+from waygraph.pipeline.browser.page.gestures import PARKED, gesture_steps
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.session import ContextOptions, GuardedPage
 from waygraph.pipeline.explore.crawl import Crawl
@@ -133,9 +133,9 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
         trace.add("goto", self.page, url)
         return await goto(self, url, **more)
 
-    async def recording_gesture(page: Page, action: Action, x: float, y: float) -> None:
+    def recording_gesture(page: Page, action: Action, x: float, y: float) -> Iterator[Coroutine[Any, Any, None]]:
         trace.add("gesture", page, action, x, y)
-        await perform_gesture(page, action, x, y)
+        return gesture_steps(page, action, x, y)
 
     async def recording_capture(self: GuardedPage, *arguments: Any) -> Any:
         trace.add("capture", self.page)
@@ -161,7 +161,7 @@ async def recorded(trace: Trace) -> AsyncIterator[None]:
         mock.patch.object(PageActor, "press_key", recording_press),
         mock.patch.object(PageActor, "park_pointer", recording_release),
         mock.patch.object(GuardedPage, "capture", recording_capture),
-        mock.patch.object(actor_module, "perform_gesture", recording_gesture),
+        mock.patch.object(actor_module, "gesture_steps", recording_gesture),
     ):
         yield
 
@@ -274,7 +274,8 @@ class _Script:
 
 async def _do(what: str, page: Page, arguments: Sequence[Any]) -> None:
     if what == "gesture":
-        await perform_gesture(page, *arguments)
+        for step in gesture_steps(page, *arguments):
+            await step
     elif what == "press":
         await page.keyboard.press(*arguments)
     elif what == "release":
