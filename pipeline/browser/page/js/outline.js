@@ -101,6 +101,21 @@ const statesOf = (element, role, candidate) => {
   return states;
 };
 
+/**
+ * Whether an element is a box of one pixel, out of the flow, that cuts off its content, wherever it is. Pages write for
+ * screen readers like this: the title of a list, what stars or a crossed-out price mean.
+ * @param {Position} position
+ */
+const isForReaders = ({ style }) =>
+  style !== null && style.width === "1px" && style.height === "1px" && style.overflowX !== "visible" &&
+  (style.position === "absolute" || style.position === "fixed") && style.visibility === "visible";
+/**
+ * Whether an element has no area, although its content may have: floats, positioned children, what overflows.
+ * @param {Position} position
+ */
+const hasNoArea = ({ style, rect, inSvg }) =>
+  style !== null && style.display !== "contents" && (rect.width === 0 || rect.height === 0) && style.visibility === "visible" && !inSvg;
+
 /** @param {any} display */
 const isInlineDisplay = (display) => display.startsWith("inline") || display === "contents";
 
@@ -138,6 +153,7 @@ const outlineOf = (pass) => {
     continues = true;
     gap = /\s$/.test(data) ? " " : "";
   };
+  const isOperable = (/** @type {any} */ node) => pass.roles.has(roleOf(node)) || FIELD_ROLES.has(roleOf(node));
   let optionsLeft = MAX_PAGE_OPTIONS;
   /**
    * Add a row for each option of a list that can be chosen. It has the candidate of the list.
@@ -165,7 +181,7 @@ const outlineOf = (pass) => {
     const more = options.length - added.length;
     if (more > 0) rows.push([depth, "option", "", [["more", String(more)]], -1]);
   };
-  const walkChildren = (/** @type {any} */ parent, /** @type {any} */ node, /** @type {number} */ depth) => {
+  const walkChildren = (/** @type {any} */ parent, /** @type {any} */ node, /** @type {number} */ depth, forReaders = false) => {
     const shadow = shadowOf(node);
     let children = (shadow ?? parent).childNodes;
     if (parent.localName === "slot") {
@@ -174,8 +190,10 @@ const outlineOf = (pass) => {
     }
     const position = pass.positions?.get(node);
     // Not: outside the page, clipped, behind a dialog, closed.
-    const showsText = (position?.exposed && !hidesContent(parent)) || (position?.inFront && position.style?.display === "contents");
-    for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth);
+    const showsText =
+      ((position?.exposed || (forReaders && position?.style?.visibility === "visible")) && !hidesContent(parent)) ||
+      (position?.inFront && position.style?.display === "contents");
+    for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth, forReaders);
   };
   const walkFrame = (/** @type {any} */ frame, /** @type {number} */ depth) => {
     const root = documentIn(frame)?.documentElement;
@@ -183,7 +201,7 @@ const outlineOf = (pass) => {
     if (root) walk(root, depth);
     else if (place) place.outline = { at: rows.length, depth };
   };
-  const walk = (/** @type {any} */ node, /** @type {number} */ depth) => {
+  const walk = (/** @type {any} */ node, /** @type {number} */ depth, isInForReaders = false) => {
     if (node.nodeType === 3) {
       addText(node.data, depth);
       return;
@@ -203,11 +221,15 @@ const outlineOf = (pass) => {
     const index = clicks.get(node);
     const candidate = index === undefined ? undefined : pass.candidates[index];
     const inline = isInlineDisplay(position.style?.display ?? "inline");
-    let role = position.inFront && (position.exposed || candidate) ? outlineRole(node, element) : "";
+    const forReaders = position.inFront && (isInForReaders || isForReaders(position));
+    if (forReaders && !candidate && isOperable(node)) return; // a link that skips to the content, until it has the focus
+    const isBare = !position.exposed && !candidate && !forReaders && hasNoArea(position);
+    let role = position.inFront && (position.exposed || candidate || forReaders || isBare) ? outlineRole(node, element) : "";
     if (candidate && !role) role = "generic";
     if (!inline) continues = false;
     if (!position.inFront && !isWithin(position.context.modal, node)) return;
     let inner = depth;
+    const first = rows.length;
     if (role) {
       const named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(node, role);
       rows.push([depth, role, named, statesOf(element, role, candidate), index ?? -1]);
@@ -230,8 +252,9 @@ const outlineOf = (pass) => {
       }
     } else if (!LEAF_TAGS.has(tag) || (tag === "svg" && position.context.activeSvgs.has(node))) {
       // The content of a field is its value, or a script's own drawing of it.
-      if (!(element.isContentEditable && role === "textbox")) walkChildren(element, node, inner);
+      if (!(element.isContentEditable && role === "textbox")) walkChildren(element, node, inner, forReaders);
     }
+    if (isBare && role && rows.length === first + 1) rows.pop(); // closed, or empty
     if (role || !inline) continues = false;
   };
   const root = document.documentElement;

@@ -1,0 +1,72 @@
+"""Which texts of a page an agent gets: those that people see, and those that pages write for screen readers."""
+
+import pytest
+
+from tests.browsers import BROWSERS, LOOPBACK_ONLY
+from tests.sites.server import FixtureServer
+from waygraph.agents.observation import agent_snapshot_options, observe
+from waygraph.pipeline.browser.page.view import PageView
+
+STYLE = """<!doctype html><title>T</title><style>
+.clip { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip: rect(0 0 0 0) }
+.left { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
+.closed { height: 0; overflow: hidden }
+.aside { position: absolute; left: -300px; width: 200px }
+.bare { position: absolute; top: 200px; height: 0 }
+</style>"""
+
+
+def lines(html):
+    """Return the lines of the text of a page, without the root."""
+
+    async def run(site):
+        page = await (await BROWSERS.browser()).new_page()
+        try:
+            view = PageView(page, agent_snapshot_options(LOOPBACK_ONLY), LOOPBACK_ONLY, owned=False)
+            await page.goto(site.url)
+            return (await observe(view)).text
+        finally:
+            await page.close()
+
+    with FixtureServer({"/": STYLE + html}) as site:
+        return BROWSERS.run(run(site)).expandtabs(2).replace("\n  ", "\n").splitlines()[1:]
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<div title=Rating><span style='width:87%'><span class=clip><b>87</b>%</span></span></div>", ["text '87%'"]),
+        ("<b><span class=left>12.50 euros</span><i aria-hidden=true>12<sup>50</sup></i></b>", ["text '12.50 euros'"]),
+        ("<h3 class=left>Tools of the page</h3><p>Here", ["heading 'Tools of the page'", "paragraph 'Here'"]),
+        ("<ul class=left><li><em>Three</em> are left</ul>", ["listitem 'Three are left'"]),
+    ],
+    ids=["a rating", "a price", "a title", "a list"],
+)  # fmt: skip
+def test_texts_for_screen_readers_are_shown_wherever_they_are(html, shown):
+    assert lines(html) == shown
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<ul class=left><li><a href='#main'>Skip to the content</a></ul>",
+        "<div class=left><button>Skip</button></div>",
+        "<div class=closed><p>Closed</div>",
+        "<div class=aside>Drawer</div>",
+        "<p style='opacity:0'>Faint",
+        "<nav class=bare aria-label=Empty></nav>",
+        "<nav class='bare closed' aria-label=Closed><ul><li>In it</ul></nav>",
+    ],
+)
+def test_what_nobody_is_shown_or_told_is_left_out(html):
+    assert lines(f"<p>Here</p>{html}") == ["paragraph 'Here'"]
+
+
+def test_a_landmark_without_an_area_is_shown_around_what_overflows_it():
+    html = "<nav class=bare aria-label='Page tools'><ul><li><a href=/a>Edit</a><li><a href=/b>Old</a></ul></nav>"
+    assert lines(html) == [
+        "navigation 'Page tools'",
+        "  list",
+        "    link [1] 'Edit'",
+        "    link [2] 'Old'",
+    ]
