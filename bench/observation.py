@@ -7,10 +7,8 @@ On pages of the sites of `bench.tasks` and on one page of more than 5,000 nodes,
   BrowserGym's `axtree_txt`, Playwright's `aria_snapshot` in both of its modes and the HTML of the page,
 - the ratios of `text` and `step` to `axtree_txt`, as medians by site and by split,
 - the time of an observation of a settled page, and of making its text from it,
-- how many of the elements that Chromium's own accessibility tree offers for interaction have an id, by role and name.
-  Those without one are mostly clipped or transparent (collapsed menus, links that skip to the content), or have another
-  name; `examples` in the result lists some,
-- how many of the texts of that tree are not in the full text.
+- how many of the texts and of the elements for interaction in Chromium's own accessibility tree are not in the full
+  text, by the reason why the page does not show them, see `bench.beside_chromium`.
 
 Pages of a site are those that its start page links to, or what clicks show where there are no links.
 
@@ -27,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -36,13 +35,13 @@ from rs_bpe.bpe import openai
 
 from bench import real_sites
 from bench.axtree_txt import axtree_txt, browsergym_version
+from bench.beside_chromium import UNEXPLAINED, beside_chromium
 from bench.real_sites import NotAvailable, Served
 from bench.result_files import RESULTS, processor, run_info, write_result
 from bench.retrieval.maps import BROWSER, shop
 from bench.tasks.site_tasks import SPLITS
 from waygraph.agents.actions import AgentSession, ClickAction, SessionOptions
 from waygraph.agents.observation import PageObservation, agent_snapshot_options, observe
-from waygraph.agents.observation.passes.text import clean
 from waygraph.agents.observation.render import render
 from waygraph.demo_site.local_server import LocalServer, Request, Response
 from waygraph.pipeline.browser.page.view import PageView
@@ -50,11 +49,7 @@ from waygraph.pipeline.browser.process.launch import launch
 
 REPEATS = 15
 PAGES_PER_SITE = 5
-#: Roles of Chromium's tree that an agent acts on.
-INTERACTIVE = frozenset({
-    "button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "tab", "menuitem", "menuitemcheckbox",
-    "menuitemradio", "switch", "slider", "spinbutton", "treeitem", "option",
-})  # fmt: skip
+TRIES = 5
 _WORDS = ("ledger", "harbour", "copper", "meadow", "lantern", "orchard", "violin", "granite", "falcon", "ember")
 
 
@@ -113,39 +108,13 @@ def size(text: str, tokenizer: Any) -> dict[str, int]:
     return {"chars": len(text), "tokens": len(tokenizer.encode(text))}
 
 
-async def chromium_nodes(page: Page) -> list[dict[str, Any]]:
-    """Return what Chromium's own accessibility tree has in the main frame."""
-    session = await page.context.new_cdp_session(page)
-    nodes: list[dict[str, Any]] = (await session.send("Accessibility.getFullAXTree"))["nodes"]
-    await session.detach()
-    return [node for node in nodes if not node["ignored"]]
-
-
-def name_of(node: Mapping[str, Any]) -> str:
-    """Return the name of a node of Chromium's tree."""
-    return clean(str(node.get("name", {}).get("value", ""))).casefold()
-
-
-def beside_chromium(observation: PageObservation, nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Compare the elements with an id with those of Chromium's tree, by role and name and by role alone, and texts."""
-    theirs = Counter((node["role"]["value"], name_of(node)) for node in nodes if node["role"]["value"] in INTERACTIVE)
-    ours = Counter(
-        (each.role, clean(each.name).casefold()) for each in observation.elements if not each.candidate.action.frame
-    )
-    missing = theirs - ours
-    roles = Counter(role for role, _ in theirs.elements()) - Counter(role for role, _ in ours.elements())
-    written = "".join(render(observation.simplified).casefold().split()).replace("\\|", "|")
-    texts = {name_of(node) for node in nodes if node["role"]["value"] == "StaticText"} - {""}
-    lost = [text for text in texts if "".join(text.split()) not in written and any(map(str.isalnum, text))]
+async def texts_of(page: Page) -> dict[str, str]:
+    """Return what others make of a page."""
     return {
-        "chromium": theirs.total(),
-        "with_id": (theirs & ours).total(),
-        "role_missing": roles.total(),
-        "examples": [f"{role} '{name[:40]}'" for role, name in list(missing)[:6]],
-        "ours": len(observation.elements),
-        "texts": len(texts),
-        "texts_missing": len(lost),
-        "texts_missing_examples": sorted(text[:60] for text in lost)[:6],
+        "axtree_txt": await axtree_txt(page),
+        "aria": await page.locator("body").aria_snapshot(),
+        "aria_ai": await page.locator("body").aria_snapshot(mode="ai"),
+        "html": await page.content(),
     }
 
 
@@ -153,8 +122,13 @@ async def measure(page: Page, view: PageView, before: PageObservation | None, to
     """Measure one page that is loaded and was reached from another one."""
     await observe(view)  # it settles, and gets the in-page script
     observe_ms, observation = await timed(lambda: observe(view, form="abridged"))
-    aria_ms, aria = await timed(lambda: page.locator("body").aria_snapshot())
-    ai_ms, ai = await timed(lambda: page.locator("body").aria_snapshot(mode="ai"))
+    aria_ms, _ = await timed(lambda: page.locator("body").aria_snapshot())
+    ai_ms, _ = await timed(lambda: page.locator("body").aria_snapshot(mode="ai"))
+    for _ in range(TRIES):  # an application may have drawn more since, which is not compared with what was before
+        observation, texts = await observe(view, form="abridged"), await texts_of(page)
+        beside = await beside_chromium(page, observation)
+        if (await observe(view)).raw_text == observation.raw_text:
+            break
     took = []
     for _ in range(REPEATS):
         fresh = PageObservation.of(observation.snapshot, form="abridged", before=before)
@@ -162,10 +136,8 @@ async def measure(page: Page, view: PageView, before: PageObservation | None, to
         step = fresh.text
         took.append((time.perf_counter() - began) * 1000)
     assert sorted(observation.simplified.refs()) == sorted(each.ref for each in observation.elements)
-    nodes = await chromium_nodes(page)
     sizes = {
-        "text": observation.text, "step": step, "full": render(observation.simplified), "raw": observation.raw_text,
-        "axtree_txt": await axtree_txt(page), "aria": aria, "aria_ai": ai, "html": await page.content(),
+        "text": observation.text, "step": step, "full": render(observation.simplified), "raw": observation.raw_text, **texts
     }  # fmt: skip
     return {
         "path": urlsplit(page.url).path,
@@ -177,7 +149,7 @@ async def measure(page: Page, view: PageView, before: PageObservation | None, to
         "aria_ms": aria_ms,
         "aria_ai_ms": ai_ms,
         **{name: size(text, tokenizer) for name, text in sizes.items()},
-        "beside_chromium": beside_chromium(observation, nodes),
+        "beside_chromium": beside,
         "texts": sizes,
     }
 
@@ -255,6 +227,12 @@ def write_texts(folder: Path | None, name: str, texts: Mapping[str, str]) -> Non
             (folder / f"{name}-{kind}.txt").write_text(text)
 
 
+def missing_row(missing: Mapping[str, Mapping[str, Any]], total: int) -> str:
+    """Return what is missing of a page as a cell of the table."""
+    counts = [f"{kind} {each['count']}" for kind, each in missing.items()]
+    return f"{sum(each['count'] for each in missing.values())} of {total}" + (f": {', '.join(counts)}" if counts else "")
+
+
 def row(name: str, r: dict[str, Any]) -> str:
     """Return a line of the table."""
     seen = r["beside_chromium"]
@@ -263,8 +241,8 @@ def row(name: str, r: dict[str, Any]) -> str:
         *(f"{r['observe_ms'][kind]} + {r['text_ms'][kind]}" for kind in ("p50", "min")),
         *(f"{r['aria_ms'][kind]}, {r['aria_ai_ms'][kind]}" for kind in ("p50", "min")),
     )
-    found = f"{seen['with_id']} of {seen['chromium']}"
-    cells = (f"{name} `{r['path'][:34]}`", r["nodes"], r["ids"], *sizes, *times, found, seen["texts_missing"])
+    missing = (missing_row(seen["elements_missing"], seen["chromium"]), missing_row(seen["texts_missing"], seen["texts"]))
+    cells = (f"{name} `{r['path'][:34]}`", r["nodes"], r["ids"], *sizes, *times, *missing)
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
@@ -281,8 +259,8 @@ def main() -> None:
     results: dict[str, list[dict[str, Any]]] = {}
     columns = (
         *("page", "nodes", "ids", "tokens: text", "step", "full", "axtree_txt", "raw", "aria", "aria (ai)", "HTML"),
-        *("observe + text: median ms", "min", "aria, aria (ai): median ms", "min", "Chromium's elements with id"),
-        "texts missing",
+        *("observe + text: median ms", "min", "aria, aria (ai): median ms", "min"),
+        *("Chromium's elements that have no id", "its texts that are missing"),
     )
     print(f"| {' | '.join(columns)} |")
     print(f"| {' | '.join('---' for _ in columns)} |")
@@ -296,6 +274,11 @@ def main() -> None:
         for number, each in enumerate(results[name]):
             write_texts(options.texts, f"{name}-{number}", each.pop("texts"))
             print(row(name, each), flush=True)
+    for what in ("elements_missing", "texts_missing"):
+        kinds = Counter[str]()
+        for each in chain.from_iterable(results.values()):
+            kinds.update({kind: found["count"] for kind, found in each["beside_chromium"][what].items()})
+        print(f"{what}: {dict(kinds)}; {kinds[UNEXPLAINED]} unexplained")
     medians = medians_of(results)
     for name, values in medians.items():
         print(f"{name}: tokens by those of axtree_txt: {values}")

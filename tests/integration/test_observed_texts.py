@@ -70,3 +70,22 @@ def test_a_landmark_without_an_area_is_shown_around_what_overflows_it():
         "    link [1] 'Edit'",
         "    link [2] 'Old'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        (
+            "<input type=checkbox id=a checked style='opacity:0'><label for=a>Daily mail</label>",
+            ["checkbox [1] 'Daily mail' [checked: true]"],
+        ),
+        (
+            "<label><input type=radio aria-label=Grid style='position:absolute;opacity:0'><svg width=20 height=20></svg></label>",
+            ["radio [1] 'Grid' [checked: false]"],
+        ),
+        ("<label><input type=checkbox> Weekly</label>", ["checkbox [1] 'Weekly' [checked: false]"]),
+    ],
+    ids=["a switch", "a picture", "a box of the browser"],
+)
+def test_a_label_that_stands_for_its_box_shows_its_state(html, shown):
+    assert lines(html) == shown

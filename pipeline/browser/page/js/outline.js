@@ -231,8 +231,11 @@ const outlineOf = (pass) => {
     let inner = depth;
     const first = rows.length;
     if (role) {
-      const named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(node, role);
-      rows.push([depth, role, named, statesOf(element, role, candidate), index ?? -1]);
+      const control = candidate && representsControl(element) ? element.control : null; // it is what a person sees of it
+      if (control) role = roleOf(control);
+      let named = candidate ? candidate.name : NAMED_BY_CONTENT.has(role) ? nameOf(node, role) : authorName(node, role);
+      if (control) named ||= nameOf(control, role);
+      rows.push([depth, role, named, statesOf(control ?? element, role, candidate), index ?? -1]);
       continues = false;
       inner += 1;
     }
