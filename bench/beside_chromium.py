@@ -1,8 +1,8 @@
 """What of Chromium's own accessibility tree an observation does not have, each with the reason that the page gives.
 
-A text is missing if its words do not stand next to each other in the full text. An element for interaction is missing if
-none with an id has its role and name. Why a missing one is not shown is read off the page, by rules of its own that
-share nothing with the observation:
+A text is missing if its words do not stand next to each other in the full text. An element for interaction is missing
+if none with an id has its role and name. Why it is not shown is read off the page, by rules that share nothing with
+the observation:
 
 - `off the page`: left of the page or above it, where nobody can scroll to (links that skip to the content),
 - `clipped`: cut off by boxes around it that do not scroll (collapsed menus),
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from playwright.async_api import CDPSession, Page
@@ -48,14 +48,18 @@ _WHY = """function (known) {
     if (up.nodeType !== 1) continue;
     const style = getComputedStyle(up);
     if (Number(style.opacity) < 0.05) return "transparent";
-    const isContaining = position === "static" || position === "relative" || position === "sticky" ||
-      (position === "absolute" && (style.position !== "static" || style.transform !== "none")) || style.transform !== "none";
+    const isContaining = style.transform !== "none" || !["absolute", "fixed"].includes(position) ||
+      (position === "absolute" && style.position !== "static");
     if (isContaining) {
       const box = up.getBoundingClientRect();
       const cuts = (overflow) => overflow === "hidden" || overflow === "clip";
-      if (up !== this && up !== document.body && up !== document.documentElement) {
-        if (cuts(style.overflowX)) boxes = boxes.map((b) => ({ ...b, left: Math.max(b.left, box.left), right: Math.min(b.right, box.right) }));
-        if (cuts(style.overflowY)) boxes = boxes.map((b) => ({ ...b, top: Math.max(b.top, box.top), bottom: Math.min(b.bottom, box.bottom) }));
+      const isPage = up === document.body || up === document.documentElement;
+      const cut = (one, from, to) => Object.assign(one, {
+        [from]: Math.max(one[from], box[from]), [to]: Math.min(one[to], box[to]),
+      });
+      for (const one of up === this || isPage ? [] : boxes) {
+        if (cuts(style.overflowX)) cut(one, "left", "right");
+        if (cuts(style.overflowY)) cut(one, "top", "bottom");
       }
       boxes = boxes.filter(({ left, top, right, bottom }) => right > left && bottom > top);
       if (!boxes.length) return "clipped";
@@ -106,6 +110,17 @@ async def beside_chromium(page: Page, observation: PageObservation) -> dict[str,
         "texts": len(texts),
         "texts_missing": _counted(lost),
     }
+
+
+def missing_of(pages: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Return how many of Chromium's elements and texts are missing, by kind, on all pages together."""
+    counts: dict[str, dict[str, int]] = {}
+    for what in ("elements_missing", "texts_missing"):
+        kinds = Counter[str]({UNEXPLAINED: 0})
+        for page in pages:
+            kinds.update({kind: found["count"] for kind, found in page[what].items()})
+        counts[what] = dict(kinds)
+    return counts
 
 
 def main_frame(observation: PageObservation) -> list[Any]:

@@ -19,25 +19,23 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import statistics
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.async_api import Page
-from rs_bpe.bpe import openai
 
 from bench import real_sites
 from bench.axtree_txt import axtree_txt, browsergym_version
-from bench.beside_chromium import UNEXPLAINED, beside_chromium
+from bench.beside_chromium import beside_chromium, missing_of
 from bench.real_sites import NotAvailable, Served
-from bench.result_files import RESULTS, processor, run_info, write_result
+from bench.result_files import RESULTS, processor, run_info, with_sites_before, write_result
 from bench.retrieval.maps import BROWSER, shop
 from bench.tasks.site_tasks import SPLITS
 from waygraph.agents.actions import AgentSession, ClickAction, SessionOptions
@@ -137,7 +135,8 @@ async def measure(page: Page, view: PageView, before: PageObservation | None, to
         took.append((time.perf_counter() - began) * 1000)
     assert sorted(observation.simplified.refs()) == sorted(each.ref for each in observation.elements)
     sizes = {
-        "text": observation.text, "step": step, "full": render(observation.simplified), "raw": observation.raw_text, **texts
+        "text": observation.text, "step": step, "full": render(observation.simplified), "raw": observation.raw_text,
+        **texts,
     }  # fmt: skip
     return {
         "path": urlsplit(page.url).path,
@@ -230,7 +229,9 @@ def write_texts(folder: Path | None, name: str, texts: Mapping[str, str]) -> Non
 def missing_row(missing: Mapping[str, Mapping[str, Any]], total: int) -> str:
     """Return what is missing of a page as a cell of the table."""
     counts = [f"{kind} {each['count']}" for kind, each in missing.items()]
-    return f"{sum(each['count'] for each in missing.values())} of {total}" + (f": {', '.join(counts)}" if counts else "")
+    return f"{sum(each['count'] for each in missing.values())} of {total}" + (
+        f": {', '.join(counts)}" if counts else ""
+    )
 
 
 def row(name: str, r: dict[str, Any]) -> str:
@@ -241,7 +242,10 @@ def row(name: str, r: dict[str, Any]) -> str:
         *(f"{r['observe_ms'][kind]} + {r['text_ms'][kind]}" for kind in ("p50", "min")),
         *(f"{r['aria_ms'][kind]}, {r['aria_ai_ms'][kind]}" for kind in ("p50", "min")),
     )
-    missing = (missing_row(seen["elements_missing"], seen["chromium"]), missing_row(seen["texts_missing"], seen["texts"]))
+    missing = (
+        missing_row(seen["elements_missing"], seen["chromium"]),
+        missing_row(seen["texts_missing"], seen["texts"]),
+    )
     cells = (f"{name} `{r['path'][:34]}`", r["nodes"], r["ids"], *sizes, *times, *missing)
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -254,7 +258,7 @@ def main() -> None:
     parser.add_argument("--save", action="store_true", help="write bench/results/observation.json")
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
-    tokenizer = openai.o200k_base()
+    tokenizer = importlib.import_module("rs_bpe.bpe").openai.o200k_base()
     about = run_info() | processor()
     results: dict[str, list[dict[str, Any]]] = {}
     columns = (
@@ -274,17 +278,18 @@ def main() -> None:
         for number, each in enumerate(results[name]):
             write_texts(options.texts, f"{name}-{number}", each.pop("texts"))
             print(row(name, each), flush=True)
-    for what in ("elements_missing", "texts_missing"):
-        kinds = Counter[str]()
-        for each in chain.from_iterable(results.values()):
-            kinds.update({kind: found["count"] for kind, found in each["beside_chromium"][what].items()})
-        print(f"{what}: {dict(kinds)}; {kinds[UNEXPLAINED]} unexplained")
+    path = RESULTS / "observation.json"
+    if options.save:
+        results = with_sites_before(path, results, list(SITES))
     medians = medians_of(results)
+    missing = missing_of([page["beside_chromium"] for pages in results.values() for page in pages])
     for name, values in medians.items():
         print(f"{name}: tokens by those of axtree_txt: {values}")
+    for what, counts in missing.items():
+        print(f"{what}: {counts}")
     if options.save:
         about |= {"repeats": REPEATS, "tokenizer": "o200k_base", "browsergym_core": browsergym_version()}
-        write_result(RESULTS / "observation.json", about | {"ratios": medians, "sites": results})
+        write_result(path, about | {"ratios": medians, "missing": missing, "sites": results})
 
 
 if __name__ == "__main__":

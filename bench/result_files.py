@@ -59,3 +59,10 @@ def write_result(path: Path, document: Mapping[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"saved to {path}")
+
+
+def with_sites_before(path: Path, sites: Mapping[str, Any], order: Sequence[str]) -> dict[str, Any]:
+    """Return results by site with those of an earlier run for the sites that were not run this time."""
+    before = json.loads(path.read_text(encoding="utf-8"))["sites"] if path.exists() else {}
+    known = before | dict(sites)
+    return {name: known[name] for name in order if name in known}

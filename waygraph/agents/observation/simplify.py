@@ -13,12 +13,14 @@ from waygraph.agents.observation.passes.structure import (
     collapse_same_names,
     drop_states,
     hide_images,
+    hide_labels_of_parts,
     hide_repeated_leaves,
     hide_wrappers,
 )
 from waygraph.agents.observation.passes.tables import flatten_layout_tables, write_tables
 from waygraph.agents.observation.passes.text import (
     clean_characters,
+    halve_names,
     hide_redundant_text,
     lift_only_text,
     rename_text,
@@ -31,12 +33,14 @@ Pass = Callable[[UiNode], None]
 PASSES: tuple[Pass, ...] = (
     clean_characters,
     drop_states,
+    halve_names,
     hide_redundant_text,
     hide_images,
     hide_repeated_leaves,
     lift_only_text,
     hide_redundant_text,
     rename_text,
+    hide_labels_of_parts,
     fold_items,
     fold_descriptions,
     flatten_layout_tables,

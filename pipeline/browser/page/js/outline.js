@@ -193,7 +193,10 @@ const outlineOf = (pass) => {
     const showsText =
       ((position?.exposed || (forReaders && position?.style?.visibility === "visible")) && !hidesContent(parent)) ||
       (position?.inFront && position.style?.display === "contents");
+    const generates = showsText && mayGenerate(node.ownerDocument);
+    if (generates) addText(pseudoText(node, "::before", false), depth);
     for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth, forReaders);
+    if (generates) addText(pseudoText(node, "::after", false), depth);
   };
   const walkFrame = (/** @type {any} */ frame, /** @type {number} */ depth) => {
     const root = documentIn(frame)?.documentElement;

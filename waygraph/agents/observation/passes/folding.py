@@ -1,19 +1,20 @@
-"""Passes that write several nodes in one line: menus, lists of options, terms with their descriptions."""
+"""Passes that write several nodes in one line: menus, tabs, lists of options, terms with their descriptions."""
 
 from __future__ import annotations
 
 from waygraph.agents.observation.ui_tree import UiNode, parents_first
 
-_ITEMS = (frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"}), frozenset({"option"}))
+_ITEMS = (frozenset({"menuitem", "menuitemcheckbox", "menuitemradio"}), frozenset({"tab"}), frozenset({"option"}))
 _TERM, _DETAIL = "DescriptionListTerm", "DescriptionListDetail"
 
 
 def fold_items(root: UiNode) -> None:
-    """Write items of a menu and options of a list behind the name of their parent, with their ids."""
+    """Write items of a menu, tabs and options of a list behind the name of their parent, with their ids."""
     for parent in reversed(parents_first(root)):
-        roles = {child.role for child in parent.children}
-        if any(roles <= kind for kind in _ITEMS) and all(child.is_leaf for child in parent.children):
-            parent.folded, parent.children = parent.children, []
+        items = [child for child in parent.children if child.name or child.ref or child.states or not child.is_leaf]
+        roles = {item.role for item in items}
+        if items and any(roles <= kind for kind in _ITEMS) and all(item.is_leaf for item in items):
+            parent.folded, parent.children = items, []
             chosen = [item for item in parent.folded if "selected" in item.states]
             if len(chosen) > 1:
                 parent.states.pop("value", None)  # the options say it

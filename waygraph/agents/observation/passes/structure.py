@@ -10,15 +10,17 @@ _DROPPED = frozenset(
     {"focused", "autocomplete", "hasPopup", "expanded", "multiselectable", "orientation", "controls", "level"}
 )
 #: States that say something only if they are true.
-_ONLY_TRUE = frozenset({"selected", "current", "busy", "required", "readonly", "disabled"})
+_ONLY_TRUE = frozenset({"selected", "pressed", "current", "busy", "required", "readonly", "disabled"})
 #: Roles without a meaning of their own once they hold one child, or nothing.
 _WRAPPERS = frozenset(
     {
         "generic", "paragraph", "listitem", "list", "group", "rowgroup", "article", "LabelText", "Figcaption", "figure",
-        "Legend", "text", "StaticText", "form", "search", "blockquote", "caption",
+        "Legend", "text", "StaticText", "form", "search", "blockquote", "caption", "region", "tabpanel",
     }
 )  # fmt: skip
 _CELLS = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
+#: Roles of boxes for controls, which say nothing without them.
+_FOR_CONTROLS = frozenset({"toolbar", "tablist", "menubar", "menu"})
 
 
 def drop_states(root: UiNode) -> None:
@@ -73,6 +75,8 @@ def hide_wrappers(root: UiNode) -> None:
 
 
 def _unwrapped(node: UiNode) -> list[UiNode]:
+    if node.role in _FOR_CONTROLS and node.is_leaf and not node.ref:
+        return []
     says_nothing = not (node.name or node.ref or node.states)
     if not says_nothing or node.folded or node.cells is not None or node.role in _CELLS:
         return [node]
@@ -81,6 +85,18 @@ def _unwrapped(node: UiNode) -> list[UiNode]:
     if node.role == "generic" or (len(node.children) == 1 and node.role in _WRAPPERS):
         return node.children
     return [node]
+
+
+def hide_labels_of_parts(root: UiNode) -> None:
+    """Remove the name of a part that its tab or the heading before or in it says."""
+    tabs = {node.name for node in root.walk() if node.role == "tab"}
+    for parent in parents_first(root):
+        for before, node in zip([None, *parent.children], parent.children, strict=False):
+            if node.ref or not node.name:
+                continue
+            headings = [each.name for each in (before, *node.children[:1]) if each and each.role == "heading"]
+            if (node.role == "tabpanel" and node.name in tabs) or (node.role == "region" and node.name in headings):
+                node.name = ""
 
 
 def collapse_same_names(root: UiNode) -> None:

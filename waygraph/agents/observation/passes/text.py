@@ -33,13 +33,24 @@ def clean(text: str) -> str:
     return " ".join(text.split())
 
 
+def halve_names(root: UiNode) -> None:
+    """Say once what a name says twice, because a picture in the node repeats the words beside it."""
+    for node in root.walk():
+        half = node.name[: len(node.name) // 2]
+        if half and node.name == f"{half} {half}" and any(c.role == "img" and c.name == half for c in node.children):
+            node.name = half
+
+
 def hide_redundant_text(root: UiNode) -> None:
-    """Remove text that is empty, or that the name of its parent or of a neighbour contains."""
+    """Remove text that is empty, or that the name of its parent or a neighbour contains, and paragraphs of a parent."""
     for parent in parents_first(root):
         children = parent.children
         kept = []
         for i, node in enumerate(children):
-            if node.is_text and not node.states:
+            if node.role == "paragraph" and node.is_leaf and not node.ref and not node.states:
+                if node.name and contains(parent.name, node.name):
+                    continue
+            elif node.is_text and not node.states:
                 neighbours = [children[j] for j in (i - 1, i + 1) if 0 <= j < len(children)]
                 names = [parent.name, *(other.name for other in neighbours if not other.is_text)]
                 if not node.name or any(contains(name, node.name) for name in names if name):

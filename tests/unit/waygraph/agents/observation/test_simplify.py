@@ -54,8 +54,8 @@ def test_the_only_text_of_a_node_without_a_name_becomes_its_name():
 
 
 def test_states_that_rarely_decide_are_left_out():
-    page = "textbox [1] Name {focused: true, required: true, value: Ann}\ntab [2] A {selected: false}"
-    assert simplified(page) == "textbox [1] 'Name' [required: true, value: Ann]\ntab [2] 'A'"
+    page = "textbox [1] Name {focused: true, required: true, value: Ann}\nbutton [2] A {pressed: false}"
+    assert simplified(page) == "textbox [1] 'Name' [required: true, value: Ann]\nbutton [2] 'A'"
 
 
 def test_images_without_a_name_of_their_own_are_left_out():
@@ -78,17 +78,72 @@ def test_repeated_leaves_are_written_once_but_not_those_with_ids():
     )
 
 
-def test_items_of_a_menu_are_folded_with_their_ids():
+def test_a_name_says_once_what_a_picture_in_it_repeats():
+    page = """
+button [1] Python 3 Python 3
+  img Python 3
+  paragraph
+    StaticText Python 3
+link [2] Walla Walla
+  StaticText Walla Walla
+"""
+    assert simplified(page) == "button [1] 'Python 3'\nlink [2] 'Walla Walla'"
+
+
+def test_parts_are_not_named_by_what_their_tab_or_heading_says():
+    page = """
+tablist
+  tab [1] Editor {selected: true}
+tabpanel Editor
+  textbox [2] Text
+  button [3] Save
+heading [4] Installed
+region Installed
+  StaticText one
+  StaticText two
+region Discover
+  StaticText three
+  StaticText four
+"""
+    assert (
+        simplified(page)
+        == """tablist [1] Editor [selected: true]
+tabpanel
+  textbox [2] 'Text'
+  button [3] 'Save'
+heading [4] 'Installed'
+region
+  text 'one'
+  text 'two'
+region 'Discover'
+  text 'three'
+  text 'four'"""
+    )
+
+
+def test_boxes_for_controls_without_any_are_left_out():
+    assert simplified("toolbar Tools\ntoolbar [1] Tools\ntoolbar Tools\n  button [2] Cut") == (
+        "toolbar [1] 'Tools'\ntoolbar 'Tools'\n  button [2] 'Cut'"
+    )
+
+
+def test_items_of_a_menu_and_tabs_are_folded_with_their_ids():
     assert (
         simplified("""
 menu File
   menuitem [1] Open
+  listitem
   menuitem [2] Save {disabled: true}
+tablist
+  tab [5] Editor {selected: true}
+    StaticText Editor
+  tab [6] Output
 combobox [3] Size {value: M}
   option S
   option M {selected: true}
 """)
-        == "menu 'File' [1] Open; [2] Save [disabled: true]\ncombobox [3] 'Size' [value: M] S; M"
+        == "menu 'File' [1] Open; [2] Save [disabled: true]\n"
+        "tablist [5] Editor [selected: true]; [6] Output\ncombobox [3] 'Size' [value: M] S; M"
     )
 
 
