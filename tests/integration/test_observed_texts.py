@@ -50,12 +50,13 @@ def lines(html):
         ("<div title=Rating><span style='width:87%'><span class=clip><b>87</b>%</span></span></div>", ["text '87%'"]),
         ("<b><span class=left>12.50 euros</span><i aria-hidden=true>12<sup>50</sup></i></b>", ["text '12.50 euros'"]),
         ("<h3 class=left>Tools of the page</h3><p>Here", ["heading 'Tools of the page'", "paragraph 'Here'"]),
+        ("<svg><g><text y=20>Source</text></g><text y=60>Sink</text></svg>", ["img", "  text 'Source'", "  text 'Sink'"]),
         ("<p class=new>Lamp</p>", ["paragraph 'New Lamp'"]),
         ("<ul class=left><li><em>Three</em> are left</ul>", ["listitem 'Three are left'"]),
     ],
-    ids=["a rating", "a price", "a title", "of a style sheet", "a list"],
+    ids=["a rating", "a price", "a title", "a drawing", "of a style sheet", "a list"],
 )  # fmt: skip
-def test_texts_of_style_sheets_and_for_screen_readers_are_shown(html, shown):
+def test_texts_of_drawings_style_sheets_and_for_screen_readers_are_shown(html, shown):
     assert lines(html) == shown
 
 
@@ -65,6 +66,7 @@ def test_texts_of_style_sheets_and_for_screen_readers_are_shown(html, shown):
         "<ul class=left><li><a href='#main'>Skip to the content</a></ul>",
         "<div class=left><button>Skip</button></div>",
         "<div class=closed><p>Closed</div>",
+        "<svg><text y=20 opacity=0>Faint</text></svg>",
         "<div class=aside>Drawer</div>",
         "<p style='opacity:0'>Faint",
         "<nav class=bare aria-label=Empty></nav>",

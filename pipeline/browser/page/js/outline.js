@@ -198,6 +198,13 @@ const outlineOf = (pass) => {
     for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth, forReaders);
     if (generates) addText(pseudoText(node, "::after", false), depth);
   };
+  /** Add the texts of a drawing without links, which the pass does not enter: labels of a diagram or a chart. */
+  const addDrawnTexts = (/** @type {any} */ svg, /** @type {number} */ depth) => {
+    for (const text of svg.querySelectorAll("text")) {
+      continues = false;
+      if (isSeen(text) && !text.closest("[aria-hidden=true]")) addText(text.textContent, depth);
+    }
+  };
   const walkFrame = (/** @type {any} */ frame, /** @type {number} */ depth) => {
     const root = documentIn(frame)?.documentElement;
     const place = pass.crossOrigin.get(frame);
@@ -256,7 +263,9 @@ const outlineOf = (pass) => {
         const at = clicks.get(area);
         if (at !== undefined) rows.push([inner, "link", pass.candidates[at].name, [], at]);
       }
-    } else if (!LEAF_TAGS.has(tag) || (tag === "svg" && position.context.activeSvgs.has(node))) {
+    } else if (tag === "svg" && !position.context.activeSvgs.has(node)) {
+      if (position.exposed && explicitRole(element) !== "img") addDrawnTexts(element, inner);
+    } else if (!LEAF_TAGS.has(tag) || tag === "svg") {
       // The content of a field is its value, or a script's own drawing of it.
       if (!(element.isContentEditable && role === "textbox")) walkChildren(element, node, inner, forReaders);
     }
