@@ -4,8 +4,8 @@ Every visible `<select>` with 2 to 100 options is set twice: by `click [option]`
 ways that the grammars of all agents have. The page's own script says whether the option was chosen, unless the choice
 loaded another page. A list that several pages have counts once for each site. Lists are looked for
 
-- on the start page of each site of `bench.tasks`, on the pages that it links to, and on those of up to 100 pages, found by
-  following links in their HTML, that have a `<select>` there,
+- on the start page of each site of `bench.tasks`, on the pages that it links to, and on those of up to 100 pages, found
+  by following links in their HTML, that have a `<select>` there,
 - on the pages where the reference solutions of the tasks end, after each of their steps that sends nothing, such as
   opening a dialog.
 """
@@ -65,7 +65,7 @@ _CHOSEN = """([at, nth]) => document.querySelectorAll('select')[at]?.options[nth
 
 @dataclass
 class SiteLists:
-    """What came of the lists of a site: numbers of pages with new lists, of lists, and of those that were set each way."""
+    """What came of the lists of a site: pages with new lists, lists, and those that were set each way."""
 
     pages: int = 0
     lists: int = 0
@@ -116,23 +116,26 @@ class _Lists:
         Parameters
         ----------
         reach
-            Leads to the page again, after a choice that led away from it.
+            Leads to the page as it was, after a choice that changed it.
         """
-        shown = [(at, key) for at, options, key in await self._page.evaluate(_LISTS) if 2 <= options <= MAX_OPTIONS]
-        new = {key: at for at, key in shown if key not in self._seen}
+        new = {key: at for key, at in (await self._shown()).items() if key not in self._seen}
         self._seen |= new.keys()
-        url = self._page.url
-        for at in new.values():
+        for key, at in new.items():
             self.found.lists += 1
             for way in ("click", "type"):
+                if (await self._shown()).get(key) != at:  # a choice hid it, or led to another page
+                    await reach()
                 problem = await set_list(self._session, self._page, at, way)
                 setattr(self.found, way, getattr(self.found, way) + (not problem))
                 if problem:
-                    self.found.problems.append(f"{urlsplit(url).path} list {at}, {way}: {problem[:300]}")
-                if self._page.url != url:
-                    await reach()
+                    self.found.problems.append(f"{urlsplit(self._page.url).path} list {at}, {way}: {problem[:300]}")
         self.found.pages += bool(new)
         return bool(new)
+
+    async def _shown(self) -> dict[str, int]:
+        """Return the positions of the lists that are to be set, by what tells them apart."""
+        lists = await self._page.evaluate(_LISTS)
+        return {key: at for at, options, key in lists if 2 <= options <= MAX_OPTIONS}
 
 
 async def pages_of(context: BrowserContext, served: Served, linked: list[str]) -> list[str]:

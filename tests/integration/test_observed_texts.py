@@ -50,7 +50,7 @@ def lines(html):
         ("<div title=Rating><span style='width:87%'><span class=clip><b>87</b>%</span></span></div>", ["text '87%'"]),
         ("<b><span class=left>12.50 euros</span><i aria-hidden=true>12<sup>50</sup></i></b>", ["text '12.50 euros'"]),
         ("<h3 class=left>Tools of the page</h3><p>Here", ["heading 'Tools of the page'", "paragraph 'Here'"]),
-        ("<svg><g><text y=20>Source</text></g><text y=60>Sink</text></svg>", ["img", "  text 'Source'", "  text 'Sink'"]),
+        ("<svg><g><text y=20>In</text></g><text y=60>Out</text></svg>", ["img", "  text 'In'", "  text 'Out'"]),
         ("<p class=new>Lamp</p>", ["paragraph 'New Lamp'"]),
         ("<ul class=left><li><em>Three</em> are left</ul>", ["listitem 'Three are left'"]),
     ],
