@@ -17,16 +17,14 @@ _MARK_DIGITS = 8
 #: The rule of agents that have notes.
 _NOTES = "- Note what you will need on a later page. Repeat no note.\n"
 #: The rule of agents whose pages leave something out.
-_LEFT_OUT = """ Elements of
-  parts that are marked as unchanged, and options that are not listed, have valid ids, too: show lists them."""
+_LEFT_OUT = "  Unchanged parts and options that are not listed have ids, too: show lists them.\n"
 _ROLE = """\
 You do a task on websites. Each step shows the page as a tree of text, where what you can act on has an id in brackets.
 Choose one action.
 
 Rules:
-- Ids are valid for this page only. Unchanged parts and options that are not listed have ids, too: show lists them.
-  Invent no ids or addresses.
-- Note what you will need on a later page. Repeat no note.
+- Ids are valid for this page only. Invent no ids or addresses.
+{left_out}{notes}\
 - Stop as soon as the task is done. The answer is the information that the task asks for, alone and as short as
   possible; N/A if the task cannot be done, and empty if it asks for none.
 - Change nothing that the task does not ask for. Do not log out.
@@ -69,9 +67,8 @@ def step_messages(
     """
     rules = [*rules, *site_rules(sites)]
     actions = action_list(available(allowed, situation.observation))
-    role = _ROLE if "note" in allowed else _ROLE.replace(_NOTES, "")
-    role = role if "show" in allowed else role.replace(_LEFT_OUT, "")
-    system = "\n".join([role, *rules, "", "Actions:", actions, "", UNTRUSTED, _ANSWER])
+    role = _ROLE.format(left_out=_LEFT_OUT if "show" in allowed else "", notes=_NOTES if "note" in allowed else "")
+    system = "\n".join([role, *rules, "", "Actions, written with their brackets:", actions, "", UNTRUSTED, _ANSWER])
     tips = f"Tips for this task:\n{situation.tips}" if situation.tips else ""
     parts = [f"Task: {situation.task}", *(text for text in (tips, site_list(sites), *memory) if text)]
     parts.append(f"Actions left: {situation.steps_left}")

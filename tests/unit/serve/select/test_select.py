@@ -364,7 +364,7 @@ def test_a_candidate_is_shown_by_what_distinguishes_it_from_most_others():
     assert [page.get("matches") for page in pages] == ["the order of last week", None, None, None]
     assert [page.get("generated") for page in pages] == [None, "which order is late", None, None]
     # A single candidate has no others.
-    assert pages_of(candidate_parts(ASKED, shown[:1], mark="m", view=CandidateView()))[0]["texts"][0] == "Home"
+    assert pages_of(candidate_parts(ASKED, shown[:1], mark="m", view=CandidateView()))[0]["texts"][0] == "Orders"
 
 
 def test_a_candidate_is_shown_by_what_it_says_about_the_search_first():

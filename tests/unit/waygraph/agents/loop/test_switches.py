@@ -136,5 +136,5 @@ async def test_only_what_answers_a_dialog_is_offered_while_one_is_open():
     parts = AgentParts(OCCAM, AgentSettings(), None, UsageMeter(model))
     seen = PageObservation(PAGE.snapshot, PAGE.elements, PAGE.tree, dialog=OpenDialog("confirm", "Sure?"))
     await parts.agent(session_of([SITE]))._decider.decide(Situation("Buy a lamp", seen, 5))
-    actions = model.requests[0].messages[0].text.split("Actions:\n")[1].split("\n\n")[0]
+    actions = model.requests[0].messages[0].text.split("Actions, written with their brackets:\n")[1].split("\n\n")[0]
     assert [line.split()[0].rstrip(":") for line in actions.splitlines()] == ["accept", "dismiss", "note", "stop"]
