@@ -82,7 +82,9 @@ def readable(text: str, folder: Path) -> str:
 
     shown = _SNAPSHOT_FILE.sub(snapshot, _NOISE.sub("", text)).strip()
     if len(shown) > MAX_SNAPSHOT:
-        shown = shown[:MAX_SNAPSHOT].rpartition("\n")[0]
+        shown = shown[:MAX_SNAPSHOT]
+        whole_lines = shown.rpartition("\n")[0]
+        shown = whole_lines if len(whole_lines) > MAX_SNAPSHOT // 2 else shown
         shown += "\n```" * ("```yaml" in shown) + "\nThe rest is left out; browser_find searches the whole page."
     return shown or "Done."
 
@@ -189,8 +191,8 @@ class ClientAttempts:
         try:
             async with self._tools(task) as tools:
                 left = await self._work(task, tools, trace, BudgetedModel(CassetteModel(calls, asked), budget))
-        except (MCPError, OSError, ExceptionGroup) as error:
-            left = AttemptFailure.BROWSER_LOST, str(error)
+        except* (MCPError, OSError) as errors:
+            left = AttemptFailure.BROWSER_LOST, "; ".join(map(str, errors.exceptions))
         if not isinstance(left, TaskAnswer):
             failure, problem = left
             trace.write("end", failure=failure, problem=problem)

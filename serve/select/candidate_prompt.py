@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 from urllib.parse import urlsplit
 
 from PIL import Image, UnidentifiedImageError
@@ -127,7 +128,7 @@ def _pages(query: SelectionQuery, candidates: Sequence[RetrievedState], text_cha
         known = _words(f"{hit.title} {matched[:MAX_MATCH_CHARS]}")
         telling = sorted(
             (text for text in own or texts if _words(text) not in known),
-            key=lambda text: (-sum(weights.get(word, 0.0) for word in stems(text)), shown_by[text]),
+            key=lambda text: (-fsum(weights.get(word, 0.0) for word in stems(text)), shown_by[text]),
         )
         if cut := _first_texts(telling, text_chars):
             page["texts"] = cut
@@ -154,8 +155,8 @@ def _distinct_texts(candidate: RetrievedState) -> list[str]:
 def _from_new_word(text: str, known: str) -> str:
     """Return a text from its first word on that another one does not have; empty if there is none."""
     words = {word.lower() for word in _WORD.findall(known)}
-    new = (match.start() for match in _WORD.finditer(text) if match[0].lower() not in words)
-    return text[next(new, len(text)) :]
+    new = next((match.start() for match in _WORD.finditer(text) if match[0].lower() not in words), None)
+    return "" if new is None else text[text.rfind(" ", 0, new) + 1 :]  # a sign before a number belongs to it
 
 
 def _words(text: str) -> str:

@@ -35,6 +35,8 @@ PAGES = {
     ),
     "/name": page("Notes", ("Rename", "out.textContent = prompt('Name?', 'Draft')")),
     "/sends": page("Notes", ("Go", SENDS)),
+    "/orders": page("Notes", ("Buy", "fetch('/order', {method: 'POST'}); out.textContent = confirm('Print?') + '!'")),
+    "/order": "ok",
     "/chain": page("Notes", ("Ask", "out.textContent = [confirm('First?'), confirm('Second?')]")),
     "/other": "<!doctype html><title>Other</title><h1>Other</h1>",
     "/trap": "ok",
@@ -110,6 +112,12 @@ def test_an_answer_that_sends_data_begins_the_search_anew(site, tmp_path):
     accepted = next(each for each in tree.candidates if each.text == "accept")
     assert accepted.changed == [f"POST {site.at('/trap')}"]
     assert tree.root == accepted.result
+
+
+def test_what_sent_data_before_it_asked_is_not_done_again_for_the_other_answer(site, tmp_path):
+    tree, _ = tree_of(site, tmp_path, {"Buy": 0.9}, {"accept": 0.8, "dismiss": 0.7}, path="/orders", **ALLOWED)
+    assert {"accept", "dismiss"} <= {each.text for each in tree.candidates}
+    assert site.requests.count(("POST", "/order")) == 1
 
 
 def test_the_dialog_after_a_dialog_is_a_state_below_it(site, tmp_path):

@@ -32,14 +32,18 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 _OPTIONAL = {"new_tab": 0, "stop": 0, "accept": 0}
 #: Fields whose values have no brackets.
 _SHORT = frozenset({"element", "part", "tab", "direction"})
-_NAME = re.compile(r"([a-zA-Z_]+)\s*")
+_NAME = re.compile(r"([a-zA-Z_]+)\s*:?\s*")
 _FENCE = re.compile(r"\A```(?:[a-z]*\n)?(.*)```\Z", re.DOTALL)
 _LABEL = re.compile(r"\A(?:action|in summary, the next action i will perform is)\s*:\s*", re.IGNORECASE)
 #: A value that is not the last, such as an id.
 _FIRST = re.compile(r"\s*\[([^\[\]]*)\]\s*")
 #: Such a value, and the last one, as models that take the brackets for a placeholder's write them.
-_BARE_FIRST = re.compile(r"\s*([^\s\[\]]+)(?:\s+|\Z)")
-_BARE_LAST = re.compile(r"[^\[\]\n]+")
+_BARE_FIRST = re.compile(r"\s*(\w[^\s\[\]]*)(?:\s+|\Z)")
+_BARE_LAST = re.compile(r"(?=[\w\"'])[^\[\]\n]+")
+#: Actions that a word of prose behind their name must not become.
+_BRACKETED = frozenset({"accept", "new_tab", *_ALIASES})
+#: What may be the flag of `type`, or the end of its text.
+_BARE_FLAG = re.compile(r"(?:\A|[\s=])[01]\Z")
 _ENTER = re.compile(r"\s*\[\s*(?:press_enter_after\s*=\s*)?([01])\s*\]\s*\Z")
 _MAX_CHARS = 100_000
 
@@ -84,6 +88,8 @@ def parse_brackets(text: str, allowed: Collection[str] | None = None) -> AgentAc
     written, rest = match[1].lower(), body[match.end() :]
     name = _ALIASES.get(written, written)
     check_available(name, allowed)
+    if written in _BRACKETED and rest and not rest.startswith("["):
+        raise ActionSyntaxError(f"The action {name} cannot be read: write {ACTION_TYPES[name].usage}.")
     if written == "optimal_navigate":
         thinking, rest = _take_first(name, rest)
         return make_action(name, {**_values(name, rest), "thinking": thinking}, allowed)
@@ -129,8 +135,8 @@ def _values(name: str, rest: str) -> dict[str, str]:
                 f"Write {ACTION_TYPES[name].usage} and nothing else; only one action can be done at a time."
             )
         return values
-    if _BARE_LAST.fullmatch(rest):
-        values[fields[-1]] = rest
+    if _BARE_LAST.fullmatch(rest) and not (name == "type" and _BARE_FLAG.search(rest)):
+        values[fields[-1]] = rest[1:-1] if rest[0] == rest[-1] in "\"'" and len(rest) > 1 else rest
     elif rest.startswith("[") and rest.endswith("]"):
         values[fields[-1]] = rest[1:-1]
     else:

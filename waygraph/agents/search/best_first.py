@@ -10,7 +10,7 @@ from waygraph.agents.search import frontier
 from waygraph.agents.search.arrival import Arrivals
 from waygraph.agents.search.backtrack import Backtracker
 from waygraph.agents.search.checkpoints import is_reachable
-from waygraph.agents.search.dialog_states import opener_of, page_behind
+from waygraph.agents.search.dialog_states import opener_of, opens_again, page_behind
 from waygraph.agents.search.expansion import Expander, Expansion
 from waygraph.agents.search.expected_state import unstable_at
 from waygraph.agents.search.interruption import settle_interrupted
@@ -135,7 +135,7 @@ class BestFirstSearch:
         open_nodes = [each for each in tree.live_nodes() if not (each.is_expanded or each.problem)]
         for node in open_nodes:
             is_open = node.same_as is None and self._is_reachable(node.id)
-            if is_open and (self._current == node.id or await self._return_to(node)):
+            if is_open and await self._show(node, elsewhere=False):
                 await self._expand(node)
         self._file.write(tree)
 
@@ -294,12 +294,15 @@ class BestFirstSearch:
         """Dismiss the dialog that is shown. Mostly its page is left as it was."""
         observation, behind = await self._look(), page_behind(self._tree, node)
         is_same = same_page(behind.state, record_state(observation.snapshot), unstable_at(self._tree, behind.state.url))
-        self._current = behind.id if is_same and observation.dialog is None else None
+        is_there = is_same and observation.dialog is None and self._tree.is_live(behind.id)
+        self._current = behind.id if is_there else None
 
     async def _open_again(self, node: TreeNode) -> bool:
         """Perform the action that opened a dialog again, on the page where it did; return whether it asks the same."""
-        opener = opener_of(self._tree, node)
-        if opener is None or not (self._current == opener.node or await self._return_to(self._tree.nodes[opener.node])):
+        tree, opener = self._tree, opener_of(self._tree, node)
+        if opener is None or not (opens_again(tree, node) and tree.is_live(opener.node)):
+            return False  # what the opener changed, it would change again
+        if self._current != opener.node and not await self._return_to(tree.nodes[opener.node]):
             return False
         before = await self._look()
         with RequestsSeen(self._session.tabs.current.page.context) as requests:
@@ -343,7 +346,7 @@ class BestFirstSearch:
         if answer is not None:
             node = page_behind(tree, tree.nodes[answer.node])
             if self._current not in {node.id, answer.node} and self._is_reachable(node.id):
-                await self._return_to(node)
+                await self._show(node, elsewhere=False)
             answer.status, answer.reason = CandidateStatus.CHOSEN, selected.why.value
         tree.end = selected.end
         self._file.write(tree)

@@ -13,7 +13,8 @@ def fold_items(root: UiNode) -> None:
     for parent in reversed(parents_first(root)):
         items = [child for child in parent.children if child.name or child.ref or child.states or not child.is_leaf]
         roles = {item.role for item in items}
-        if items and any(roles <= kind for kind in _ITEMS) and all(item.is_leaf for item in items):
+        is_list_of_tabs = parent.role == "tablist" or "tab" not in roles
+        if items and is_list_of_tabs and any(roles <= kind for kind in _ITEMS) and all(item.is_leaf for item in items):
             parent.folded, parent.children = items, []
             chosen = [item for item in parent.folded if "selected" in item.states]
             if len(chosen) > 1:

@@ -9,7 +9,12 @@ from functools import lru_cache
 from waygraph.agents.observation.ui_tree import UiNode, parents_first
 
 #: Roles whose name is not taken from a child: they structure what they contain.
-_KEEPS_TEXT = frozenset({"RootWebArea", "table", "grid", "treegrid", "row", "rowgroup", "DescriptionList", "list"})
+_KEEPS_TEXT = frozenset(
+    {
+        *("RootWebArea", "table", "grid", "treegrid", "row", "rowgroup", "DescriptionList", "list"),
+        *("toolbar", "tablist", "menubar", "menu"),
+    }
+)
 _WORDS = re.compile(r"\w+")
 #: Unicode categories without meaning for a reader: control and format characters, private use (icon fonts), unassigned.
 _ODD = frozenset({"Cc", "Cf", "Co", "Cn", "Cs"})

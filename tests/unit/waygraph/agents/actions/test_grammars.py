@@ -82,6 +82,9 @@ def test_bracket_grammar(written, action):
         ("stop 42", StopAction(answer="42")),
         ("navigate shop.example the cart", NavigateAction(site="shop.example", query="the cart")),
         ("navigate [shop.example] the cart", NavigateAction(site="shop.example", query="the cart")),
+        ("navigate: shop.example the cart", NavigateAction(site="shop.example", query="the cart")),
+        ('stop "42"', StopAction(answer="42")),
+        ("Stop: done", StopAction(answer="done")),
     ],
 )
 def test_brackets_may_be_left_out(written, action):
@@ -136,6 +139,12 @@ def test_tool_calls(call):
         (parse_brackets, "click [12", "The action click cannot be read: write click [id]."),
         (parse_brackets, "click 1\nclick 2", "Write click [id] and nothing else; only one action can be done"),
         (parse_brackets, "click the button [12]", "Write click [id] and nothing else; only one action can be done"),
+        (parse_brackets, "answer is 42", "The action stop cannot be read: write stop [answer]."),
+        (parse_brackets, "accept the cookies", "The action accept cannot be read: write accept"),
+        (parse_brackets, "new_tab because", "The action new_tab cannot be read: write new_tab"),
+        (parse_brackets, "stop - the price is 3", "The action stop cannot be read: write stop [answer] and nothing"),
+        (parse_brackets, "type 5 hello 0", "The action type cannot be read: write type [id] [text]"),
+        (parse_brackets, "type 5 press_enter_after=0", "The action type cannot be read: write type [id] [text]"),
         (parse_brackets, "stop [42] because", "The action stop cannot be read: write stop [answer] and nothing else."),
         (parse_brackets, "click [x]", "'x' is not the id of an element, which is a number such as 12: write click"),
         (parse_brackets, "click [1]\nclick [2]", "Write click [id] and nothing else; only one action can be done"),

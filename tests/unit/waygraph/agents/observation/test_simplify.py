@@ -122,6 +122,8 @@ region 'Discover'
 
 
 def test_boxes_for_controls_without_any_are_left_out():
+    assert "3 selected" in simplified("toolbar\n  StaticText 3 selected")
+    assert simplified("list\n  listitem\n    tab [1] General") != simplified("list\n  listitem\n    button [1] General")
     assert simplified("toolbar Tools\ntoolbar [1] Tools\ntoolbar Tools\n  button [2] Cut") == (
         "toolbar [1] 'Tools'\ntoolbar 'Tools'\n  button [2] 'Cut'"
     )
