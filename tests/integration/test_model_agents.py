@@ -150,7 +150,7 @@ def test_webnavigator_retrieves_reasons_and_teleports(shop, shop_store):
     assert (done.end, done.answer) == ("answered", "N/A")
     assert statuses(done) == ["done", "unparsed", "done", "unparsed", "unparsed", "kept"]
     arrived, twice, _, acting, unknown, _ = (step.message for step in done.steps)
-    assert "for 'what shipping costs'. It was chosen among 8." in arrived
+    assert 'the page "Shipping · Northfold". It was chosen among 8.' in arrived
     assert f"{shop.site.url}help/shipping" in arrived
     assert "with this query just now" in twice
     assert "In action mode" in acting

@@ -45,7 +45,7 @@ def seen(fact, action):
     """Return what the model does on a page: show the reviews if the fact is not shown, and then the action."""
 
     def act(page):
-        tab = re.search(r"tab \[(\d+)\] 'Reviews'", page)
+        tab = re.search(r"\[(\d+)\] '?Reviews\b", page)
         return action if fact in page or tab is None else f"click [{tab[1]}]"
 
     return act
