@@ -30,7 +30,7 @@ def keeps_pointer(action: Action) -> bool:
 
 
 def gesture_steps(page: Page, action: Action, x: float, y: float) -> Iterator[Coroutine[Any, Any, None]]:
-    """Return what is to be awaited, in order, to perform an action.
+    """Yield what is to be awaited, in order, to perform an action.
 
     Parameters
     ----------
@@ -38,12 +38,14 @@ def gesture_steps(page: Page, action: Action, x: float, y: float) -> Iterator[Co
         The page.
     action
         The action.
-    x, y
-        Where its element takes the pointer. An element that is typed into has been focused by the in-page script.
+    x
+        Where its element takes the pointer. One that is typed into has been focused by the in-page script.
+    y
+        The same from the top.
 
-    Returns
-    -------
-    iterator of coroutine
+    Yields
+    ------
+    Coroutine[Any, Any, None]
         Steps that the browser confirms within its limit for an action each. A long text would take longer as a whole:
         it is typed key by key, and of a very long one all but the last character is inserted at once.
     """
@@ -66,7 +68,7 @@ def gesture_steps(page: Page, action: Action, x: float, y: float) -> Iterator[Co
 
 
 def _typing_steps(page: Page, text: str) -> Iterator[Coroutine[Any, Any, None]]:
-    """Return what is to be awaited to replace what is selected in a field."""
+    """Yield what is to be awaited to replace what is selected in a field."""
     if not text:
         yield page.keyboard.press("Delete")
     inserted = text[:-1] if len(text) > MOST_KEYS else ""
