@@ -85,7 +85,7 @@ def readable(text: str, folder: Path) -> str:
         shown = shown[:MAX_SNAPSHOT]
         whole_lines = shown.rpartition("\n")[0]
         shown = whole_lines if len(whole_lines) > MAX_SNAPSHOT // 2 else shown
-        shown += "\n```" * ("```yaml" in shown) + "\nThe rest is left out; browser_find searches the whole page."
+        shown += "\nThe rest is left out; browser_find searches the whole page." + "\n```" * ("```yaml" in shown)
     return shown or "Done."
 
 

@@ -51,10 +51,12 @@ def lines(html):
         ("<b><span class=left>12.50 euros</span><i aria-hidden=true>12<sup>50</sup></i></b>", ["text '12.50 euros'"]),
         ("<h3 class=left>Tools of the page</h3><p>Here", ["heading 'Tools of the page'", "paragraph 'Here'"]),
         ("<svg><g><text y=20>In</text></g><text y=60>Out</text></svg>", ["img", "  text 'In'", "  text 'Out'"]),
+        ("<svg role=img aria-label=Visits><text y=20>Letter 17%</text></svg>", ["img 'Visits'", "  text 'Letter 17%'"]),
+        ("<svg role=img aria-label=Logo><text y=20>Logo</text></svg>", ["img 'Logo'"]),
         ("<p class=new>Lamp</p>", ["paragraph 'New Lamp'"]),
         ("<ul class=left><li><em>Three</em> are left</ul>", ["listitem 'Three are left'"]),
     ],
-    ids=["a rating", "a price", "a title", "a drawing", "of a style sheet", "a list"],
+    ids=["a rating", "a price", "a title", "a drawing", "a chart", "a logo", "of a style sheet", "a list"],
 )  # fmt: skip
 def test_texts_of_drawings_style_sheets_and_for_screen_readers_are_shown(html, shown):
     assert lines(html) == shown

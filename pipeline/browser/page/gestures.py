@@ -39,15 +39,15 @@ def gesture_steps(page: Page, action: Action, x: float, y: float) -> Iterator[Co
     action
         The action.
     x
-        Where its element takes the pointer. One that is typed into has been focused by the in-page script.
+        Position where its element takes the pointer, from the left of the window, in CSS pixels.
     y
-        The same from the top.
+        The same from the top. An element that is typed into has been focused by the in-page script.
 
     Yields
     ------
     Coroutine[Any, Any, None]
-        Steps that the browser confirms within its limit for an action each. A long text would take longer as a whole:
-        it is typed key by key, and of a very long one all but the last character is inserted at once.
+        Steps, each short enough for the limit of a gesture. A text is typed key by key; of one that is longer than
+        `MOST_KEYS`, all but the last character is inserted at once.
     """
     if action.kind == "hover":
         yield page.mouse.move(x, y)

@@ -125,6 +125,6 @@ def test_a_page_that_is_too_long_is_cut_between_lines(tmp_path: Path):
     line = "- listitem: Buoy"
     (tmp_path / "page-1.yml").write_text(f"{line}\n" * MAX_SNAPSHOT)
     shown = readable("- [Snapshot](page-1.yml)", tmp_path)
-    assert shown.endswith(f"{line}\n```\nThe rest is left out; browser_find searches the whole page.")
+    assert shown.endswith(f"{line}\nThe rest is left out; browser_find searches the whole page.\n```")
     assert len(shown) < MAX_SNAPSHOT + 100
     assert LEFT_OUT in with_latest_snapshot([ChatMessage.user(shown), ChatMessage.user(PAGE.format("x"))])[0].text

@@ -95,9 +95,10 @@ def parse_brackets(text: str, allowed: Collection[str] | None = None) -> AgentAc
         return make_action(name, {**_values(name, rest), "thinking": thinking}, allowed)
     if name == "type":
         enter = _ENTER.search(rest)
+        before = rest[: enter.start()] if enter else ""
         # `type [5] [1]` types 1.
-        if enter and (len(before := rest[: enter.start()].split("[")) > 2 or before[0].strip()):
-            return make_action(name, {**_values(name, "[".join(before)), "press_enter": enter[1]}, allowed)
+        if enter and (before.count("[") >= 2 or (before and not before.startswith("["))):
+            return make_action(name, {**_values(name, before), "press_enter": enter[1]}, allowed)
         return make_action(name, {**_values(name, rest), "press_enter": written == "type"}, allowed)
     if name == "press" and (pair := _FIRST.match(rest)) and rest[pair.end() :].startswith("["):
         return make_action(name, {"element": pair[1], **_values(name, rest[pair.end() :])}, allowed)

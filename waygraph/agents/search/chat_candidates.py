@@ -15,7 +15,7 @@ from waygraph.agents.models.chat import ChatMessage, ChatModel, ChatRequest, add
 from waygraph.agents.observation.render import render
 from waygraph.agents.search.generator import ProposalRequest, Proposals, ProposedAction
 from waygraph.agents.search.page_window import PagePart, PageWindow
-from waygraph.agents.search.search_actions import DIALOG_ACTIONS, SEARCH_ACTIONS
+from waygraph.agents.search.search_actions import DIALOG_STATE_ACTIONS, SEARCH_ACTIONS
 from waygraph.agents.search.trajectory import Note, history_text, notes_text
 from waygraph.core.schemas import UsageModel
 
@@ -163,7 +163,7 @@ class ChatCandidates:
 def _allowed(request: ProposalRequest, *, is_whole: bool) -> tuple[str, ...]:
     """Return the actions that the page allows: options are chosen only where there are lists of them."""
     if request.observation.dialog is not None:
-        return DIALOG_ACTIONS
+        return DIALOG_STATE_ACTIONS
     has_lists = any(each.is_list for each in request.observation.elements)
     possible = {"select": has_lists, "navigate": bool(request.sites), "scroll": not is_whole}
     return tuple(name for name in (*SEARCH_ACTIONS, "scroll") if possible.get(name, True))

@@ -51,7 +51,7 @@ SearchAction = Annotated[
 #: do depends on the focus, which no replay restores.
 SEARCH_ACTIONS = ("click", "type", "select", "hover", "goto", "navigate", "stop")
 #: Actions in a state that is a JavaScript dialog.
-DIALOG_ACTIONS = ("accept", "dismiss", "stop")
+DIALOG_STATE_ACTIONS = ("accept", "dismiss", "stop")
 
 
 def merge_key(action: SearchAction, gesture: Action | None, dialog: str = "") -> str:

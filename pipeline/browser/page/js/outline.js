@@ -198,7 +198,7 @@ const outlineOf = (pass) => {
     for (const child of children) if (showsText || child.nodeType !== 3) walk(child, depth, forReaders);
     if (generates) addText(pseudoText(node, "::after", false), depth);
   };
-  /** Add the texts of a drawing without links, which the pass does not enter: labels of a diagram or a chart. */
+  /** Add the texts of a drawing without links, which the pass does not enter: a chart with a name is read by its labels. */
   const addDrawnTexts = (/** @type {any} */ svg, /** @type {number} */ depth) => {
     for (const text of svg.querySelectorAll("text")) {
       continues = false;
@@ -264,7 +264,7 @@ const outlineOf = (pass) => {
         if (at !== undefined) rows.push([inner, "link", pass.candidates[at].name, [], at]);
       }
     } else if (tag === "svg" && !position.context.activeSvgs.has(node)) {
-      if (position.exposed && explicitRole(element) !== "img") addDrawnTexts(element, inner);
+      if (position.exposed) addDrawnTexts(element, inner);
     } else if (!LEAF_TAGS.has(tag) || tag === "svg") {
       // The content of a field is its value, or a script's own drawing of it.
       if (!(element.isContentEditable && role === "textbox")) walkChildren(element, node, inner, forReaders);
