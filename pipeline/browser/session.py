@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import logging
 import time
 from collections import Counter
@@ -22,7 +21,7 @@ from waygraph.pipeline.browser.guard import DocumentPolicy, NetworkGuard, Reques
 from waygraph.pipeline.browser.guard.credentials import SiteCredentials
 from waygraph.pipeline.browser.guard.static_files import StaticFiles
 from waygraph.pipeline.browser.page.failures import PageFailure
-from waygraph.pipeline.browser.page.script import WAYGRAPH, page_script
+from waygraph.pipeline.browser.page.script import add_page_script
 from waygraph.pipeline.browser.page.snapshot import Snapshot, SnapshotOptions
 from waygraph.pipeline.browser.page.view import PageView
 from waygraph.pipeline.browser.storage.contexts import (
@@ -303,8 +302,7 @@ class GuardedPage:
         )
         # First: the in-page script then sees a message when the page sends it, not when the guard has let it pass.
         await guard.prepare(context)
-        flags = json.dumps({"guarded": True, "acceptsDialogs": snapshot_options.accept_dialogs})
-        await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {flags});")
+        await add_page_script(context, guarded=True, accepts_dialogs=snapshot_options.accept_dialogs)
         page = await context.new_page()
         opened = cls(
             context,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from functools import cache
 from importlib.resources import files
+
+from playwright.async_api import BrowserContext
 
 #: The only name that the script adds to a document.
 WAYGRAPH = "window[Symbol.for('waygraph')]"
@@ -40,6 +43,22 @@ if (window[KEY]) return;
 const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, WeakMap, WeakSet }} = window;
 {code}
 }})();"""
+
+
+async def add_page_script(context: BrowserContext, *, guarded: bool = False, accepts_dialogs: bool = False) -> None:
+    """Run the script before all others in each document of a context, so that it knows what scripts listen to.
+
+    Parameters
+    ----------
+    context
+        A context without pages.
+    guarded
+        Whether the pages belong to waygraph: dialogs are answered and new tabs are reported instead of opened.
+    accepts_dialogs
+        How a guarded page answers dialogs.
+    """
+    flags = json.dumps({"knowsListeners": True, "guarded": guarded, "acceptsDialogs": accepts_dialogs})
+    await context.add_init_script(f"{page_script()}\nObject.assign({WAYGRAPH}, {flags});")
 
 
 @cache

@@ -95,7 +95,8 @@ def _kind_and_value(
         case ClickAction() if element.list_ref:
             return element.candidate.action.kind, element.candidate.action.value
         case ClickAction():
-            return ("dblclick" if action.double else "contextmenu" if action.button == "right" else "click"), ""
+            only = element.candidate.action.kind  # a double click, for what takes no other
+            return ("dblclick" if action.double else "contextmenu" if action.button == "right" else only), ""
         case HoverAction():
             return "hover", ""
         case PressAction():

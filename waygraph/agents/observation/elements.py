@@ -22,7 +22,8 @@ class ObservedElement:
     ref
         Short id, valid for one observation.
     candidate
-        The click on it, which holds the locator ladder, and the attributes that policies need.
+        The click on it (a double click, if it takes no other), which holds the locator ladder, and the attributes that
+        policies need.
     states
         States and properties with their values.
     list_ref

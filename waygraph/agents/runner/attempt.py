@@ -34,6 +34,7 @@ from waygraph.agents.scoring.shop_access import shop_access
 from waygraph.core.errors import BrowserFailure, InvalidInput, WaygraphError
 from waygraph.core.urls import site_key
 from waygraph.pipeline.browser.page.failures import PageFailure
+from waygraph.pipeline.browser.page.script import add_page_script
 from waygraph.pipeline.browser.storage.contexts import open_context, session_values
 from waygraph.pipeline.browser.storage.first_documents import start_tab
 from waygraph.pipeline.browser.storage.session_file import SessionState, read_session_file
@@ -351,7 +352,7 @@ class TaskAttempts:
         self, session: SessionState | None, browser: Browser, network: NetworkRecording, boundary: AgentBoundary
     ) -> BrowserContext:
         profile = self._options.settings.capture
-        return await open_context(
+        context = await open_context(
             browser,
             session,
             viewport={"width": profile.viewport_width, "height": profile.viewport_height},
@@ -361,6 +362,8 @@ class TaskAttempts:
             **boundary.context_options,
             **network.context_options,
         )
+        await add_page_script(context)  # so that observations have elements that only listen
+        return context
 
     def _session(self, task: Task) -> SessionState | None:
         """Return the session that a task starts with; None: none."""

@@ -48,6 +48,7 @@ writeProperty(window, KEY, {
   enumerable: false,
   value: {
     guarded: false, // whether the page belongs to waygraph, which opens its new tabs
+    knowsListeners: false, // whether this script runs before all others of each document
     acceptsDialogs: false, // how a guarded page answers dialogs
 
     // Called by waygraph.

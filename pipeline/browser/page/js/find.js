@@ -235,7 +235,7 @@ const NATIVELY_ACTIVE = "label, summary, button, input, select, textarea, [popov
  */
 const mayReact = (element, kind) => {
   const script = element.ownerDocument.defaultView[KEY];
-  return !script?.guarded || element.closest(NATIVELY_ACTIVE) !== null || script.isHandled(element, EVENTS_OF[kind] || []);
+  return !script?.knowsListeners || element.closest(NATIVELY_ACTIVE) !== null || script.isHandled(element, EVENTS_OF[kind] || []);
 };
 
 /**
@@ -246,7 +246,7 @@ const mayReact = (element, kind) => {
 const isScripted = (element, kind) => {
   const script = element.ownerDocument.defaultView[KEY];
   const types = [...(EVENTS_OF[kind] || []), "submit"];
-  return !script?.guarded || script.isHandled(element, types) || Boolean(element.form && script.isHandled(element.form, types));
+  return !script?.knowsListeners || script.isHandled(element, types) || Boolean(element.form && script.isHandled(element.form, types));
 };
 
 const TOUCHES = ["touchstart", "touchend"];
@@ -260,7 +260,7 @@ const dispatchTouch = (element) => {
 /** Whether scripts listen for touches at the element itself. @param {any} element */
 const listensToTouch = (element) => {
   const script = element.ownerDocument.defaultView[KEY];
-  return script?.guarded && script.isHandled(element, TOUCHES) && hasAny(script.readHandlers().get(element) || NO_TYPES, TOUCHES);
+  return script?.knowsListeners && script.isHandled(element, TOUCHES) && hasAny(script.readHandlers().get(element) || NO_TYPES, TOUCHES);
 };
 // Fields that the browser fills from a picker or from parts; typing a whole value has no effect.
 const PICKED_TYPES = new Set(["date", "time", "datetime-local", "month", "week", "color", "range"]);
@@ -334,7 +334,7 @@ const crossOriginStep = (action, options) => {
 const find = (action, options, row) => {
   const outside = crossOriginStep(action, options);
   if (outside) return outside;
-  // In pages that are not guarded, listeners are unknown, and elements that only have listeners are no candidates. Such an
+  // In pages of callers listeners are unknown, and elements that only have listeners are no candidates. Such an
   // element is not found by the search when its name has changed; the last step finds it.
   const found = row !== undefined ? row
     : findInPlace(action, options, (name, recorded) => name === recorded, "exact") ?? searchPage(action, options) ??

@@ -1,5 +1,5 @@
-// Provides `readHandlers` and `isHandled`: which elements scripts listen to, and for which events. Listeners are known in
-// guarded pages only, where this script runs before all others.
+// Provides `readHandlers` and `isHandled`: which elements scripts listen to, and for which events. Listeners are known where
+// this script runs before all others: in guarded pages and in those of agents.
 
 const CLICKS = ["click", "mousedown", "mouseup", "pointerdown", "pointerup", "touchstart", "touchend"];
 const HOVERS = ["mouseover", "mouseenter", "mousemove", "pointerover", "pointerenter", "pointermove"];
@@ -56,7 +56,7 @@ const interceptListeners = () => {
   ) {
     apply(nativeAddListener, this, /** @type {any} */ (arguments));
     if (callback && type === "scroll") noteScrollListener(this);
-    if (callback && EVENT_TYPES.has(type) && window[KEY].guarded) {
+    if (callback && EVENT_TYPES.has(type) && window[KEY].knowsListeners) {
       withNatives(() => addListener(this ?? window, type, callback, options));
     }
   };

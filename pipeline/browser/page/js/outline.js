@@ -132,7 +132,9 @@ const outlineOf = (pass) => {
   const controls = new Map();
   pass.candidates.forEach((candidate, i) => {
     const node = pass.elements[i];
-    if (candidate.kind !== "click" || !node) return;
+    // A double click is the click on what takes no other: files, nodes of a diagram.
+    const isOnlyDoubleClick = candidate.kind === "dblclick" && !clicks.has(node); // it follows a click on the same element
+    if ((candidate.kind !== "click" && !isOnlyDoubleClick) || !node) return;
     if (!isControl(candidate)) clicks.set(node, i);
     else controls.set(node, [...(controls.get(node) ?? []), i]);
   });

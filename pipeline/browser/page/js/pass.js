@@ -134,7 +134,7 @@ const enter = (pass, node, element, step, outer) => {
     pass.counts.exposed += 1;
     const role = roleOf(node);
     position.place = pass.only ? -1 : addPlace(pass, outer, step);
-    // Listeners are known in guarded pages only. A state must have the same structure in every page, hence elements that
+    // Listeners are not known in pages of callers. A state must have the same structure in every page, hence elements that
     // are exposed because of listeners are no part of it.
     if (outer.inSvg && tag !== "a" && !pass.only) pass.unexposed.push(position.place);
     // Inside an element that is clicked as a whole, the cursor does not matter and is not read.
