@@ -17,14 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from bench.process_tree import Tree
 from bench.result_files import RESULTS, processor, run_info, write_result
 from waygraph.demo_site import DemoSite
 
@@ -32,55 +31,6 @@ RESULT = RESULTS / "index-time.json"
 #: Wanted seconds, on two quiet cores.
 TARGET_SECONDS = 25.0
 _SAMPLE_SECONDS = 0.1
-#: A part of the command line, and the kind of process; the first that fits counts.
-_KINDS = (
-    ("--type=renderer", "browser: renderers"),
-    ("--type=gpu-process", "browser: GPU process (draws in software)"),
-    ("--type=", "browser: network and other utilities"),
-    ("--remote-debugging-pipe", "browser: main process"),
-    ("run-driver", "browser: Playwright's driver"),
-    ("ray::EncoderActor", "encoder"),
-    ("ray::ExplorerActor", "explorer"),
-    ("ray::", "Ray: other workers"),
-    ("waygraph.cluster.supervisor", "Ray: the process that starts it"),
-    ("ray/", "Ray: daemons"),
-    ("waygraph", "the command itself"),
-)
-
-
-class CpuOfTree:
-    """CPU time of a process and all below it, by kind.
-
-    Parameters
-    ----------
-    root
-        The process.
-    """
-
-    def __init__(self, root: psutil.Process) -> None:
-        self._root = root
-        self._used: dict[psutil.Process, tuple[str, float]] = {}
-
-    def sample(self) -> None:
-        """Read the CPU time of all processes that run now."""
-        with suppress(psutil.NoSuchProcess):
-            for process in (self._root, *self._root.children(recursive=True)):
-                with suppress(psutil.NoSuchProcess):
-                    times = process.cpu_times()
-                    self._used[process] = self._kind(process), times.user + times.system
-
-    def _kind(self, process: psutil.Process) -> str:
-        command = " ".join(process.cmdline())
-        if not command:  # a zombie: what it was is known from before
-            return self._used.get(process, ("other", 0.0))[0]
-        return next((kind for mark, kind in _KINDS if mark in command), "other")
-
-    def by_kind(self) -> dict[str, float]:
-        """Return CPU seconds by kind, the largest first."""
-        total = defaultdict[str, float](float)
-        for kind, seconds in self._used.values():
-            total[kind] += seconds
-        return {kind: round(seconds, 2) for kind, seconds in sorted(total.items(), key=lambda item: -item[1])}
 
 
 def measure(url: str, depth: int, store: Path) -> dict[str, Any]:
@@ -88,9 +38,9 @@ def measure(url: str, depth: int, store: Path) -> dict[str, Any]:
     began = time.monotonic()
     command = [sys.executable, "-m", "waygraph", "index", url, "--depth", str(depth), "--store", str(store)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        cpu = CpuOfTree(psutil.Process(process.pid))
+        tree = Tree(psutil.Process(process.pid))
         while process.poll() is None:
-            cpu.sample()
+            tree.sample_cpu()
             time.sleep(_SAMPLE_SECONDS)
     seconds = time.monotonic() - began
     if process.returncode:
@@ -104,7 +54,7 @@ def measure(url: str, depth: int, store: Path) -> dict[str, Any]:
         "publishing": site["publication"]["publish_seconds"],
     }
     phases["everything else: imports, start of actors and browser, end"] = seconds - sum(phases.values())
-    used = cpu.by_kind()
+    used = tree.cpu_by_kind()
     return {
         "seconds": round(seconds, 2),
         "states": site["exploration"]["states"],
