@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from waygraph.index.catalog.distinctive import add_distinctive_features
 from waygraph.index.catalog.lexical import LexicalIndex, lead_texts, state_texts
 from waygraph.index.catalog.locate import Locator
+from waygraph.index.catalog.repeats import Place, places_of
 from waygraph.index.graph import Evidence, lead_id
 from waygraph.index.graph.paths import PathFinder
 from waygraph.index.graph.url_tokens import mask_random_tokens
@@ -85,6 +86,11 @@ class LoadedMap:
         version = self.version
         texts = state_texts(version.graph, version.observations, version.descriptions)
         return LexicalIndex(texts, lead_texts(version.leads.values()))
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """By state or lead, what the order of hits depends on besides their scores."""
+        return places_of((*self.version.graph.nodes.values(), *self.version.leads.values()))
 
     @cached_property
     def locator(self) -> Locator:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import Self
 
@@ -17,7 +16,7 @@ from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR, LEAD_PENALTIES, WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.catalog.repeats import page_key, plain_first, plainness, repeat_penalties
+from waygraph.index.catalog.repeats import plain_first, repeat_penalties
 from waygraph.index.graph import (
     Description,
     Evidence,
@@ -202,24 +201,22 @@ class OpenMap:
         weight = WORDS_WEIGHTS.get(encoder, 0.0)
         if not words or not weight:
             return list(hits)
-        shares = self._loaded.lexical.scores(words, [hit.node_id for hit in hits])
-        penalty = LEAD_PENALTIES.get(encoder, 0.0)
         names = [hit.node_id for hit in hits]
+        places = list(map(self._loaded.places.__getitem__, names))
+        lexical = self._loaded.lexical
+        shares = lexical.scores(words, names).tolist()
+        penalty = LEAD_PENALTIES.get(encoder, 0.0)
         added = [
-            hit.score + weight * LEAD_FACTOR * float(share) - penalty * (1 - float(share))
-            if hit.node_id in self.leads
-            else hit.score + weight * float(share)
-            for hit, share in zip(hits, shares, strict=True)
+            hit.score + weight * LEAD_FACTOR * share - penalty * (1 - share)
+            if place.is_lead
+            else hit.score + weight * share
+            for hit, share, place in zip(hits, shares, places, strict=True)
         ]
-        states = [self.graph.nodes.get(name) for name in names]
-        raised = plain_first(added, states, self._loaded.lexical.shown(words, names), encoder)
-        order = sorted(range(len(hits)), key=lambda i: (-raised[i], plainness(states[i]), names[i]))
-        ordered = [replace(hits[i], score=raised[i]) for i in order]
-        shown = (self._state_or_lead(hit.node_id) for hit in ordered)
-        penalties = repeat_penalties((page_key(each.url, each.title) for each in shown), encoder)
-        return _best_first(
-            replace(hit, score=hit.score - penalty) for hit, penalty in zip(ordered, penalties, strict=True)
-        )
+        raised = plain_first(added, places, lambda of: lexical.shown(words, [names[i] for i in of]), encoder)
+        order = sorted(range(len(hits)), key=lambda i: (-raised[i], places[i].plainness, names[i]))
+        penalties = repeat_penalties((places[i].page for i in order), encoder)
+        found = [ScoredNode(names[i], raised[i] - less) for i, less in zip(order, penalties, strict=True)]
+        return sorted(found, key=lambda hit: (-hit.score, hit.node_id))
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
         """Complete a scored state or lead by its title, URL, screenshot, and the rows that earned the score."""
@@ -350,7 +347,3 @@ class OpenMap:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _best_first(hits: Iterable[ScoredNode]) -> list[ScoredNode]:
-    return sorted(hits, key=lambda hit: (-hit.score, hit.node_id))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import NamedTuple
 
-from waygraph.index.graph import Node
+from waygraph.index.graph import Lead, Node
 
 #: The query of a URL, not one within its fragment.
 _QUERY = re.compile(r"^([^?#]*)\?[^#]*")
@@ -33,23 +34,57 @@ def page_key(url: str, title: str) -> tuple[str, str]:
     return (_QUERY.sub(r"\1", url), title) if title else (url, "")
 
 
+class Place(NamedTuple):
+    """What the order of hits needs to know of a state or lead besides its score; no query changes it.
+
+    Attributes
+    ----------
+    page
+        Number of its page in the map.
+    plainness
+        How little a state is a variant of its page, plainest first: reached by its address, short, near.
+    is_lead
+        Whether it is a lead.
+    """
+
+    page: int
+    plainness: tuple[bool, int, int]
+    is_lead: bool
+
+
+def places_of(states_and_leads: Iterable[Node | Lead]) -> dict[str, Place]:
+    """Return the place of each state and lead of a map, by id."""
+    pages: dict[Hashable, int] = {}
+    return {
+        each.id: Place(
+            pages.setdefault(page_key(each.url, each.title), len(pages)),
+            (False, 0, 0) if isinstance(each, Lead) else (not each.addressable, len(each.url), each.depth),
+            isinstance(each, Lead),
+        )
+        for each in states_and_leads
+    }
+
+
 def plain_first(
-    scores: Sequence[float], states: Sequence[Node | None], terms: Sequence[frozenset[str]], encoder: str
+    scores: Sequence[float],
+    places: Sequence[Place],
+    shown: Callable[[Sequence[int]], Sequence[frozenset[str]]],
+    encoder: str,
 ) -> list[float]:
     """Return scores with which the plain state of a page comes before its variants that score little more.
 
     A variant is the page with something opened, filtered or sorted. It stays first if it shows a word of the query that
     the plain state does not show, or scores more by half of what a second state of a page loses. Otherwise the plain
-    state gets its score, and ties with it; `plainness` then breaks the tie.
+    state gets its score, and ties with it; `Place.plainness` then breaks the tie.
 
     Parameters
     ----------
     scores
         Score of each hit.
-    states
-        The state of each hit; None for a lead.
-    terms
-        Words of the query that each hit shows.
+    places
+        The place of each hit.
+    shown
+        Returns the words of the query that hits show, by their indices. Called for states of pages with several.
     encoder
         Name of the encoder.
 
@@ -59,21 +94,19 @@ def plain_first(
         By hit: the score, or that of a variant.
     """
     margin = REPEAT_PENALTIES.get(encoder, (0.0,))[0] / 2
-    pages: dict[Hashable, list[int]] = {}
-    for index, state in enumerate(states):
-        if state is not None:
-            pages.setdefault(page_key(state.url, state.title), []).append(index)
+    states: dict[int, list[int]] = {}
+    for index, place in enumerate(places):
+        if not place.is_lead:
+            states.setdefault(place.page, []).append(index)
+    pages = [page for page in states.values() if len(page) > 1]
+    several = [index for page in pages for index in page]
+    terms = dict(zip(several, shown(several), strict=True)) if several else {}
     found = list(scores)
-    for page in pages.values():
-        plain = min(page, key=lambda index: plainness(states[index]))
+    for page in pages:
+        plain = min(page, key=lambda index: places[index].plainness)
         variants = (i for i in page if scores[i] - scores[plain] <= margin and terms[i] <= terms[plain])
         found[plain] = max([scores[plain], *(scores[i] for i in variants)])
     return found
-
-
-def plainness(state: Node | None) -> tuple[bool, int, int]:
-    """Return how little a state is a variant of its page, plainest first: reached by its address, short, near."""
-    return (False, 0, 0) if state is None else (not state.addressable, len(state.url), state.depth)
 
 
 def repeat_penalties(pages: Iterable[Hashable], encoder: str) -> list[float]:
@@ -82,7 +115,7 @@ def repeat_penalties(pages: Iterable[Hashable], encoder: str) -> list[float]:
     Parameters
     ----------
     pages
-        The page of each hit, as `page_key` returns it; best first.
+        The page of each hit; best first.
     encoder
         Name of the encoder.
 

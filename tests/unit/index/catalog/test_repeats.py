@@ -7,8 +7,8 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waygraph.index.catalog.repeats import REPEAT_PENALTIES, page_key, plain_first, plainness, repeat_penalties
-from waygraph.index.graph import Node
+from waygraph.index.catalog.repeats import REPEAT_PENALTIES, page_key, places_of, plain_first, repeat_penalties
+from waygraph.index.graph import Action, Lead, Node
 
 SECOND, FURTHER = REPEAT_PENALTIES["text"]
 
@@ -49,30 +49,52 @@ def state(name: str, url: str, *, addressable: bool = True, depth: int = 1) -> N
 
 PLAIN = state("a", "http://s/mugs")
 SORTED, OPENED = state("b", "http://s/mugs?sort=up"), state("c", "http://s/mugs", addressable=False, depth=2)
-NO_WORDS = [frozenset[str]()] * 3
+OTHER = state("d", "http://s/bowls?sort=up")
+LEAD = Lead("e", "http://s/mugs", ("Mugs",), "", "", "a", Action(kind="click"), 2)
+PLACES = places_of([PLAIN, SORTED, OPENED, OTHER, LEAD])
+
+
+def put_first(scores, hits, encoder="text", words=None):
+    shown = words or [frozenset[str]()] * len(hits)
+    places = [PLACES[each.id] for each in hits]
+    return plain_first(scores, places, lambda of: [shown[i] for i in of], encoder)
+
+
+def test_states_and_leads_of_one_page_have_its_number():
+    assert {name: place.page for name, place in PLACES.items()} == {"a": 0, "b": 0, "c": 0, "d": 1, "e": 0}
+    assert [place.is_lead for place in PLACES.values()] == [False, False, False, False, True]
+    assert PLACES["e"].plainness < PLACES["a"].plainness < PLACES["b"].plainness < PLACES["c"].plainness
 
 
 def test_a_plain_page_comes_before_its_variants_that_score_little_more():
-    found = plain_first([1.0, 1.02, 1.04], [PLAIN, SORTED, OPENED], NO_WORDS, "text")
-    assert found == [1.04, 1.02, 1.04]
-    assert plainness(PLAIN) < plainness(SORTED) < plainness(OPENED)
+    assert put_first([1.0, 1.02, 1.04], [PLAIN, SORTED, OPENED]) == [1.04, 1.02, 1.04]
 
 
 def test_a_variant_stays_first_if_it_alone_shows_a_word_of_the_query_or_scores_much_more():
     words = [frozenset({"mug"}), frozenset({"mug"}), frozenset({"mug", "delet"})]
-    assert plain_first([1.0, 1.0, 1.04], [PLAIN, SORTED, OPENED], words, "text") == [1.0, 1.0, 1.04]
-    assert plain_first([1.0, 1.0, 1.2], [PLAIN, SORTED, OPENED], NO_WORDS, "text") == [1.0, 1.0, 1.2]
+    assert put_first([1.0, 1.0, 1.04], [PLAIN, SORTED, OPENED], words=words) == [1.0, 1.0, 1.04]
+    assert put_first([1.0, 1.0, 1.2], [PLAIN, SORTED, OPENED]) == [1.0, 1.0, 1.2]
 
 
 def test_leads_other_pages_and_encoders_that_were_not_measured_keep_their_scores():
-    other = state("d", "http://s/bowls?sort=up")
-    assert plain_first([1.0, 1.02, 1.03], [PLAIN, None, other], NO_WORDS, "text") == [1.0, 1.02, 1.03]
-    assert plain_first([1.0, 1.02, 1.04], [PLAIN, SORTED, OPENED], NO_WORDS, "jina-v4") == [1.0, 1.02, 1.04]
+    assert put_first([1.0, 1.02, 1.03], [PLAIN, LEAD, OTHER]) == [1.0, 1.02, 1.03]
+    assert put_first([1.0, 1.02, 1.04], [PLAIN, SORTED, OPENED], "jina-v4") == [1.0, 1.02, 1.04]
 
 
-@given(st.lists(st.tuples(st.sampled_from([PLAIN, SORTED, OPENED, None]), st.floats(0, 1)), max_size=8))
+def test_words_are_looked_up_for_states_of_pages_with_several_only():
+    asked = []
+
+    def shown(of):
+        asked.extend(of)
+        return [frozenset[str]()] * len(of)
+
+    plain_first([1.0] * 4, [PLACES[each.id] for each in (OTHER, SORTED, LEAD, PLAIN)], shown, "text")
+    assert asked == [1, 3]
+
+
+@given(st.lists(st.tuples(st.sampled_from([PLAIN, SORTED, OPENED, LEAD]), st.floats(0, 1)), max_size=8))
 def test_putting_plain_states_first_lowers_no_score_and_exceeds_no_best_score(hits):
-    states, scores = [each for each, _ in hits], [score for _, score in hits]
-    found = plain_first(scores, states, [frozenset[str]()] * len(hits), "text")
+    scores = [score for _, score in hits]
+    found = put_first(scores, [each for each, _ in hits])
     assert all(before <= after for before, after in zip(scores, found, strict=True))
     assert max(found, default=0) == max(scores, default=0)
