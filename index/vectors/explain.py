@@ -48,7 +48,7 @@ def match_rows(query: NDArray[np.floating], page: NDArray[np.floating]) -> list[
     products = np.asarray(query, dtype=np.float32) @ np.asarray(page, dtype=np.float32).T
     best, values = products.argmax(axis=1), products.max(axis=1)
     matches = []
-    for row in np.unique(best).tolist():
+    for row in sorted(set(best.tolist())):
         query_rows = np.flatnonzero(best == row)
         earned = values[query_rows]
         matches.append(

@@ -1,4 +1,8 @@
-"""Start, readiness check and end of the service, a Ray Serve application (see `waygraph.serve.runtime.deployments`)."""
+"""Start, readiness check and end of the service.
+
+It is a Ray Serve application (see `waygraph.serve.runtime.deployments`), or one process without Ray (see
+`waygraph.serve.runtime.one_process`).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -49,6 +53,8 @@ ENVIRONMENT = {
 
 #: Longest time from the start of the application until it is ready, in seconds. Loading the encoder takes most of it.
 START_SECONDS = 180.0
+#: Time between two checks whether the service still runs, in seconds.
+CHECK_SECONDS = 0.5
 
 
 def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) -> None:
@@ -66,8 +72,8 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
     Raises
     ------
     ServiceError
-        If the port is in use, if it is reachable from other machines without an API key, or if Ray ends while the
-        service runs.
+        If the port is in use, if it is reachable from other machines without an API key, or if the service ends by
+        itself, for example because Ray was killed.
     EnvironmentMissing
         If Ray cannot be started or reached.
     StoreError
@@ -75,25 +81,29 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
     WeightsMissing
         If the encoder cannot be loaded, or the files of the reranker are missing.
     """
-    from waygraph.serve.query.maps import Maps  # noqa: PLC0415 - needs pyarrow and numpy
+    # They need pyarrow and numpy; and FastAPI and uvicorn.
+    from waygraph.serve.query.maps import Maps  # noqa: PLC0415
+    from waygraph.serve.runtime import one_process  # noqa: PLC0415
 
     with reserve(settings.serve) as reserved:
         with Maps(settings) as maps:
             maps.open()  # reports problems of the store before anything is started
             maps.reranker.check()
-        with (
-            _until_interrupted() as install_handlers,
-            ray_cluster(
-                object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=_environment(settings)
-            ) as cluster,
-        ):
-            install_handlers()  # again: Ray replaced the handler of SIGTERM
-            with _deployed(settings, reserved, cluster):
-                url = local_url(reserved)
-                _wait_until_ready(url)
-                if on_ready is not None:
-                    on_ready(url)
-                _wait_for_end(cluster)
+        with _until_interrupted() as install_handlers, ExitStack() as stack:
+            if settings.serve.local:
+                check = stack.enter_context(one_process.serving(settings, reserved))
+            else:
+                ray = ray_cluster(object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=_environment(settings))
+                cluster = stack.enter_context(ray)
+                install_handlers()  # again: Ray replaced the handler of SIGTERM
+                check = stack.enter_context(_deployed(settings, reserved, cluster))
+            url = local_url(reserved)
+            _wait_until_ready(url, check)
+            if on_ready is not None:
+                on_ready(url)
+            pause = threading.Event()
+            while not pause.wait(CHECK_SECONDS):
+                check()
 
 
 def application(_: dict[str, str]) -> Application:
@@ -134,11 +144,25 @@ def _environment(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def _deployed(settings: Settings, reserved: socket.socket, cluster: Cluster) -> Iterator[None]:
-    """Run the application on the reserved address for the duration of the block."""
+def _deployed(settings: Settings, reserved: socket.socket, cluster: Cluster) -> Iterator[Callable[[], None]]:
+    """Run the application on the reserved address for the duration of the block.
+
+    Yields
+    ------
+    Callable[[], None]
+        Raises `ServiceError` once a private Ray has ended.
+    """
     from ray import serve  # noqa: PLC0415
 
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    private = cluster.private
+
+    def check() -> None:
+        if private is not None and private.has_ended:
+            raise ServiceError(
+                "Ray ended while the service was running.", hint="Was it killed? Start the service again."
+            )
+
     host, port = reserved.getsockname()[:2]
     serve.start(
         proxy_location="HeadOnly",
@@ -151,9 +175,9 @@ def _deployed(settings: Settings, reserved: socket.socket, cluster: Cluster) -> 
         except RuntimeError as error:
             _log_deployment_errors()
             raise ServiceError("The service did not start.", hint=f"The log has the reason. {error}") from error
-        yield
+        yield check
     finally:
-        if cluster.private is None or not cluster.private.has_ended:
+        if private is None or not private.has_ended:
             serve.delete(APPLICATION)  # waits for the requests in progress
 
 
@@ -169,15 +193,6 @@ def _log_deployment_errors() -> None:
     for name, each in (application.deployments if application is not None else {}).items():
         if each.message:
             log.error("serve/not_deployed %s: %s", name, each.message)
-
-
-def _wait_for_end(cluster: Cluster) -> None:
-    """Wait until a signal interrupts, or a private Ray ends."""
-    if cluster.private is None:
-        threading.Event().wait()
-        return
-    cluster.private.lifeline.read()
-    raise ServiceError("Ray ended while the service was running.", hint="Was it killed? Start the service again.")
 
 
 @contextmanager
@@ -211,23 +226,26 @@ def _until_interrupted() -> Iterator[Callable[[], None]]:
             signal.signal(number, handler)
 
 
-def _wait_until_ready(url: str) -> None:
+def _wait_until_ready(url: str, check: Callable[[], None]) -> None:
     """Poll `/readyz` until the service is ready.
 
     Parameters
     ----------
     url
         URL of the service.
+    check
+        Raises `ServiceError` if the service has ended.
 
     Raises
     ------
     WaygraphError
-        If a part that is missing will not become available, or the service is not ready in time.
+        If a part that is missing will not become available, or the service ends or is not ready in time.
     """
     deadline = time.monotonic() + START_SECONDS
     pause = threading.Event()
     with httpx.Client(timeout=10, trust_env=False) as http:
         while True:
+            check()
             missing = _missing_parts(http, f"{url}/readyz")
             if not missing:
                 return

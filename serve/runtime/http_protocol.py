@@ -1,4 +1,4 @@
-"""HTTP/1.1 with limits, for the server of Ray Serve's proxies: time and size of heads, and a least speed of readers.
+"""HTTP/1.1 with limits, for the HTTP server of the service: time and size of heads, and a least speed of readers.
 
 uvicorn limits neither how long a head may take nor how large it may be, and waits for ever for a client that does not
 read. Ray Serve passes no such options on, and behind it there may be no other proxy that has limits.

@@ -1,5 +1,7 @@
 """Middleware of Ray Serve's proxies: admission control, and answers while the service starts and stops.
 
+`waygraph.serve.runtime.one_process` puts the admission control before the application that it runs.
+
 A request that reaches a replica has cost several milliseconds of CPU, even if the replica refuses it. In a flood of
 requests, answers would be seconds late if only replicas refused. Ray Serve's proxies call `middlewares` when they start
 if `RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH` is `waygraph.serve.runtime.proxy:middlewares`.

@@ -1,4 +1,4 @@
-"""The service as its callers use it: a real process with Ray Serve, a real store and the real encoder."""
+"""The service as its callers use it, with Ray Serve and without: a real process, store and encoder."""
 
 from __future__ import annotations
 
@@ -48,18 +48,25 @@ def encoder() -> Encoder:
     return create_encoder(Settings().encode)
 
 
+@pytest.fixture(scope="module", params=[False, True], ids=["ray", "local"])
+def local(request: pytest.FixtureRequest) -> bool:
+    """Whether the service is one process without Ray."""
+    return bool(request.param)
+
+
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def store(tmp_path_factory: pytest.TempPathFactory, local: bool) -> Path:
     """Path of the store, which does not exist yet when the service starts."""
-    return tmp_path_factory.mktemp("service") / "maps"
+    return tmp_path_factory.mktemp("local" if local else "ray") / "maps"
 
 
 @pytest.fixture(scope="module")
-def service(store: Path, encoder: Encoder) -> Iterator[RunningService]:
+def service(store: Path, encoder: Encoder, local: bool) -> Iterator[RunningService]:
     """A running service; SIGTERM must end it without leftovers (`test_service_process` tests other signals)."""
     with temporary_folder() as temporary:
-        running = RunningService(store, temporary=str(temporary))
+        running = RunningService(store, temporary=str(temporary), local=local)
         try:
+            assert (len(running.family()) == 1) == local
             assert files_of_services(temporary)
             assert httpx.get(f"{running.url}/v1/sites").json() == []
             opened = Store.open(str(store), create=True)

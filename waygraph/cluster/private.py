@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from waygraph.cluster import supervisor
-from waygraph.cluster.ray_folders import locked_folder
 from waygraph.cluster.supervisor import RAY_FOLDER
 from waygraph.core.errors import EnvironmentMissing
+from waygraph.core.locked_folders import locked_folder
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +145,9 @@ def start_problem(output: str) -> str:
 @contextmanager
 def _supervisor(arguments: dict[str, Any]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     parent = tempfile.gettempdir()
-    with locked_folder(parent if len(os.fsencode(parent)) <= _LONGEST_PARENT else "/tmp") as (folder, lock):  # noqa: S108
+    if len(os.fsencode(parent)) > _LONGEST_PARENT:
+        parent = "/tmp"  # noqa: S108
+    with locked_folder(parent, "wg-ray-") as (folder, lock):
         with (folder / "supervisor.err").open("wb") as errors:
             process = subprocess.Popen(  # noqa: S603 - this Python, our own script
                 [sys.executable, "-P", supervisor.__file__, str(folder), json.dumps(arguments)],

@@ -1,4 +1,4 @@
-"""Folders of private Rays: made with a lock that their processes hold, and removed when these were all killed."""
+"""Temporary folders of processes: made with a lock that these hold, and removed later when they were all killed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from pathlib import Path
 from waygraph.core.errors import EnvironmentMissing
 from waygraph.core.locks import is_locked
 
-_PREFIX = "wg-ray-"
 #: File in each folder that is locked while a process uses the folder.
 _IN_USE = "in-use"
 
 
 @contextmanager
-def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
-    """Make a folder for a private Ray, and remove those whose processes were killed before they could.
+def locked_folder(parent: str, prefix: str) -> Iterator[tuple[Path, int]]:
+    """Make a folder for the time of the block, and remove those whose processes were killed before they could.
 
     All processes of a container are killed at once when its first one ends, and a container that is started again has
     the files of the one before.
@@ -30,6 +29,8 @@ def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
     ----------
     parent
         Where the folder is made.
+    prefix
+        How its name begins, as do those of the folders that are removed.
 
     Yields
     ------
@@ -42,12 +43,12 @@ def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
     EnvironmentMissing
         If the folder cannot be made.
     """
-    _remove_abandoned(Path(parent))
+    _remove_abandoned(Path(parent), prefix)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     except OSError as error:
         raise EnvironmentMissing(
-            f"Ray could not be started: it needs a temporary folder ({error}).",
+            f"A temporary folder cannot be made ({error}).",
             hint="Free space, or set TMPDIR to a writable folder with a short path.",
         ) from error
     # It gets its name when it is locked: another process must not find it unlocked.
@@ -61,8 +62,8 @@ def locked_folder(parent: str) -> Iterator[tuple[Path, int]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_abandoned(parent: Path) -> None:
-    for file in parent.glob(f"{_PREFIX}*/{_IN_USE}"):
+def _remove_abandoned(parent: Path, prefix: str) -> None:
+    for file in parent.glob(f"{prefix}*/{_IN_USE}"):
         # Others may have removed it meanwhile.
         with suppress(FileNotFoundError, PermissionError):
             if _is_ours(file) and not is_locked(file):

@@ -13,10 +13,10 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from waygraph.core.key_file import key_problem
@@ -542,6 +542,8 @@ class ServeSettings(_Section):
     answer_cache_bytes: int = Field(32 * 2**20, ge=0)
     """Memory for answers of searches on one site, in bytes; an answer is valid until the map has a new version. 0: no
     cache."""
+    local: bool = False
+    """Serve from one process on this machine, without Ray, with `replicas` and `encoder_replicas` at their defaults."""
     replicas: int = Field(1, ge=1)
     """Processes that answer requests, each with its own maps and caches."""
     replicas_max: int = Field(0, ge=0)
@@ -570,6 +572,12 @@ class ServeSettings(_Section):
     """Number of hits that the reranker reads."""
     feedback_minutes: float = Field(60.0, gt=0)
     """Time for which paths avoid a step that an agent reported as broken, in minutes."""
+
+    @model_validator(mode="after")
+    def _check_local(self) -> Self:
+        if self.local and (self.replicas > 1 or self.replicas_max > 1 or self.encoder_replicas):
+            raise ValueError("`local` is one process: replicas and encoder_replicas need Ray Serve")
+        return self
 
     @field_validator("api_keys")
     @classmethod

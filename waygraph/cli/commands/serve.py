@@ -32,6 +32,10 @@ def serve(
             max=65535,
         ),
     ] = None,
+    local: Annotated[
+        bool | None,
+        typer.Option("--local", help="Serve from one process, without Ray.", show_default=False),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer search, locate, path and navigate over HTTP, until interrupted (Ctrl-C or SIGTERM).
@@ -43,6 +47,7 @@ def serve(
     Examples:
       waygraph serve
       waygraph serve --store maps --port 8400
+      waygraph serve --local
       waygraph keys add my-agent --file keys.json
       WAYGRAPH_SERVE__KEYS_FILE=keys.json waygraph serve --host 0.0.0.0
     Then, in another terminal:
