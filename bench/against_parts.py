@@ -89,7 +89,7 @@ def page(bench: Bench) -> list[Run]:
 def sites(bench: Bench) -> list[Run]:
     """Map sites of others."""
     known = {site.name: site for site in sites_of_others.SITES}
-    runs: list[Run] = []
+    runs: list[Run] = [{}] * bench.runs
     for name in bench.sites:
         site = known[name]
         with ExitStack() as stack:
@@ -98,7 +98,7 @@ def sites(bench: Bench) -> list[Run]:
             words += [] if site.robots else ["--no-robots"]
             words += ["--storage-state", str(served.storage_state)] if served.storage_state else []
             found = _indexed(bench, name, served.start, *words, between=served.forget)
-        runs = [_joined(before, more) for before, more in itertools.zip_longest(runs, found, fillvalue={})]
+        runs = [_joined(before, more) for before, more in zip(runs, found, strict=True)]
     return runs
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from bench.retrieval.metrics import Scores
 from bench.retrieval.queries import FOLDER as QUESTIONS
 from bench.retrieval.queries import Question, read_queries, resolve
 from waygraph.index.catalog.lexical import WORDS_WEIGHTS, LexicalIndex, state_texts
-from waygraph.index.catalog.repeats import page_key, plain_first, plainness, repeat_penalties
+from waygraph.index.catalog.repeats import places_of, plain_first, repeat_penalties
 from waygraph.index.graph import Description, InteractionGraph, Lead, Node, Observation
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
@@ -136,12 +137,11 @@ def with_words(system: System, weight: float = WORDS_WEIGHTS["text"]) -> System:
 
 def lowered_repeats(scores: Scores, nodes: Sequence[Node | Lead], encoder: str = "text") -> Scores:
     """Return scores with those of further states of a page lowered, as in searches with an encoder."""
-    pages = [page_key(node.url, node.title) for node in nodes]
-    plain = [plainness(node if isinstance(node, Node) else None) for node in nodes]
+    places = list(places_of(nodes).values())
     found = scores.copy()
     for row in found:
-        order = sorted(range(len(nodes)), key=lambda i: (-row[i], plain[i]))
-        row[order] -= repeat_penalties((pages[state] for state in order), encoder)
+        order = sorted(range(len(nodes)), key=lambda i: (-row[i], places[i].plainness))
+        row[order] -= repeat_penalties((places[i].page for i in order), encoder)
     return found
 
 
@@ -151,10 +151,15 @@ def served(system: System, encoder: str = "text") -> System:
     def scores(corpus: Corpus, asks: Sequence[str]) -> Scores:
         found = with_words(system, WORDS_WEIGHTS[encoder])(corpus, asks)
         nodes, names = list(corpus.graph.nodes.values()), list(corpus.graph.nodes)
-        shown = {seen.node_id: seen for seen in corpus.observations}
-        index = LexicalIndex(state_texts(corpus.graph, shown, corpus.descriptions))
+        places = list(places_of(nodes).values())
+        seen = {each.node_id: each for each in corpus.observations}
+        index = LexicalIndex(state_texts(corpus.graph, seen, corpus.descriptions))
+
+        def shown(ask: str, of: Sequence[int]) -> list[frozenset[str]]:
+            return index.shown(ask, [names[i] for i in of])
+
         for ask, row in zip(asks, found, strict=True):
-            row[:] = plain_first(row.tolist(), nodes, index.shown(ask, names), encoder)
+            row[:] = plain_first(row.tolist(), places, partial(shown, ask), encoder)
         return lowered_repeats(found, nodes, encoder)
 
     return scores

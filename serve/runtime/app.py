@@ -81,9 +81,7 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
     WeightsMissing
         If the encoder cannot be loaded, or the files of the reranker are missing.
     """
-    # They need pyarrow and numpy; and FastAPI and uvicorn.
-    from waygraph.serve.query.maps import Maps  # noqa: PLC0415
-    from waygraph.serve.runtime import one_process  # noqa: PLC0415
+    from waygraph.serve.query.maps import Maps  # noqa: PLC0415 - needs pyarrow and numpy
 
     with reserve(settings.serve) as reserved:
         with Maps(settings) as maps:
@@ -91,6 +89,9 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
             maps.reranker.check()
         with _until_interrupted() as install_handlers, ExitStack() as stack:
             if settings.serve.local:
+                # FastAPI and uvicorn are needed by this process only then.
+                from waygraph.serve.runtime import one_process  # noqa: PLC0415
+
                 check = stack.enter_context(one_process.serving(settings, reserved))
             else:
                 ray = ray_cluster(object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=_environment(settings))
@@ -146,6 +147,15 @@ def _environment(settings: Settings) -> dict[str, str]:
 @contextmanager
 def _deployed(settings: Settings, reserved: socket.socket, cluster: Cluster) -> Iterator[Callable[[], None]]:
     """Run the application on the reserved address for the duration of the block.
+
+    Parameters
+    ----------
+    settings
+        The service's settings.
+    reserved
+        The bound socket.
+    cluster
+        The Ray that it runs on.
 
     Yields
     ------
