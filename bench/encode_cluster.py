@@ -117,7 +117,7 @@ def _idle(busy: Sequence[float]) -> float | None:
 
 
 async def _feed(settings: Settings, gpus: float, size: tuple[int, int], seconds: float) -> dict[str, Any]:
-    from waygraph.pipeline.jobs.actors import start_actor
+    from waygraph.pipeline.jobs.actors.ray_actors import RayActors
     from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor
     from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool, PoolLimits
     from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT
@@ -125,8 +125,13 @@ async def _feed(settings: Settings, gpus: float, size: tuple[int, int], seconds:
     from waygraph.pipeline.jobs.encoding.vector_spool import VectorSpool
 
     pool = EncoderPool(
-        lambda: start_actor(
-            EncoderActor, settings, cpus=1, gpus=1.0 if gpus else 0.0, concurrency=BATCHES_IN_FLIGHT + 1
+        lambda: RayActors().start(
+            EncoderActor,
+            settings,
+            gpus > 0,
+            cpus=1,
+            gpus=1.0 if gpus else 0.0,
+            concurrency=BATCHES_IN_FLIGHT + 1,
         ),
         spool_vectors,
         PoolLimits(1, 1, BATCH, settings.jobs.waiting_states),

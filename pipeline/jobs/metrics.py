@@ -10,8 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 
-from ray.util import metrics
-
 from waygraph.core.errors import WaygraphError
 from waygraph.pipeline.jobs.events import JobEvent, SiteAttemptFailed, SiteFinished, SitePhase, SiteTurnEnded
 from waygraph.pipeline.jobs.report.outcomes import Publication
@@ -33,6 +31,8 @@ class RunMetrics:
     """
 
     def __init__(self, work: str, statuses: Iterable[str | None]) -> None:
+        from ray.util import metrics  # noqa: PLC0415 - runs without Ray have no metrics
+
         self._explored = metrics.Counter(
             "waygraph_explored_states", "States that exploring found, without those of earlier invocations.", ("work",)
         )
@@ -116,6 +116,8 @@ class EncodingMetrics:
     """Metrics of the encoder queue, in the process of the publisher."""
 
     def __init__(self) -> None:
+        from ray.util import metrics  # noqa: PLC0415 - as above
+
         self._encoded = metrics.Counter("waygraph_encoded_states", "States that encoders encoded.")
         self._waiting = metrics.Gauge("waygraph_encoder_waiting_states", "States that wait for an encoder.")
         self._encoders = metrics.Gauge("waygraph_encoders", "Encoders, including those that load.")

@@ -19,7 +19,7 @@ from waygraph.core.urls import site_key
 from waygraph.index.store import EncoderInfo, Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.jobs import run_index
-from waygraph.pipeline.jobs.actors import start_actor
+from waygraph.pipeline.jobs.actors.ray_actors import RayActors
 from waygraph.pipeline.jobs.encoding import encoder_pool as pools
 from waygraph.pipeline.jobs.encoding import pool_size
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
@@ -52,7 +52,7 @@ class Encoding:
         self.observations = observations_of(self.store, SITE, shown)
         self.spool = VectorSpool(self.settings.store, SITE, EncoderInfo("patch", 4, "patch-1", {}))
         self.pool = EncoderPool(
-            lambda: start_actor(EncoderActor, self.settings, cpus=0.1, concurrency=3),
+            lambda: RayActors().start(EncoderActor, self.settings, cpus=0.1, concurrency=3),
             spool_vectors,
             PoolLimits(**{"least": 1, "most": 1, "batch_states": 4, "waiting_states": 1_000, **pool}),
         )
@@ -66,7 +66,7 @@ class Encoding:
         return jobs
 
     async def pids(self):
-        return [await member.actor.process.remote() for member in self.pool._members if member.is_ready]
+        return [await member.actor.call("process") for member in self.pool._members if member.is_ready]
 
     def close(self):
         for member in list(self.pool._members):
@@ -238,7 +238,7 @@ def test_states_whose_encoding_ends_while_the_spool_is_read_count_as_streamed(en
     read = VectorSpool.read
 
     async def work():
-        site_vectors = SiteVectorizer(pictures.settings.store, pictures.pool, batch_states=1)
+        site_vectors = SiteVectorizer(pictures.settings.store, pictures.pool, batch_states=1, share=RayActors().put)
 
         def read_early(spool):
             """Return what was spooled at the call, only after a state that was pending is encoded."""

@@ -11,7 +11,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
-import ray
 
 from waygraph.core.errors import EncodingFailed, WaygraphError
 from waygraph.core.settings import Settings
@@ -21,7 +20,6 @@ from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.jobs.actors import begin_actor
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +132,7 @@ class BusyTime:
 
 
 class EncoderActor:
-    """Ray actor that encodes batches of states. It reads screenshots from the store; calls carry texts and hashes.
+    """Actor that encodes batches of states. It reads screenshots from the store; calls carry texts and hashes.
 
     Calls may overlap: the screenshots of the next batch are read while the encoder computes one, and are also prepared
     if the encoder allows it (`Encoder.overlaps_calls`).
@@ -143,20 +141,21 @@ class EncoderActor:
     ----------
     settings
         Encoder and store.
+    uses_gpu
+        Whether it sees the GPUs that it reserved. False: it sees none.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        if not ray.get_gpu_ids():
+    def __init__(self, settings: Settings, uses_gpu: bool = False) -> None:
+        if not uses_gpu:
             # Ray hides GPUs from actors that reserved none, but a private Ray is configured not to.
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
-        # Ray limits libraries to one thread in actors that reserve less than a CPU; the encoder works in bursts.
+        # Libraries are limited to one thread in actors that reserve less than a CPU; the encoder works in bursts.
         threads = settings.encode.threads or len(os.sched_getaffinity(0))
         self._settings = settings.encode.model_copy(update={"threads": threads})
         self._store = settings.store
         self._parts: tuple[Encoder, ScreenshotPrefetch] | None = None
         self._loading, self._turn = threading.Lock(), threading.Lock()
         self._busy = BusyTime()
-        begin_actor()
 
     def _loaded(self) -> tuple[Encoder, ScreenshotPrefetch]:
         # Not in `__init__`, whose errors only Ray sees.

@@ -14,14 +14,14 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 from typing import Any
-
-import ray
 
 from waygraph.core.errors import EncoderMismatch, WaygraphError
 from waygraph.index.graph import Observation
 from waygraph.pipeline.encode.protocol import SiteContext
-from waygraph.pipeline.jobs.actors import ActorHandle
+from waygraph.pipeline.jobs.actors.protocol import Actor
+from waygraph.pipeline.jobs.call_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, batches_to_retry, learn_batch_size, take_batch
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncodeResult, EncoderIdentity, Unencodable
 from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, IDLE_SECONDS, EncoderDemand, target_size
@@ -37,7 +37,6 @@ from waygraph.pipeline.jobs.failures import (
     max_losses_in_row,
 )
 from waygraph.pipeline.jobs.metrics import EncodingMetrics
-from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.report.outcomes import EncodingReport
 
 log = logging.getLogger(__name__)
@@ -84,7 +83,7 @@ class _MemberState(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    actor: ActorHandle
+    actor: Actor
     state: _MemberState = _MemberState.LOADING
     batches: list[StateBatch[EncodeJob]] = field(default_factory=list)
     since: float = field(default_factory=time.monotonic)
@@ -131,7 +130,7 @@ class EncoderPool:
 
     def __init__(
         self,
-        start: Callable[[], ActorHandle],
+        start: Callable[[], Actor],
         keep: Callable[[Sequence[EncodeJob], Sequence[EncodeResult]], Awaitable[None]],
         limits: PoolLimits,
         *,
@@ -182,7 +181,7 @@ class EncoderPool:
             await self.load()
             member = await self._least_busy()
             try:
-                context: SiteContext = await member.actor.prepare_site.remote(counts)
+                context: SiteContext = await member.actor.call("prepare_site", counts)
             except Exception as error:
                 failure = await _failure_of(member, error, "Preparing a site")
                 if not isinstance(failure, WorkerLost):
@@ -277,7 +276,7 @@ class EncoderPool:
     async def _encode(self, member: _Member, batch: StateBatch[EncodeJob]) -> None:
         observations = [job.observation for job in batch.items]
         try:
-            results, seconds = await member.actor.encode.remote(observations, batch.context)
+            results, seconds = await member.actor.call("encode", observations, batch.context)
         except Exception as error:  # noqa: BLE001 - the batch is retried whatever the error is
             self._lose(member, await _failure_of(member, error, "Encoding"), batch)
             return
@@ -343,11 +342,11 @@ class EncoderPool:
     def _release(self, member: _Member) -> None:
         member.state = _MemberState.RELEASED
         self._members.remove(member)
-        ray.kill(member.actor)
+        member.actor.kill()
 
     async def _load(self, member: _Member) -> None:
         try:
-            identity: EncoderIdentity = await member.actor.load.remote()
+            identity: EncoderIdentity = await member.actor.call("load")
         except Exception as error:  # noqa: BLE001 - the pool continues without it, or fails
             self._lose(member, await _failure_of(member, error, "Loading the encoder"))
             return
@@ -458,7 +457,7 @@ class EncoderPool:
 
 
 async def _failure_of(member: _Member, error: Exception, where: str) -> WaygraphError:
-    return to_waygraph_error(await resolve_actor_error(error, member.actor.process.remote), where)
+    return to_waygraph_error(await resolve_actor_error(error, partial(member.actor.call, "process")), where)
 
 
 def _fail(job: EncodeJob, error: WaygraphError) -> None:

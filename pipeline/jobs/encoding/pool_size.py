@@ -9,7 +9,6 @@ from typing import Self
 from waygraph.cluster import ClusterMachine
 from waygraph.core.settings import Settings
 from waygraph.pipeline.encode.registry import wants_gpu
-from waygraph.pipeline.jobs.actors import cpu_share
 
 #: Share of all CPUs that encoders reserve together, and maximum per encoder. They work in bursts and may use more.
 _CPU_SHARE, _MAX_CPUS = 0.15, 0.25
@@ -120,3 +119,12 @@ def machines_for_browsers(machines: Sequence[ClusterMachine]) -> Sequence[Cluste
     ['b']
     """
     return [machine for machine in machines if not machine.gpus] or machines
+
+
+def cpu_share(cpus: float, most: float) -> float:
+    """Return a share of a CPU, rounded down to hundredths, at least 0.01.
+
+    >>> cpu_share(0.333, 0.5), cpu_share(3, 0.5), cpu_share(0, 1)
+    (0.33, 0.5, 0.01)
+    """
+    return max(0.01, int(100 * min(cpus, most)) / 100)

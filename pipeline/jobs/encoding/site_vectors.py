@@ -7,8 +7,6 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import ray
-
 from waygraph.core.errors import EncodingFailed, StoreError
 from waygraph.index.graph import Lead, Observation, SegmentCounts
 from waygraph.index.store import EncoderInfo, Manifest, MapVersion, Store
@@ -19,6 +17,7 @@ from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, re
 from waygraph.pipeline.encode.text.descriptions import with_descriptions
 from waygraph.pipeline.encode.text.lead_text import lead_observation, weighted_page
 from waygraph.pipeline.encode.text_counts import count_segments
+from waygraph.pipeline.jobs.actors.protocol import ObjectRef
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncodeResult, EncoderIdentity, Unencodable
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool
@@ -99,12 +98,17 @@ class SiteVectorizer:
         The encoders.
     batch_states
         Maximal number of states of a batch.
+    share
+        Returns a reference of a value that is passed to encoders many times, see `ActorSystem.put`.
     """
 
-    def __init__(self, store: str, pool: EncoderPool, *, batch_states: int) -> None:
+    def __init__(
+        self, store: str, pool: EncoderPool, *, batch_states: int, share: Callable[[object], ObjectRef]
+    ) -> None:
         self._store = store
         self._pool = pool
         self._batch_states = batch_states
+        self._share = share
         self._pending: dict[tuple[str, str], asyncio.Future[Unencodable | None]] = {}
         """Pending results by folder of the spool and content key."""
         self._streams: dict[str, _SiteStream] = {}
@@ -293,7 +297,7 @@ class SiteVectorizer:
     ) -> dict[str, str]:
         """Encode the contents `left` of `missing`, but wait for those `pending`. Return reasons of failures by key."""
         futures = {key: pending[key] for key in missing if key in left and key in pending}
-        shared = ray.put(context)  # once, not with every batch
+        shared = self._share(context)  # once, not with every batch
         done = len(missing) - len(left)
 
         def count(_: object) -> None:

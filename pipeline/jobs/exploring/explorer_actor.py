@@ -25,7 +25,8 @@ from waygraph.pipeline.browser.process.process_tree import adopt_orphans, machin
 from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import MIN_SLOTS, SLOTS_PER_CPU, Slots
 from waygraph.pipeline.explore.records.capture import BlobSink, ExploreProgress, SiteCapture
-from waygraph.pipeline.jobs.actors import ActorHandle, PollWatchdog, begin_actor
+from waygraph.pipeline.jobs.actors.process import PollWatchdog
+from waygraph.pipeline.jobs.actors.protocol import Actor
 from waygraph.pipeline.jobs.exploring.exploration_statistics import exploration_statistics
 from waygraph.pipeline.jobs.exploring.state_stream import StateStream
 from waygraph.pipeline.jobs.exploring.turn import Turn, TurnProgress
@@ -152,10 +153,10 @@ class _Explorations:
 
 
 class ExplorerActor:
-    """Ray actor that explores many sites at once, in one event loop with one browser.
+    """Actor that explores many sites at once, in one event loop with one browser.
 
-    Ray runs the methods in threads, so the actor answers while it explores. No method may be async: Ray would then run
-    all of them in one event loop, where `explore` blocks the others.
+    Its methods run in threads, so that it answers while it explores. No method may be async: Ray would then run all of
+    them in one event loop, where `explore` blocks the others.
 
     Parameters
     ----------
@@ -179,7 +180,6 @@ class ExplorerActor:
         self._count = 0
         self._answered_at = 0.0
         adopt_orphans()
-        begin_actor()
 
     def ready(self) -> int:
         """Check that this machine can reach the store and has the explorer.
@@ -202,9 +202,7 @@ class ExplorerActor:
         explore: ExploreFunction = getattr(importlib.import_module(module), name)
         return explore, Store.open(self._settings.store).blobs
 
-    def explore(
-        self, start_url: str, publisher: ActorHandle, turn: Turn | None = None
-    ) -> tuple[Exploration, SiteCapture]:
+    def explore(self, start_url: str, publisher: Actor, turn: Turn | None = None) -> tuple[Exploration, SiteCapture]:
         """Explore a site.
 
         During the exploration, states are passed to the publisher for encoders that do not need the whole site.
@@ -221,7 +219,7 @@ class ExplorerActor:
         Returns
         -------
         tuple of Exploration and SiteCapture
-            The statistics, and the capture, which Ray stores as a separate object.
+            The statistics, and the capture, see `Actor.call_keeping`.
         """
         started = time.monotonic()
         explore, blobs = self._explore_function()

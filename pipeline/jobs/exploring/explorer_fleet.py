@@ -7,21 +7,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
-import ray
-from ray.exceptions import ActorUnavailableError, RayActorError
-
-from waygraph.cluster import Cluster, ClusterMachine, list_machines
+from waygraph.cluster import ClusterMachine
 from waygraph.core.settings import Settings
 from waygraph.pipeline.explore.records.capture import ExploreProgress
-from waygraph.pipeline.jobs.actors import ActorHandle, ObjectRef, cpu_share, start_actor
-from waygraph.pipeline.jobs.encoding.pool_size import machines_for_browsers
+from waygraph.pipeline.jobs.actors.protocol import Actor, ActorDied, ActorSystem, ActorUnreachable, ObjectRef
+from waygraph.pipeline.jobs.call_errors import resolve_actor_error, to_waygraph_error
+from waygraph.pipeline.jobs.encoding.pool_size import cpu_share, machines_for_browsers
 from waygraph.pipeline.jobs.exploring.explorer_actor import ExplorerActor
 from waygraph.pipeline.jobs.exploring.turn import Turn
 from waygraph.pipeline.jobs.exploring.worker_slots import ExplorerSlot, WorkerSlots
 from waygraph.pipeline.jobs.failures import MachineLost, WorkerLost
-from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.report.outcomes import Exploration
 
 #: Maximal number of explorers, each with one browser, per machine.
@@ -111,8 +109,8 @@ class ExplorerFleet:
     ----------
     settings
         Settings of the run.
-    cluster
-        The connected Ray.
+    actors
+        Where explorers run.
     explore
         `module:function` that explores a site.
     sites
@@ -133,7 +131,7 @@ class ExplorerFleet:
     def __init__(
         self,
         settings: Settings,
-        cluster: Cluster,
+        actors: ActorSystem,
         explore: str,
         *,
         sites: int,
@@ -146,11 +144,11 @@ class ExplorerFleet:
         self._avoid_gpus = avoid_gpus
         self._on_progress = on_progress
         self._on_notice = on_notice
-        self._is_private = cluster.private is not None
-        machines = self._allowed(cluster.machines)
+        self._system = actors
+        machines = self._allowed(actors.machines())
         self.size = FleetSize.of(machines, sites=sites, sites_at_once=settings.jobs.sites_at_once)
         self._slots = WorkerSlots(self.size.explorers, self.size.sites_each)
-        self._actors: list[ActorHandle] = []
+        self._explorers: list[Actor] = []
         self._followers: set[asyncio.Task[None]] = set()
 
     def _allowed(self, machines: Sequence[ClusterMachine]) -> Sequence[ClusterMachine]:
@@ -160,7 +158,7 @@ class ExplorerFleet:
         """Wait for a slot of an explorer, see `WorkerSlots.take`."""
         return self._slots.take(alone=alone)
 
-    async def actor(self, slot: ExplorerSlot) -> ActorHandle:
+    async def actor(self, slot: ExplorerSlot) -> Actor:
         """Return the explorer of a slot, and start it if there is none.
 
         Parameters
@@ -170,7 +168,7 @@ class ExplorerFleet:
 
         Returns
         -------
-        ActorHandle
+        Actor
             A running explorer.
 
         Raises
@@ -190,9 +188,9 @@ class ExplorerFleet:
 
     async def explore(
         self,
-        actor: ActorHandle,
+        actor: Actor,
         start_url: str,
-        publisher: ActorHandle,
+        publisher: Actor,
         *,
         max_seconds: float,
         turn: Turn | None = None,
@@ -222,18 +220,17 @@ class ExplorerFleet:
         WorkerLost
             If the exploration hangs. The explorer is killed.
         """
-        statistics, capture = actor.explore.options(num_returns=2).remote(start_url, publisher, turn)
         limit = max_seconds + _OVERTIME_SECONDS
         try:
-            return await asyncio.wait_for(statistics, limit), capture
+            return await asyncio.wait_for(actor.call_keeping("explore", start_url, publisher, turn), limit)
         except TimeoutError as error:
-            ray.kill(actor)
+            actor.kill()
             raise WorkerLost(
                 f"Exploring {start_url} did not end within {limit:.0f} s.",
                 hint="Its browser probably hangs. Run the command again.",
             ) from error
 
-    def discard(self, slot: ExplorerSlot, actor: ActorHandle | None) -> None:
+    def discard(self, slot: ExplorerSlot, actor: Actor | None) -> None:
         """Kill an explorer that is lost, so that the next site of its slot starts another one.
 
         Parameters
@@ -246,18 +243,18 @@ class ExplorerFleet:
         if slot.actor is actor:
             slot.actor = None
             if actor is not None:
-                ray.kill(actor)  # it may be alive and unreachable
+                actor.kill()  # it may be alive and unreachable
 
     def stop(self) -> None:
         """Ask all explorers to end their explorations."""
         for slot in self._slots.explorers:
             if slot.actor is not None:
-                slot.actor.stop.remote()
+                slot.actor.tell("stop")
 
     def kill(self) -> None:
         """Kill all explorers."""
-        for actor in self._actors:
-            ray.kill(actor)
+        for actor in self._explorers:
+            actor.kill()
 
     async def close(self) -> None:
         """Stop following the progress of explorers."""
@@ -266,35 +263,33 @@ class ExplorerFleet:
             follower.cancel()
         await asyncio.gather(*followers, return_exceptions=True)
 
-    async def _start(self, slot: ExplorerSlot) -> ActorHandle:
-        machines = await asyncio.to_thread(list_machines)  # the cluster may have changed
+    async def _start(self, slot: ExplorerSlot) -> Actor:
+        machines = await asyncio.to_thread(self._system.machines)  # the cluster may have changed
         allowed = {machine.id for machine in self._allowed(machines)}
-        actor = start_actor(
+        actor = self._system.start(
             ExplorerActor,
             self._settings,
             self._explore,
             self.size.machine_share,
-            None
-            if self._is_private
-            else _MAX_POLL_SECONDS + self._poll_seconds,  # a private Ray ends with this process
+            None if self._system.ends_with_coordinator else _MAX_POLL_SECONDS + self._poll_seconds,
             cpus=self.size.cpus,
             concurrency=self.size.sites_each + _EXPLORER_CALLS,
             placement="SPREAD",
             avoided=[machine.id for machine in machines if machine.id not in allowed],
         )
-        self._actors.append(actor)
-        ready = asyncio.ensure_future(actor.ready.remote())
+        self._explorers.append(actor)
+        ready = asyncio.ensure_future(actor.call("ready"))
         await self._wait_for_room(slot, actor, ready)
         try:
             await ready
         except Exception as error:
-            ray.kill(actor)  # to free its CPUs
+            actor.kill()  # to free its CPUs
             raise to_waygraph_error(
-                await resolve_actor_error(error, actor.ready.remote), "Starting an explorer"
+                await resolve_actor_error(error, partial(actor.call, "ready")), "Starting an explorer"
             ) from error
         return actor
 
-    async def _wait_for_room(self, slot: ExplorerSlot, actor: ActorHandle, ready: asyncio.Future[int]) -> None:
+    async def _wait_for_room(self, slot: ExplorerSlot, actor: Actor, ready: asyncio.Future[int]) -> None:
         """Wait until an explorer is `ready`. Give it up if no machine has room for it and others work."""
         finished, _ = await asyncio.wait({ready}, timeout=_PATIENCE_SECONDS)
         if not finished:
@@ -304,7 +299,7 @@ class ExplorerFleet:
         if finished:
             return
         # Machines may be gone, so that there is room for fewer explorers.
-        ray.kill(actor)
+        actor.kill()
         ready.cancel()
         self._slots.avoid(slot, _WITHOUT_ROOM_SECONDS)
         raise MachineLost(
@@ -316,15 +311,15 @@ class ExplorerFleet:
         """Interval between two polls of an explorer, in seconds."""
         return max(_PROGRESS_SECONDS, self.size.explorers / _ANSWERS_PER_SECOND)
 
-    async def _follow(self, actor: ActorHandle) -> None:
+    async def _follow(self, actor: Actor) -> None:
         """Report the progress of an explorer's sites until it dies."""
         version = 0
         while True:
             try:
-                version, progress = await actor.progress.remote(version, self._poll_seconds)
-            except ActorUnavailableError:
+                version, progress = await actor.call("progress", version, self._poll_seconds)
+            except ActorUnreachable:
                 await asyncio.sleep(_UNREACHABLE_SECONDS)  # it is alive, or Ray has not noticed yet
                 continue
-            except RayActorError:
+            except ActorDied:
                 return  # the tasks that wait for its explorations handle it
             self._on_progress(progress)

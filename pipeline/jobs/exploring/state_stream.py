@@ -6,11 +6,9 @@ import asyncio
 import logging
 import time
 
-from ray.exceptions import RayError
-
 from waygraph.core.errors import WaygraphError
 from waygraph.index.graph import Observation
-from waygraph.pipeline.jobs.actors import ActorHandle
+from waygraph.pipeline.jobs.actors.protocol import Actor, ActorError
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +31,7 @@ class StateStream:
         Time limit of the exploration, in seconds.
     """
 
-    def __init__(self, publisher: ActorHandle, site: str, site_seconds: float) -> None:
+    def __init__(self, publisher: Actor, site: str, site_seconds: float) -> None:
         self._publisher = publisher
         self._site = site
         self._max_wait_seconds = _WAITING_SHARE * site_seconds
@@ -47,10 +45,10 @@ class StateStream:
         started = time.monotonic()
         try:
             async with asyncio.timeout(max(0.0, self._max_wait_seconds - self.waited_seconds)):
-                self._open = await self._publisher.offer.remote(self._site, observation) and self._open
+                self._open = await self._publisher.call("offer", self._site, observation) and self._open
         except TimeoutError:
             self._close("the encoders are too slow")
-        except (RayError, WaygraphError) as error:
+        except (ActorError, WaygraphError) as error:
             self._close(f"{type(error).__name__}: {error}")
         finally:
             self.waited_seconds += time.monotonic() - started

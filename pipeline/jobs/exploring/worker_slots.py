@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from waygraph.pipeline.jobs.actors import ActorHandle
+from waygraph.pipeline.jobs.actors.protocol import Actor
 
 
 @dataclass(eq=False, slots=True)
 class ExplorerSlot:
     """The slots of one explorer: the current actor and the number of its sites."""
 
-    actor: ActorHandle | None = None
+    actor: Actor | None = None
     """None before its start and after its death."""
     sites: int = 0
     reserved: bool = False

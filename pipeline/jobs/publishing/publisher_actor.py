@@ -1,6 +1,6 @@
 """The publisher actor: feeds the encoders and writes versions to the store.
 
-Captures and vectors pass between this actor, the encoders and Ray's object store. The driver never holds them.
+On Ray, captures and vectors pass between this actor, the encoders and Ray's object store. The driver never holds them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from waygraph.pipeline.comparison import compare_versions
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_descriptions
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
-from waygraph.pipeline.jobs.actors import ActorHandle, begin_actor, start_actor
+from waygraph.pipeline.jobs.actors.protocol import Actor, ActorSystem
+from waygraph.pipeline.jobs.call_errors import to_waygraph_error
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, EncoderResources
@@ -31,7 +32,6 @@ from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, SiteVec
 from waygraph.pipeline.jobs.metrics import EncodingMetrics
 from waygraph.pipeline.jobs.publishing.changes import refresh_summary, refreshed_draft, with_lineage
 from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, draft_from_version
-from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
 from waygraph.pipeline.jobs.report.outcomes import TURN_ENDED, EncodingReport, Publication, StateWithoutVectors
 from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
 
@@ -48,7 +48,7 @@ _SHOWN_FAILURES = 20
 
 
 class PublisherActor:
-    """Ray actor that owns the encoders of a run and publishes its sites.
+    """Actor that owns the encoders of a run and publishes its sites.
 
     Calls overlap: one site is written while the next is encoded.
 
@@ -60,29 +60,32 @@ class PublisherActor:
         Recorded in the versions.
     resources
         Resources of the encoders.
+    actors
+        Where the encoders run.
     """
 
-    def __init__(self, settings: Settings, run_id: str, resources: EncoderResources) -> None:
+    def __init__(self, settings: Settings, run_id: str, resources: EncoderResources, actors: ActorSystem) -> None:
         self._settings = settings
         self._run_id = run_id
         self._resources = resources
+        self._actors = actors
         jobs = settings.jobs
         self._pool = EncoderPool(
             self._start_encoder,
             spool_vectors,
             PoolLimits(resources.least, resources.most, jobs.states_per_batch, jobs.waiting_states),
-            metrics=EncodingMetrics(),
+            metrics=EncodingMetrics() if actors.exports_metrics else None,
         )
-        self._vectors = SiteVectorizer(settings.store, self._pool, batch_states=jobs.states_per_batch)
+        self._vectors = SiteVectorizer(settings.store, self._pool, batch_states=jobs.states_per_batch, share=actors.put)
         self._progress: dict[str, tuple[int, int]] = {}
         self._progress_changed = asyncio.Event()
         self._early: deque[tuple[str, Observation]] = deque()
-        begin_actor()
 
-    def _start_encoder(self) -> ActorHandle:
-        return start_actor(
+    def _start_encoder(self) -> Actor:
+        return self._actors.start(
             EncoderActor,
             self._settings,
+            self._resources.gpus > 0,
             cpus=self._resources.cpus,
             gpus=self._resources.gpus,
             concurrency=BATCHES_IN_FLIGHT + 1,

@@ -1,7 +1,7 @@
 """Coordinator of a bulk run: a fair queue of sites, explorers that take them, and a publisher that makes maps of them.
 
 An explorer is a process with one browser that explores many sites at once, so one per CPU suffices. The coordinator
-holds the queue, counters and references. Captures and vectors stay in Ray's object store.
+holds the queue, counters and references. On Ray, captures and vectors stay in its object store.
 """
 
 from __future__ import annotations
@@ -9,23 +9,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
-import ray
-from ray.exceptions import RayError
-
-from waygraph.cluster import Cluster
 from waygraph.core.errors import WaygraphError
 from waygraph.core.settings import Settings
 from waygraph.pipeline.explore.records.capture import ExploreProgress
-from waygraph.pipeline.jobs.actors import ActorHandle, ObjectRef
+from waygraph.pipeline.jobs.actors.protocol import Actor, ActorError, ActorSystem, ObjectRef
+from waygraph.pipeline.jobs.call_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.events import SitePhase
 from waygraph.pipeline.jobs.exploring.explorer_fleet import ExplorerFleet
 from waygraph.pipeline.jobs.exploring.turn import Turn
 from waygraph.pipeline.jobs.exploring.worker_slots import ExplorerSlot
 from waygraph.pipeline.jobs.failures import WorkerLost, decide_site_retry, is_worker_crash
 from waygraph.pipeline.jobs.metrics import RunMetrics
-from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.report.outcomes import TURN_ENDED, Publication, StoppedBy
 from waygraph.pipeline.jobs.run.fair_queue import FairQueue
 from waygraph.pipeline.jobs.run.publisher import PublisherClient, save_worker_logs
@@ -45,7 +42,7 @@ _REMOVE_JOURNAL_SECONDS = 30.0
 
 
 class Coordinator:
-    """One bulk run on a connected Ray.
+    """One bulk run.
 
     Parameters
     ----------
@@ -53,23 +50,25 @@ class Coordinator:
         State of the run.
     settings
         Settings of the run.
-    cluster
-        The connected Ray.
+    actors
+        Where explorers, publisher and encoders run.
     explore
         `module:function` that explores a site.
     """
 
-    def __init__(self, run_state: RunState, settings: Settings, cluster: Cluster, explore: str) -> None:
+    def __init__(self, run_state: RunState, settings: Settings, actors: ActorSystem, explore: str) -> None:
         self._run_state = run_state
         self._settings = settings
-        self._cluster = cluster
-        self._publisher = PublisherClient(run_state, settings, cluster)
-        self._metrics = RunMetrics(run_state.work, (site.status for site in run_state.sites))
-        run_state.subscribe(self._metrics)
+        self._actors = actors
+        self._publisher = PublisherClient(run_state, settings, actors)
+        self._metrics: RunMetrics | None = None
+        if actors.exports_metrics:
+            self._metrics = RunMetrics(run_state.work, (site.status for site in run_state.sites))
+            run_state.subscribe(self._metrics)
         unfinished = run_state.unfinished
         self._fleet = ExplorerFleet(
             settings,
-            cluster,
+            actors,
             explore,
             sites=len(unfinished),
             avoid_gpus=self._publisher.uses_gpus,
@@ -102,12 +101,12 @@ class Coordinator:
         )
         await run_until_stopped(work, interrupted=stop, budget=self._run_state.budget, steps=steps)
         await self._publisher.report()
-        if self._cluster.private is None:  # a private Ray ends with its actors
+        if not self._actors.ends_with_coordinator:
             self._fleet.kill()
-            ray.kill(self._publisher.actor)
+            self._publisher.actor.kill()
         self._run_state.record_phase(self._phase, since=self._phase_started)
         if self._lost_workers or self._publisher.lost_workers:
-            save_worker_logs(self._run_state, self._cluster)
+            save_worker_logs(self._run_state, self._actors)
         if not work.cancelled():
             work.result()  # raises errors that are not outcomes of sites, such as a closed display
 
@@ -133,7 +132,11 @@ class Coordinator:
     def _record_progress(self, progress: Mapping[str, ExploreProgress]) -> None:
         for start_url, each in progress.items():
             self._run_state.set_progress(self._sites[start_url], each)
-        self._metrics.set_explored_states(self._run_state.budget.states)
+        self._count_states()
+
+    def _count_states(self) -> None:
+        if self._metrics is not None:
+            self._metrics.set_explored_states(self._run_state.budget.states)
 
     # -- early end ---------------------------------------------------------------------------------------------------
 
@@ -192,7 +195,7 @@ class Coordinator:
             actor = await self._fleet.actor(slot)
             capture = await self._explore(site, actor)
         except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
-            cause = error if actor is None else await resolve_actor_error(error, actor.ready.remote)
+            cause = error if actor is None else await resolve_actor_error(error, partial(actor.call, "ready"))
             failure = to_waygraph_error(cause, f"Exploring {site.key}")
             if isinstance(failure, WorkerLost):
                 self._lost_workers = True
@@ -206,7 +209,7 @@ class Coordinator:
         publishing.add_done_callback(self._publishing.discard)
         return None
 
-    async def _explore(self, site: SiteRun, actor: ActorHandle) -> ObjectRef:
+    async def _explore(self, site: SiteRun, actor: Actor) -> ObjectRef:
         """Run one exploration and return the reference of its capture."""
         statistics, capture = await self._fleet.explore(
             actor,
@@ -216,7 +219,7 @@ class Coordinator:
             turn=self._next_turn(site),
         )
         self._run_state.set_exploration(site, statistics)
-        self._metrics.set_explored_states(self._run_state.budget.states)
+        self._count_states()
         return capture
 
     def _next_turn(self, site: SiteRun) -> Turn | None:
@@ -266,7 +269,8 @@ class Coordinator:
             self._run_state.finish(site, "failed", error=failure, is_final=decision.is_final)
             return False
         self._run_state.record_failed_attempt(site)
-        self._metrics.count_retry(failure)
+        if self._metrics is not None:
+            self._metrics.count_retry(failure)
         if decision.retry == "now":
             self._run_state.notify(f"{site.key}: trying again. {failure.message}", site=site.key)
             return True
@@ -277,14 +281,14 @@ class Coordinator:
 
     # -- encoding and publishing -------------------------------------------------------------------------------------
 
-    async def _publish(self, site: SiteRun, capture: ObjectRef, explorer: ActorHandle) -> None:
+    async def _publish(self, site: SiteRun, capture: ObjectRef, explorer: Actor) -> None:
         """Have a capture encoded and published. Errors become the outcome of the site and are never raised."""
         try:
             if self._run_state.is_stopping and not self._publishes_part(site):
                 self._run_state.finish(site, "interrupted")
                 return
             self._run_state.emit(SitePhase(site.key, "encoding", site.attempts))
-            publication: Publication | None = await self._publisher.call(lambda p: p.publish.remote(capture), site.key)
+            publication: Publication | None = await self._publisher.call(site.key, "publish", capture)
             if site.exploration is not None and site.exploration.stopped_by == TURN_ENDED:
                 self._end_turn(site, publication)
                 return
@@ -313,11 +317,11 @@ class Coordinator:
         else:
             self._wait_for_turn(site)
 
-    async def _remove_journal(self, site: SiteRun, explorer: ActorHandle) -> None:
+    async def _remove_journal(self, site: SiteRun, explorer: Actor) -> None:
         """Have the explorer remove the journal of a site, which is on its machine."""
         try:
-            await asyncio.wait_for(explorer.remove_journal.remote(site.task.start_url), _REMOVE_JOURNAL_SECONDS)
-        except (RayError, TimeoutError):
+            await asyncio.wait_for(explorer.call("remove_journal", site.task.start_url), _REMOVE_JOURNAL_SECONDS)
+        except (ActorError, TimeoutError):
             # The explorer died since. On another machine the file stays; the next run finds a finished journal.
             try:
                 await asyncio.to_thread(remove_journal, journal_path(self._settings.store, site.key))

@@ -1,4 +1,4 @@
-"""One invocation of a run: connect Ray, handle signals, and write the report in every case."""
+"""One invocation of a run: start actors, handle signals, and write the report in every case."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import IO
 
-from waygraph.cluster import Cluster, PrivateRay, ray_cluster
 from waygraph.core.errors import WaygraphError
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import check_name
+from waygraph.pipeline.jobs.actors.choice import actor_system
+from waygraph.pipeline.jobs.actors.protocol import ActorSystem
 from waygraph.pipeline.jobs.events import JobEvent
 from waygraph.pipeline.jobs.report.run_report import RunReport
 from waygraph.pipeline.jobs.run.budget import RunBudget
+from waygraph.pipeline.jobs.run.coordinator import Coordinator
 from waygraph.pipeline.jobs.run.manifest import MANIFEST_NAME, new_manifest, run_database_folder
 from waygraph.pipeline.jobs.run.progress_file import ProgressFile
+from waygraph.pipeline.jobs.run.reencode import ReencodeCoordinator
 from waygraph.pipeline.jobs.run.run_database import RunDatabase
 from waygraph.pipeline.jobs.run.run_state import RunPhase, RunState
 from waygraph.pipeline.jobs.sites.site_list import SitePlan, plan_sites, tasks_of_mapped_sites
@@ -32,8 +36,6 @@ _WORK = {
     "waygraph.pipeline.jobs.exploring.refresh:refresh_site": "refresh",
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: Object store of a private Ray, for captures and vectors of sites in progress. The rest is spilled to disk.
-_OBJECT_STORE_BYTES = 256 * 2**20
 
 
 def explore_sites(
@@ -45,14 +47,10 @@ def explore_sites(
     store = Store.open(settings.store, create=True)
     run_state = _open_run_state(plan, store, settings, on_event, work=_WORK.get(explore, explore))
 
-    def connect(cluster: Cluster) -> Execute:
-        from waygraph.pipeline.jobs.run.coordinator import (  # noqa: PLC0415 - imports Ray, before its environment is set
-            Coordinator,
-        )
+    def connect(actors: ActorSystem) -> Execute:
+        return Coordinator(run_state, settings, actors, explore).execute
 
-        return Coordinator(run_state, settings, cluster, explore).execute
-
-    return execute_on_ray(run_state, connect)
+    return execute(run_state, connect)
 
 
 def reencode_sites(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
@@ -62,12 +60,10 @@ def reencode_sites(sites: Sequence[str], *, settings: Settings, on_event: Callab
     plan = SitePlan(tasks_of_mapped_sites(store, sites), ())
     run_state = _open_run_state(plan, store, settings, on_event, work="reencode")
 
-    def connect(cluster: Cluster) -> Execute:
-        from waygraph.pipeline.jobs.run.reencode import ReencodeCoordinator  # noqa: PLC0415 - as above
+    def connect(actors: ActorSystem) -> Execute:
+        return ReencodeCoordinator(run_state, settings, actors).execute
 
-        return ReencodeCoordinator(run_state, settings, cluster).execute
-
-    return execute_on_ray(run_state, connect)
+    return execute(run_state, connect)
 
 
 def _open_run_state(
@@ -92,15 +88,15 @@ def _open_run_state(
     return run_state
 
 
-def execute_on_ray(run_state: RunState, connect: Callable[[Cluster], Execute]) -> RunReport:
-    """Execute work on a Ray and write a report in every case.
+def execute(run_state: RunState, connect: Callable[[ActorSystem], Execute]) -> RunReport:
+    """Execute work with actors and write a report in every case.
 
     Parameters
     ----------
     run_state
         State of the run.
     connect
-        Returns, for a connected Ray, the coroutine function that works until an event is set.
+        Returns, for the actors of the run, the coroutine function that works until an event is set.
 
     Returns
     -------
@@ -113,14 +109,14 @@ def execute_on_ray(run_state: RunState, connect: Callable[[Cluster], Execute]) -
             with (
                 ProgressFile(run_state),
                 _interruptible() as interrupted,
-                ray_cluster(object_store_bytes=_OBJECT_STORE_BYTES) as cluster,
+                actor_system() as actors,
             ):
                 if interrupted.is_set():
                     run_state.stopped_by = "signal"
                 else:
-                    asyncio.run(_execute(run_state, cluster, connect))
+                    asyncio.run(_execute(run_state, actors, connect))
     except KeyboardInterrupt:
-        run_state.stopped_by = "signal"  # during the start or end of Ray
+        run_state.stopped_by = "signal"  # during the start or end of actors
     except WaygraphError as error:
         run_state.fail_unfinished(error)
     finally:
@@ -128,24 +124,24 @@ def execute_on_ray(run_state: RunState, connect: Callable[[Cluster], Execute]) -
     return report
 
 
-async def _execute(run_state: RunState, cluster: Cluster, connect: Callable[[Cluster], Execute]) -> None:
+async def _execute(run_state: RunState, actors: ActorSystem, connect: Callable[[ActorSystem], Execute]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     handled = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
     for number in handled:
         loop.add_signal_handler(number, stop.set)
-    if cluster.private is not None:
+    if actors.lifeline is not None:
         # Ray waits a minute for a lost head and then ends this process, which would leave no report.
-        loop.add_reader(cluster.private.lifeline, _fail_without_ray, run_state, loop, cluster.private)
+        loop.add_reader(actors.lifeline, _fail_without_ray, run_state, loop, actors.lifeline)
     try:
-        await connect(cluster)(stop)
+        await connect(actors)(stop)
     finally:
         for number in handled:
             loop.remove_signal_handler(number)
 
 
-def _fail_without_ray(run_state: RunState, loop: asyncio.AbstractEventLoop, private: PrivateRay) -> None:
-    loop.remove_reader(private.lifeline)
+def _fail_without_ray(run_state: RunState, loop: asyncio.AbstractEventLoop, lifeline: IO[bytes]) -> None:
+    loop.remove_reader(lifeline)
     run_state.fail_unfinished(
         WaygraphError("Ray ended in the middle of the run.", hint="Was it killed? Run the command again.")
     )

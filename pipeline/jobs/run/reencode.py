@@ -6,15 +6,12 @@ import asyncio
 import time
 from collections import deque
 
-import ray
-from ray.exceptions import RayError
-
-from waygraph.cluster import Cluster
 from waygraph.core.errors import WaygraphError
 from waygraph.core.settings import Settings
+from waygraph.pipeline.jobs.actors.protocol import ActorError, ActorSystem
+from waygraph.pipeline.jobs.call_errors import to_waygraph_error
 from waygraph.pipeline.jobs.failures import retry_policy
 from waygraph.pipeline.jobs.metrics import RunMetrics
-from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
 from waygraph.pipeline.jobs.report.outcomes import Publication, StoppedBy
 from waygraph.pipeline.jobs.run.publisher import PublisherClient, save_worker_logs
 from waygraph.pipeline.jobs.run.run_state import RunState
@@ -26,7 +23,7 @@ _SITES_AT_ONCE = 2
 
 
 class ReencodeCoordinator:
-    """One run of `waygraph reencode` on a connected Ray.
+    """One run of `waygraph reencode`.
 
     Parameters
     ----------
@@ -34,15 +31,16 @@ class ReencodeCoordinator:
         State of the run.
     settings
         Settings of the run.
-    cluster
-        The connected Ray.
+    actors
+        Where publisher and encoders run.
     """
 
-    def __init__(self, run_state: RunState, settings: Settings, cluster: Cluster) -> None:
+    def __init__(self, run_state: RunState, settings: Settings, actors: ActorSystem) -> None:
         self._run_state = run_state
-        self._cluster = cluster
-        self._publisher = PublisherClient(run_state, settings, cluster)
-        run_state.subscribe(RunMetrics(run_state.work, (site.status for site in run_state.sites)))
+        self._actors = actors
+        self._publisher = PublisherClient(run_state, settings, actors)
+        if actors.exports_metrics:
+            run_state.subscribe(RunMetrics(run_state.work, (site.status for site in run_state.sites)))
         self._queue = deque(run_state.unfinished)
         self._in_work: dict[str, SiteRun] = {}
         self._task: asyncio.Task[None] | None = None
@@ -66,11 +64,11 @@ class ReencodeCoordinator:
         following.cancel()
         await asyncio.wait({following})
         await self._publisher.report()
-        if self._cluster.private is None:  # a private Ray ends with its actors
-            ray.kill(self._publisher.actor)
+        if not self._actors.ends_with_coordinator:
+            self._publisher.actor.kill()
         run_state.record_phase("work", since=since)
         if self._publisher.lost_workers:
-            save_worker_logs(run_state, self._cluster)
+            save_worker_logs(run_state, self._actors)
         if not work.cancelled():
             work.result()  # raises errors that are not outcomes of sites, such as a closed display
 
@@ -110,9 +108,7 @@ class ReencodeCoordinator:
     async def _reencode(self, site: SiteRun) -> None:
         await asyncio.wrap_future(self._run_state.begin_encoding(site))
         try:
-            publication: Publication | None = await self._publisher.call(
-                lambda publisher: publisher.reencode.remote(site.key), site.key
-            )
+            publication: Publication | None = await self._publisher.call(site.key, "reencode", site.key)
         except WaygraphError as error:
             self._run_state.finish(site, "failed", error=error, is_final=retry_policy(error).is_final)
         else:
@@ -125,8 +121,8 @@ class ReencodeCoordinator:
         reported: dict[str, tuple[int, int]] = {}
         while True:
             try:
-                progress = await self._publisher.actor.progress.remote()
-            except RayError as error:
+                progress = await self._publisher.actor.call("progress")
+            except ActorError as error:
                 # The tasks that wait for its results start another publisher.
                 self._run_state.notify(f"Progress is unknown: {to_waygraph_error(error, 'The publisher').message}")
                 return

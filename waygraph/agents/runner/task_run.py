@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-import ray
-from ray.exceptions import RayActorError
-
 from waygraph.agents.models.create import run_budget
 from waygraph.agents.runner.attempt import AttemptResult
 from waygraph.agents.runner.hooks import HookFailed, HookOptions, TaskHooks
@@ -30,8 +27,9 @@ from waygraph.cluster import ray_cluster
 from waygraph.core.errors import InUse, InvalidInput
 from waygraph.core.locks import FileInUse, exclusive_lock
 from waygraph.core.urls import site_key
-from waygraph.pipeline.jobs.actors import ActorHandle, start_actor
-from waygraph.pipeline.jobs.ray_errors import to_waygraph_error
+from waygraph.pipeline.jobs.actors.protocol import Actor, ActorDied, ActorUnreachable
+from waygraph.pipeline.jobs.actors.ray_actors import RayActors
+from waygraph.pipeline.jobs.call_errors import to_waygraph_error
 
 if TYPE_CHECKING:
     from waygraph.agents.runner.attempt import AttemptOptions
@@ -279,24 +277,24 @@ class _TaskRun:
 
     async def _work_with_one(self) -> None:
         """Do tasks in one worker, which is replaced when its process ends, until none is left."""
-        worker: ActorHandle | None = None
+        worker: Actor | None = None
         try:
             while (task := await self._next()) is not None:
                 if worker is None:
-                    worker = start_actor(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
+                    worker = RayActors().start(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
                 try:
                     await self._hooks.prepare(task)
-                    result: AttemptResult = await worker.attempt.remote(task, self._budget.left())
+                    result: AttemptResult = await worker.call("attempt", task, self._budget.left())
                 except HookFailed as error:
                     result = self._hook_failed(task, error)
-                except RayActorError as error:
+                except (ActorDied, ActorUnreachable) as error:
                     worker = None
                     result = AttemptResult(None, AttemptFailure.WORKER_LOST, "The process of its browser ended.")
                     log.info("runner/worker_lost %s: %s", task.task_id, error)
                 await self._finish(task, result)
         finally:
             if worker is not None:
-                ray.kill(worker)
+                worker.kill()
 
     def _hook_failed(self, task: Task, error: HookFailed) -> AttemptResult:
         """Return the result of a task that did not begin, and leave a trace that says so."""

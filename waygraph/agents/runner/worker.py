@@ -16,7 +16,6 @@ from waygraph.agents.tasks.task import Task
 from waygraph.core.errors import BrowserFailure
 from waygraph.pipeline.browser.process.launch import launch
 from waygraph.pipeline.encode.registry import create_encoder
-from waygraph.pipeline.jobs.actors import begin_actor
 from waygraph.sdk.facade import AsyncWaygraph
 
 
@@ -30,7 +29,6 @@ class TaskWorker:
     """
 
     def __init__(self, options: AttemptOptions) -> None:
-        begin_actor()
         self._options = options
         self._attempts: TaskAttempts | None = None
         self._browser: Browser | None = None

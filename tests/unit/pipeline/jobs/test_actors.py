@@ -7,11 +7,11 @@ from pathlib import Path
 
 import psutil
 
-from waygraph.pipeline.jobs.actors import cpu_share
+from waygraph.pipeline.jobs.encoding.pool_size import cpu_share
 
 ACTOR = """
 import os, time
-from waygraph.pipeline.jobs.actors import begin_actor
+from waygraph.pipeline.jobs.actors.process import begin_actor
 begin_actor()
 print(os.getpid(), flush=True)
 time.sleep(600)
@@ -38,7 +38,7 @@ def test_an_actor_ends_when_the_daemon_that_started_it_is_killed():
 
 UNHEARD = """
 import time
-from waygraph.pipeline.jobs.actors import PollWatchdog
+from waygraph.pipeline.jobs.actors.process import PollWatchdog
 end, began = PollWatchdog(1.0), time.monotonic()
 while time.monotonic() < began + 1.5:
     end.polled()

@@ -1,9 +1,9 @@
 """Metrics of a run: gauges of sites and encoders, counters of attempts."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
+import ray.util.metrics
 
 from waygraph.core.errors import SiteUnreachable
 from waygraph.pipeline.jobs import metrics
@@ -38,7 +38,8 @@ def seen(monkeypatch):
             assert value >= 0
             numbers[self._key(labels)] += 1
 
-    monkeypatch.setattr(metrics, "metrics", SimpleNamespace(Counter=Metric, Gauge=Metric, Histogram=Metric))
+    for kind in ("Counter", "Gauge", "Histogram"):
+        monkeypatch.setattr(ray.util.metrics, kind, Metric)
     return numbers
 
 

@@ -1,24 +1,22 @@
-"""The encoder pool when machines are lost: the real pool with simulated actors that raise Ray's errors."""
+"""The encoder pool when machines are lost: the real pool with simulated actors that die."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
 
 from waygraph.index.graph import Observation
-from waygraph.pipeline.jobs.encoding import encoder_pool as pools
+from waygraph.pipeline.jobs.actors.protocol import ActorDied, ActorUnreachable, MachineDied
 from waygraph.pipeline.jobs.encoding.batches import StateBatch
 from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderIdentity, Unencodable
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.failures import MAX_LOST_MACHINES, max_losses_in_row
 
 IDENTITY = EncoderIdentity("simulated", 4, "simulated-1", needs_whole_site=False, reads="text")
-LOST = RayActorError(error_msg="The actor died because its node has died. Node Id: ab12")
+LOST = MachineDied("its node has died")
 
 
 class Actor:
@@ -27,17 +25,11 @@ class Actor:
     def __init__(self, dies: Callable[[Sequence[Any]], Exception | None]) -> None:
         self._dies = dies
 
-    @property
-    def load(self) -> SimpleNamespace:
-        return remote(self._load)
+    async def call(self, method: str, *arguments: Any) -> Any:
+        return await getattr(self, f"_{method}")(*arguments)
 
-    @property
-    def encode(self) -> SimpleNamespace:
-        return remote(self._encode)
-
-    @property
-    def process(self) -> SimpleNamespace:
-        return remote(self._process)
+    def kill(self) -> None:
+        pass
 
     async def _load(self) -> EncoderIdentity:
         return IDENTITY
@@ -52,14 +44,9 @@ class Actor:
         raise LOST
 
 
-def remote(call: Callable[..., Awaitable[Any]]) -> SimpleNamespace:
-    return SimpleNamespace(remote=call)
-
-
 @pytest.fixture
-def encode(monkeypatch):
+def encode():
     """Encodes batches of states (any objects) in encoders that die as told; gives the results and the report."""
-    monkeypatch.setattr(pools, "ray", SimpleNamespace(kill=lambda _: None))
 
     async def keep(_jobs, _encoded):
         pass
@@ -84,9 +71,9 @@ def times(count: int, error: Exception) -> Callable[[Sequence[Observation]], Exc
     return lambda _: next(left, None)
 
 
-@pytest.mark.parametrize("error", [LOST, ActorUnavailableError("RpcError", None)])
+@pytest.mark.parametrize("error", [LOST, ActorUnreachable("RpcError")])
 async def test_lost_machines_are_not_attributed_to_the_state_in_work(encode, error):
-    """Two dead processes would be. Ray is queried for the cause when an encoder is unreachable."""
+    """Two dead processes would be. The actor is queried for the cause when an encoder is unreachable."""
     results, report = await encode(times(5, error), ["a"])
     assert results == [None]
     assert (report.actors_lost, report.unencodable, report.splits) == (5, 0, 0)
@@ -107,6 +94,6 @@ async def test_state_in_work_during_too_many_lost_machines_is_dropped(encode):
 
 
 async def test_dead_processes_are_attributed_to_the_state_in_work(encode):
-    results, report = await encode(lambda states: ActorDiedError() if "a" in states else None, ["a"], ["b"])
+    results, report = await encode(lambda states: ActorDied() if "a" in states else None, ["a"], ["b"])
     assert [type(result) for result in results] == [Unencodable, type(None)]
     assert report.actors_lost == 3

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from waygraph.cluster import Cluster
 from waygraph.core.errors import StoreError
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
@@ -29,7 +28,7 @@ class Publisher:
     ends = True
 
     def __init__(self, *_):
-        self.actor = SimpleNamespace(progress=SimpleNamespace(remote=asyncio.Event().wait))
+        self.actor = SimpleNamespace(call=lambda _: asyncio.Event().wait())
 
     async def load(self):
         pass
@@ -46,10 +45,10 @@ class Publisher:
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Run one invocation over a number of sites."""
-    cluster = Cluster((), SimpleNamespace(ended=False))
+    actors = SimpleNamespace(ends_with_coordinator=True, exports_metrics=False)
     monkeypatch.setattr(reencode, "PublisherClient", Publisher)
-    monkeypatch.setattr(call, "_execute", lambda _, __, connect: connect(cluster)(asyncio.Event()))
-    monkeypatch.setattr(call, "ray_cluster", lambda **_: nullcontext(cluster))
+    monkeypatch.setattr(call, "_execute", lambda _, __, connect: connect(actors)(asyncio.Event()))
+    monkeypatch.setattr(call, "actor_system", lambda **_: nullcontext(actors))
 
     def invoke(sites, *, begin=None, **jobs):
         settings = Settings(store=str(tmp_path / "maps"), jobs=jobs)
@@ -60,7 +59,7 @@ def run(tmp_path, monkeypatch):
         if begin is not None:
             monkeypatch.setattr(database, "begin", lambda *_: begin)
         state = RunState(database, store, budget=RunBudget(settings.jobs), on_event=lambda _: None)
-        return call.execute_on_ray(state, lambda found: ReencodeCoordinator(state, settings, found).execute)
+        return call.execute(state, lambda found: ReencodeCoordinator(state, settings, found).execute)
 
     return invoke
 

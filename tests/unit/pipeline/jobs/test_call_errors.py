@@ -1,4 +1,4 @@
-"""Ray's errors become errors of waygraph."""
+"""Errors of actors become errors of waygraph."""
 
 import errno
 
@@ -13,8 +13,16 @@ from ray.exceptions import (
 )
 
 from waygraph.core.errors import SiteUnreachable, StoreError, WaygraphError, WeightsMissing
+from waygraph.pipeline.jobs.actors.protocol import ActorDied, ActorUnreachable
+from waygraph.pipeline.jobs.actors.ray_actors import to_actor_error
+from waygraph.pipeline.jobs.call_errors import resolve_actor_error
+from waygraph.pipeline.jobs.call_errors import to_waygraph_error as to_waygraph_error_of_jobs
 from waygraph.pipeline.jobs.failures import CaptureLost, MachineLost, WorkerLost
-from waygraph.pipeline.jobs.ray_errors import resolve_actor_error, to_waygraph_error
+
+
+def to_waygraph_error(error, where):
+    """Convert what a call of an actor on Ray raised."""
+    return to_waygraph_error_of_jobs(to_actor_error(error), where)
 
 
 def as_raised_by_ray(error):
@@ -34,10 +42,7 @@ def test_error_that_crossed_two_processes_is_restored():
 
 
 def test_error_from_a_group_of_batches_is_restored():
-    assert (
-        type(to_waygraph_error(ExceptionGroup("batches", [as_raised_by_ray(WeightsMissing("none"))]), "x"))
-        is WeightsMissing
-    )
+    assert type(to_waygraph_error(ExceptionGroup("batches", [WeightsMissing("none")]), "x")) is WeightsMissing
 
 
 def test_unexpected_error_is_reported_with_its_location_and_cause():
@@ -45,7 +50,7 @@ def test_unexpected_error_is_reported_with_its_location_and_cause():
     found = to_waygraph_error(raised, "Exploring a.example")
     assert type(found) is WaygraphError
     assert found.message == "Exploring a.example: Unexpected error: ZeroDivisionError: a bug"
-    assert found.__cause__ is raised
+    assert found.__cause__ is raised.cause
 
 
 def test_full_disk_error_of_a_task_names_the_path():
@@ -69,7 +74,7 @@ def test_actor_that_died_with_its_machine_is_a_lost_machine():
 
 
 async def test_unreachable_actor_is_queried_for_the_cause():
-    died, unavailable = ActorDiedError(), ActorUnavailableError("RpcError", None)
+    died, unavailable = ActorDied(), ActorUnreachable("RpcError")
     asked = []
 
     async def ask():
@@ -85,7 +90,7 @@ async def test_unreachable_actor_is_queried_for_the_cause():
     assert await resolve_actor_error(died, ask) is died
     assert len(asked) == 2
     # It lives, so that no site is to blame for what was lost.
-    assert type(to_waygraph_error(unavailable, "x")) is MachineLost
+    assert type(to_waygraph_error(ActorUnavailableError("RpcError", None), "x")) is MachineLost
 
 
 def test_object_that_died_with_its_machine_is_a_lost_capture():

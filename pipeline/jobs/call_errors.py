@@ -1,4 +1,4 @@
-"""Translation of errors that come out of Ray into `WaygraphError`s."""
+"""Translation of errors of actors into `WaygraphError`s."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ import asyncio
 import errno
 from collections.abc import Awaitable, Callable
 
-from ray.exceptions import (
-    ActorUnavailableError,
-    ObjectLostError,
-    OutOfMemoryError,
-    RayActorError,
-    RayError,
-    RayTaskError,
-    WorkerCrashedError,
-)
-
 from waygraph.core.errors import StoreError, WaygraphError
+from waygraph.pipeline.jobs.actors.protocol import ActorDied, ActorError, ActorUnreachable, MachineDied, ObjectLost
 from waygraph.pipeline.jobs.failures import CaptureLost, MachineLost, WorkerLost
-
-#: Part of Ray's message for an actor that died with its machine; there is no exception type for it.
-_NODE_DIED = "its node has died"
 
 #: Ray declares a machine dead after five failed health checks, 3 s apart: after 15 s when the machine refuses them, and
 #: after 65 s when it is silent, since each check then takes 10 s.
@@ -45,13 +33,13 @@ async def resolve_actor_error(error: Exception, probe: Callable[[], Awaitable[ob
     Exception
         The error of the probe when it says that the actor died, else `error`.
     """
-    if not isinstance(error, ActorUnavailableError):
+    if not isinstance(error, ActorUnreachable):
         return error
     try:
         await asyncio.wait_for(probe(), _MACHINE_DEATH_TIMEOUT_SECONDS)
-    except RayActorError as final:
+    except (ActorDied, ActorUnreachable) as final:
         return final
-    except (RayError, TimeoutError):
+    except (ActorError, TimeoutError):
         pass
     return error
 
@@ -62,7 +50,7 @@ def to_waygraph_error(error: BaseException, where: str) -> WaygraphError:
     Parameters
     ----------
     error
-        Any error. Exception groups and Ray's task errors are unwrapped.
+        Any error. Exception groups are unwrapped.
     where
         What was done when it was raised, for the message: "Exploring a.example".
 
@@ -80,48 +68,43 @@ def to_waygraph_error(error: BaseException, where: str) -> WaygraphError:
 
 
 def _unwrapped(error: BaseException) -> BaseException:
-    while True:
-        if isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        elif isinstance(error, RayTaskError) and isinstance(error.cause, BaseException):
-            error = error.cause
-        else:
-            return error
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _converted(cause: BaseException, where: str) -> WaygraphError:
-    if isinstance(cause, ObjectLostError):
+    if isinstance(cause, ObjectLost):
         return CaptureLost(
             f"{where}: the exploration is lost with the machine that held it.",
             hint="Did a machine of the cluster go away? Run the command again.",
         )
-    if isinstance(cause, RayActorError) and _NODE_DIED in str(cause):
+    if isinstance(cause, MachineDied):
         return MachineLost(
             f"{where}: the machine that worked on it is gone.",
             hint="The work is retried elsewhere while machines are left.",
         )
-    if isinstance(cause, ActorUnavailableError):
+    if isinstance(cause, ActorUnreachable):
         # If the process had died, Ray would have reported it, see `resolve_actor_error`: the result of the call is
         # lost, not the actor.
         return MachineLost(
             f"{where}: the machine that worked on it was unreachable.",
             hint="The work is retried. Check the network between the machines.",
         )
-    if isinstance(cause, RayActorError | WorkerCrashedError | OutOfMemoryError):
+    if isinstance(cause, ActorDied):
         return WorkerLost(
             f"{where}: the worker process died. {_first_line(cause)}",
             hint="Its logs are in the run's folder. Often memory ran out: try fewer --sites-at-once or --workers.",
         )
     if isinstance(cause, OSError) and cause.errno in {errno.ENOSPC, errno.EDQUOT}:
-        # The store raises `StoreError` itself. Browsers, Ray and temporary files need disk space as well.
+        # The store raises `StoreError` itself. Browsers, actors and temporary files need disk space as well.
         named = f" ({cause.filename})" if cause.filename else ""
         return StoreError(
             f"{where}: {cause.strerror}{named}.",
             hint="Make room, in the temporary folder too, and run the command again.",
         )
-    kind = "Ray failed" if isinstance(cause, RayError) else "Unexpected error"
     return WaygraphError(
-        f"{where}: {kind}: {type(cause).__name__}: {_first_line(cause)}",
+        f"{where}: Unexpected error: {type(cause).__name__}: {_first_line(cause)}",
         hint="This is a defect of waygraph or of its environment; the traceback is in the run's folder.",
     )
 
