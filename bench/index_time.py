@@ -48,7 +48,7 @@ def measure(url: str, depth: int, store: Path) -> dict[str, Any]:
     report = json.loads(next(store.glob("runs/*/report.json")).read_text(encoding="utf-8"))
     site = report["sites"][0]
     phases = {
-        "start of Ray": report["phases"]["ray_start"],
+        "start of actors": report["phases"]["start"],
         "exploration": site["exploration"]["seconds"],
         "encoding after it": site["publication"]["encode_seconds"],
         "publishing": site["publication"]["publish_seconds"],

@@ -22,6 +22,23 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
+def one_cpu(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Give runs one CPU: of this machine, or of a Ray that is connected (`tests.actors.ON_BOTH`). Return which."""
+    from waygraph.cluster import ClusterMachine, ray_cluster
+    from waygraph.pipeline.jobs.actors import local_actors
+
+    kind: str = getattr(request, "param", "local")
+    if kind == "ray":
+        often = {"RAY_metrics_report_interval_ms": "500"}
+        with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20, environment=often):
+            yield kind
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_actors, "this_machine", lambda: ClusterMachine("", 1.0))
+        yield kind
+
+
+@pytest.fixture(scope="module")
 def page_browser() -> Iterator[Browser]:
     """Start a browser that reaches this machine only, for Playwright's interface without asyncio."""
     from playwright.sync_api import sync_playwright

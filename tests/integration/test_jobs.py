@@ -1,4 +1,6 @@
-"""Many sites at once on a real Ray with one CPU: real actors, encoder and store; exploring follows links.
+"""Many sites at once on one CPU: real actors, encoder and store; exploring follows links.
+
+Most tests run on processes of this command, and what actors are responsible for on a real Ray as well.
 
 Tests with a browser are in tests/e2e; here sites kill their process, hang or answer wrongly without one.
 """
@@ -19,8 +21,8 @@ import pytest
 import ray
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.actors import ON_BOTH
 from tests.sites.server import FixtureServer, Page
-from waygraph.cluster import ray_cluster
 from waygraph.core.errors import InvalidInput, StoreError
 from waygraph.core.settings import EncodeSettings, JobSettings, Settings
 from waygraph.core.urls import site_key
@@ -43,21 +45,13 @@ SHOP = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def ray_with_one_cpu():
-    """Connect to a Ray with a single CPU; runs use a connected Ray."""
-    often = {"RAY_metrics_report_interval_ms": "500"}
-    with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20, environment=often):
-        yield
-
-
 @pytest.fixture
-def settings(tmp_path):
+def settings(tmp_path, one_cpu):
     """Settings with an encoder that loads at once, for tests that do not depend on vectors."""
     return Settings(
         store=str(tmp_path / "maps"),
         encode={"encoder": "tests.patch_encoder:create"},
-        jobs={"sites_at_once": 2, "states_per_batch": 2},
+        jobs={"ray": one_cpu == "ray", "sites_at_once": 2, "states_per_batch": 2},
     )
 
 
@@ -77,7 +71,8 @@ def index(urls, settings, on_event=lambda _: None):
     return run_index(urls, settings=settings, on_event=on_event, explore=EXPLORE)
 
 
-def test_each_site_has_its_own_outcome(serve, settings, capfd):
+@ON_BOTH
+def test_each_site_has_its_own_outcome(serve, settings, one_cpu, capfd):
     """One run: two good sites, one that answers nothing, one that kills its explorer, one that does so once, a bug.
 
     One explorer explores two of them at once, so that a site can lose its explorer because of another site.
@@ -141,6 +136,8 @@ def test_each_site_has_its_own_outcome(serve, settings, capfd):
     captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "")
 
+    if one_cpu != "ray":
+        return
     # What a scraper of Ray's own metrics sees of the same run; earlier ones of this process may be in its counters.
     ends = {"published": 3, "failed": 4, "waiting": 0, "exploring": 0, "encoding": 0}
     encoded = sum(site.publication.encoded for site in report.sites if site.publication)
@@ -228,6 +225,7 @@ def test_missing_weights_end_the_run_for_every_site(serve, reading, tmp_path):
     assert {site.error.type for site in reports[0].sites} == {"weights-missing"}
 
 
+@ON_BOTH
 def test_sigint_stops_the_run_and_keeps_published_sites(serve, settings):
     """The signal comes when one site is published and the other one still explored."""
     shop, held = serve(SHOP), serve({"/": "<!-- hang -->"})
@@ -265,6 +263,7 @@ run_index(sys.argv[3:], settings=settings, on_event=tell, explore=sys.argv[2])
 """
 
 
+@ON_BOTH
 @pytest.mark.extended
 def test_run_with_killed_coordinator_is_resumed_and_locked_against_other_runs(serve, settings):
     """Two sites are published, two are in work, two wait, when SIGKILL comes."""
@@ -313,7 +312,7 @@ def test_run_with_killed_coordinator_is_resumed_and_locked_against_other_runs(se
 @pytest.mark.extended
 def test_budget_ends_an_invocation_and_the_next_one_resumes(serve, settings):
     sites = [serve(dict(SHOP)) for _ in range(7)]  # of three states each
-    one_by_one = settings.model_copy(update={"jobs": JobSettings(sites_at_once=1, max_total_states=4)})
+    one_by_one = settings.model_copy(update={"jobs": JobSettings(ray=False, sites_at_once=1, max_total_states=4)})
     reports = [index([site.url for site in sites], one_by_one) for _ in range(2)]
     first, second = reports
     assert (first.stopped_by, first.exit_code) == ("max_total_states", 11)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from waygraph.cluster.private import PrivateRay, private_ray
 from waygraph.core.errors import EnvironmentMissing
 
-__all__ = ["Cluster", "ClusterMachine", "PrivateRay", "list_machines", "ray_cluster"]
+__all__ = ["Cluster", "ClusterMachine", "PrivateRay", "is_connected", "list_machines", "ray_cluster"]
 
 #: Timeout for connecting to the cluster's address, in seconds; Ray itself would retry for minutes.
 _CONNECT_SECONDS = 5.0
@@ -85,7 +85,7 @@ def ray_cluster(
         If Ray cannot be started or reached.
     """
     address = os.environ.get("RAY_ADDRESS", "")
-    if address or _is_connected():
+    if address or is_connected():
         with _connection(address) as machines:
             yield Cluster(machines, private=None)
         return
@@ -96,7 +96,8 @@ def ray_cluster(
         yield Cluster(machines, private)
 
 
-def _is_connected() -> bool:
+def is_connected() -> bool:
+    """Return whether this process is connected to a Ray."""
     ray = sys.modules.get("ray")
     return ray is not None and bool(ray.is_initialized())
 

@@ -299,6 +299,9 @@ class JobSettings(_Section):
     sites_at_once: int = Field(0, ge=0)
     """Sites explored concurrently. They share one browser per CPU (at most four per machine); a site that waits for its
     host only takes memory. 0: as many sites as browsers."""
+    ray: bool | None = None
+    """Run explorers and encoders on Ray, or as processes of this command only; empty: on Ray if there is a cluster
+    (`RAY_ADDRESS`), more sites than CPUs, or several GPUs for the encoder."""
     encoders_min: int = Field(1, ge=1)
     """Encoder actors that are kept even without work."""
     encoders_max: int = Field(0, ge=0)

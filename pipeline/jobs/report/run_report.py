@@ -40,8 +40,7 @@ class RunReport(ReportRecord):
     unfinished: int = 0
     """Sites that the next invocation of the run continues with."""
     phases: dict[str, float]
-    """Seconds of this invocation: `ray_start`, `encoder_ready` (from the start, concurrent with exploring), `work`,
-    `stop`."""
+    """Seconds of this invocation: `start` (of actors), `encoder_ready` (concurrent with exploring), `work`, `stop`."""
     duplicates: tuple[str, ...]
     """URLs that were left out because their site was named before."""
     encoding: EncodingReport | None = None

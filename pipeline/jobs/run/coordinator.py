@@ -89,7 +89,7 @@ class Coordinator:
 
     async def execute(self, stop: asyncio.Event) -> None:
         """Map sites until all are done or `stop` is set."""
-        self._run_state.record_phase("ray_start")
+        self._run_state.record_phase("start")
         self._phase_started = time.monotonic()
         work = asyncio.create_task(self._work())
         steps = ShutdownSteps(

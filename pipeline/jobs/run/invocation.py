@@ -50,7 +50,7 @@ def explore_sites(
     def connect(actors: ActorSystem) -> Execute:
         return Coordinator(run_state, settings, actors, explore).execute
 
-    return execute(run_state, connect)
+    return execute(run_state, settings, connect)
 
 
 def reencode_sites(sites: Sequence[str], *, settings: Settings, on_event: Callable[[JobEvent], None]) -> RunReport:
@@ -63,7 +63,7 @@ def reencode_sites(sites: Sequence[str], *, settings: Settings, on_event: Callab
     def connect(actors: ActorSystem) -> Execute:
         return ReencodeCoordinator(run_state, settings, actors).execute
 
-    return execute(run_state, connect)
+    return execute(run_state, settings, connect)
 
 
 def _open_run_state(
@@ -88,13 +88,15 @@ def _open_run_state(
     return run_state
 
 
-def execute(run_state: RunState, connect: Callable[[ActorSystem], Execute]) -> RunReport:
+def execute(run_state: RunState, settings: Settings, connect: Callable[[ActorSystem], Execute]) -> RunReport:
     """Execute work with actors and write a report in every case.
 
     Parameters
     ----------
     run_state
         State of the run.
+    settings
+        Settings of the run.
     connect
         Returns, for the actors of the run, the coroutine function that works until an event is set.
 
@@ -109,7 +111,7 @@ def execute(run_state: RunState, connect: Callable[[ActorSystem], Execute]) -> R
             with (
                 ProgressFile(run_state),
                 _interruptible() as interrupted,
-                actor_system() as actors,
+                actor_system(settings, sites=len(run_state.unfinished)) as actors,
             ):
                 if interrupted.is_set():
                     run_state.stopped_by = "signal"

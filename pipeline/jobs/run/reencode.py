@@ -49,7 +49,7 @@ class ReencodeCoordinator:
     async def execute(self, stop: asyncio.Event) -> None:
         """Encode sites until all are done or `stop` is set. Vectors that were encoded until then are kept."""
         run_state = self._run_state
-        run_state.record_phase("ray_start")
+        run_state.record_phase("start")
         since = time.monotonic()
         work = self._task = asyncio.create_task(self._work())
         following = asyncio.create_task(self._follow())

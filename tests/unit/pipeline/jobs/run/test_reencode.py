@@ -48,7 +48,7 @@ def run(tmp_path, monkeypatch):
     actors = SimpleNamespace(ends_with_coordinator=True, exports_metrics=False)
     monkeypatch.setattr(reencode, "PublisherClient", Publisher)
     monkeypatch.setattr(call, "_execute", lambda _, __, connect: connect(actors)(asyncio.Event()))
-    monkeypatch.setattr(call, "actor_system", lambda **_: nullcontext(actors))
+    monkeypatch.setattr(call, "actor_system", lambda *_, **__: nullcontext(actors))
 
     def invoke(sites, *, begin=None, **jobs):
         settings = Settings(store=str(tmp_path / "maps"), jobs=jobs)
@@ -59,7 +59,7 @@ def run(tmp_path, monkeypatch):
         if begin is not None:
             monkeypatch.setattr(database, "begin", lambda *_: begin)
         state = RunState(database, store, budget=RunBudget(settings.jobs), on_event=lambda _: None)
-        return call.execute(state, lambda found: ReencodeCoordinator(state, settings, found).execute)
+        return call.execute(state, settings, lambda found: ReencodeCoordinator(state, settings, found).execute)
 
     return invoke
 

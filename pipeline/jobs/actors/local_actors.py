@@ -1,0 +1,318 @@
+"""Actors on this machine without Ray: processes below the coordinator, and light actors in its event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import psutil
+
+from waygraph.cluster import ClusterMachine
+from waygraph.core.locked_folders import locked_folder
+from waygraph.pipeline.jobs.actors.channel import Call, Channel
+from waygraph.pipeline.jobs.actors.local_process import ActorOfCoordinator
+from waygraph.pipeline.jobs.actors.protocol import ActorDied, ObjectRef
+
+#: What the process of an actor runs, with the import path of this process: modules are found alike in both.
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[3])
+from waygraph.pipeline.jobs.actors.local_process import main
+main(int(sys.argv[2]))
+"""
+#: Environment variable that marks all processes below an actor. Those that it leaves when it is killed are found by it,
+#: as build servers find what a build has left.
+_MARK = "WAYGRAPH_ACTOR"
+#: Maximal size of each log that is kept.
+_LOG_BYTES = 200_000
+#: Time for killed processes to end.
+_END_SECONDS = 5.0
+
+
+def this_machine() -> ClusterMachine:
+    """Return the CPUs and GPUs that this process may use."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        gpus = sum(path.name.removeprefix("nvidia").isdigit() for path in Path("/dev").glob("nvidia*"))
+    else:
+        gpus = len([device for device in visible.split(",") if device not in {"", "-1"}])
+    return ClusterMachine("", float(len(os.sched_getaffinity(0))), float(gpus))
+
+
+class LocalActor:
+    """Handle of an actor in a process below this one.
+
+    Parameters
+    ----------
+    kind
+        Its class.
+    arguments
+        Arguments of its constructor.
+    concurrency
+        Maximal number of concurrent calls.
+    folder
+        Folder for its log and temporary files.
+    lock
+        File descriptor that marks the folder as in use.
+    on_call
+        Called, in a thread, with calls of actors of the coordinator.
+    """
+
+    def __init__(
+        self,
+        kind: type,
+        arguments: tuple[object, ...],
+        concurrency: int,
+        *,
+        folder: Path,
+        lock: int,
+        on_call: Callable[[Channel, Call], None],
+    ) -> None:
+        self._mark = secrets.token_hex(8)
+        self.log = folder / f"{kind.__name__}-{self._mark}.log"
+        ours, theirs = socket.socketpair()
+        with theirs, self.log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - this Python, our own program
+                [sys.executable, "-c", _PROGRAM, kind.__name__, str(theirs.fileno()), json.dumps(sys.path)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={
+                    "OMP_NUM_THREADS": "1",  # as in Ray's actors: an encoder sets its threads itself
+                    **os.environ,
+                    _MARK: self._mark,
+                    "TMPDIR": str(folder),  # files that a killed process leaves go with the folder
+                },
+                pass_fds=(theirs.fileno(), lock),
+                start_new_session=True,  # Ctrl-C reaches the coordinator only, which ends the run in order
+            )
+        connection = Connection(ours.detach())
+        self._channel = Channel(connection)
+        with suppress(OSError):  # it died at once
+            connection.send_bytes(pickle.dumps((kind, arguments, concurrency)))
+        self._thread = threading.Thread(
+            target=self._receive, args=(on_call,), name=f"receive-{kind.__name__}", daemon=True
+        )
+        self._thread.start()
+
+    async def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401
+        """See `Actor.call`."""
+        return await self._channel.call(None, method, arguments)
+
+    async def call_keeping(self, method: str, *arguments: object) -> tuple[Any, ObjectRef]:
+        """See `Actor.call_keeping`. The second part is moved to this process."""
+        first, second = await self.call(method, *arguments)
+        return first, second
+
+    def tell(self, method: str, *arguments: object) -> None:
+        """See `Actor.tell`."""
+        self._channel.send(Call(-1, None, method, arguments))
+
+    def kill(self) -> None:
+        """See `Actor.kill`."""
+        self._process.kill()
+
+    def wait(self) -> None:
+        """Wait until the process, which was killed, and all below it have ended."""
+        self._thread.join()
+
+    def _receive(self, on_call: Callable[[Channel, Call], None]) -> None:
+        try:
+            self._channel.receive(partial(on_call, self._channel))
+        finally:
+            self._process.kill()  # nothing, if it has ended
+            status = self._process.wait()
+            _kill_marked(self._mark)
+            self._channel.close(ActorDied(_reason(status, self.log)))
+
+
+class LightActor:
+    """Handle of an actor in the event loop of the coordinator.
+
+    Parameters
+    ----------
+    actor
+        The object. Its methods are async.
+    number
+        Its number, by which other processes call it.
+    """
+
+    def __init__(self, actor: object, number: int) -> None:
+        self._actor = actor
+        self._number = number
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._is_killed = False
+
+    def __reduce__(self) -> tuple[type[ActorOfCoordinator], tuple[int]]:
+        """Pickle it for an actor in another process."""
+        return ActorOfCoordinator, (self._number,)
+
+    async def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401
+        """See `Actor.call`."""
+        if self._is_killed:
+            raise ActorDied("It was killed.")
+        task = asyncio.ensure_future(getattr(self._actor, method)(*arguments))
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise ActorDied("It was killed.")
+        return task.result()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # retrieve it, since the caller may be cancelled
+
+    async def call_keeping(self, method: str, *arguments: object) -> tuple[Any, ObjectRef]:
+        """See `Actor.call_keeping`."""
+        first, second = await self.call(method, *arguments)
+        return first, second
+
+    def tell(self, method: str, *arguments: object) -> None:
+        """See `Actor.tell`."""
+        self._tasks.add(task := asyncio.ensure_future(self.call(method, *arguments)))
+        task.add_done_callback(self._forget)
+
+    def kill(self) -> None:
+        """See `Actor.kill`."""
+        self._is_killed = True
+        for task in self._tasks:
+            task.cancel()
+
+
+class LocalActors:
+    """Actors below this process. A captured site and its vectors are in this process while it is published.
+
+    Parameters
+    ----------
+    folder
+        Folder for logs and temporary files.
+    lock
+        File descriptor that marks the folder as in use.
+    """
+
+    ends_with_coordinator = True
+    exports_metrics = False
+    lifeline: IO[bytes] | None = None
+    has_ended = False
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._started: list[LocalActor] = []
+        self._light: list[tuple[LightActor, asyncio.AbstractEventLoop]] = []
+
+    def machines(self) -> tuple[ClusterMachine, ...]:
+        """See `ActorSystem.machines`."""
+        return (this_machine(),)
+
+    def start(
+        self,
+        kind: type,
+        *arguments: object,
+        cpus: float,  # noqa: ARG002 - the system divides the CPUs
+        concurrency: int,
+        gpus: float = 0,  # noqa: ARG002
+        placement: Literal["DEFAULT", "SPREAD"] = "DEFAULT",  # noqa: ARG002
+        avoided: Collection[str] = (),  # noqa: ARG002
+        is_light: bool = False,
+    ) -> LocalActor | LightActor:
+        """See `ActorSystem.start`. Call it in the event loop of the coordinator."""
+        if is_light:
+            light = LightActor(kind(*arguments), len(self._light))
+            self._light.append((light, asyncio.get_running_loop()))
+            return light
+        actor = LocalActor(
+            kind, arguments, concurrency, folder=self._folder, lock=self._lock, on_call=self._call_light_actor
+        )
+        self._started.append(actor)
+        return actor
+
+    def _call_light_actor(self, channel: Channel, call: Call) -> None:
+        """Begin a call that came from another process."""
+        actor, loop = self._light[call.actor or 0]
+        work = actor.call(call.method, *call.arguments)
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, loop)
+        except RuntimeError:  # the loop has ended; so will the caller
+            work.close()
+        else:
+            future.add_done_callback(lambda done: channel.answer(call, done.result))
+
+    def put(self, value: object) -> ObjectRef:
+        """See `ActorSystem.put`."""
+        return value
+
+    def logs(self) -> Iterator[tuple[str, bytes]]:
+        """See `ActorSystem.logs`."""
+        for actor in self._started:
+            yield actor.log.name, actor.log.read_bytes()[-_LOG_BYTES:]
+
+    def close(self) -> None:
+        """Kill all actors and wait for their end."""
+        for actor in self._started:
+            actor.kill()
+        for actor in self._started:
+            actor.wait()
+
+
+@contextmanager
+def local_actors() -> Iterator[LocalActors]:
+    """Run actors on this machine. They and what they started end with the block, or with this process.
+
+    Yields
+    ------
+    LocalActors
+        The actors.
+
+    Raises
+    ------
+    EnvironmentMissing
+        If there is no temporary folder.
+    """
+    with locked_folder(tempfile.gettempdir(), "wg-run-") as (folder, lock):
+        actors = LocalActors(folder, lock)
+        try:
+            yield actors
+        finally:
+            actors.close()
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill all processes that an actor left."""
+    while left := [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]:
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(left, timeout=_END_SECONDS)
+
+
+def _environment(process: psutil.Process) -> Mapping[str, str]:
+    try:
+        return process.environ()
+    except (psutil.Error, OSError):  # ended, or of another user
+        return {}
+
+
+def _reason(status: int, log: Path) -> str:
+    if status < 0:
+        return f"It was ended by {signal.Signals(-status).name}."
+    with suppress(OSError, IndexError):
+        return log.read_text(errors="replace").splitlines()[-1]
+    return f"It ended with exit code {status}."
