@@ -166,6 +166,14 @@ ProxyOption = Annotated[
     str | None,
     typer.Option("--proxy", metavar="URL", help="Proxy: http://[user:password@]host:port or socks5://host:port."),
 ]
+RayOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--ray/--no-ray",
+        help="Use Ray, or processes of this command only.",
+        show_default="ray for more sites than CPUs, or with RAY_ADDRESS",
+    ),
+]
 ResumeOption = Annotated[
     bool | None,
     typer.Option(

@@ -83,6 +83,7 @@ class Coordinator:
         self._sites = {site.task.start_url: site for site in run_state.sites}
         self._exploring: set[SiteRun] = set()
         self._publishing: set[asyncio.Task[None]] = set()
+        self._has_states = asyncio.Event()
         self._lost_workers = False
         self._phase: Literal["work", "stop"] = "work"
         self._phase_started = time.monotonic()
@@ -114,7 +115,7 @@ class Coordinator:
         pending: set[asyncio.Task[Any]] = {
             asyncio.create_task(self._explore_sites()) for _ in range(self._fleet.size.sites_at_once)
         }
-        pending |= {asyncio.create_task(self._publisher.load()), asyncio.create_task(self._run_state.completed.wait())}
+        pending |= {asyncio.create_task(self._load_encoder()), asyncio.create_task(self._run_state.completed.wait())}
         try:
             while not self._run_state.completed.is_set():
                 finished, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -129,8 +130,15 @@ class Coordinator:
             await asyncio.gather(*left, return_exceptions=True)
             await self._fleet.close()
 
+    async def _load_encoder(self) -> None:
+        """Load the encoder when there is something to encode, while the first site is explored further."""
+        await self._has_states.wait()
+        await self._publisher.load()
+
     def _record_progress(self, progress: Mapping[str, ExploreProgress]) -> None:
         for start_url, each in progress.items():
+            if each.states:
+                self._has_states.set()
             self._run_state.set_progress(self._sites[start_url], each)
         self._count_states()
 
@@ -287,6 +295,7 @@ class Coordinator:
             if self._run_state.is_stopping and not self._publishes_part(site):
                 self._run_state.finish(site, "interrupted")
                 return
+            self._has_states.set()
             self._run_state.emit(SitePhase(site.key, "encoding", site.attempts))
             publication: Publication | None = await self._publisher.call(site.key, "publish", capture)
             if site.exploration is not None and site.exploration.stopped_by == TURN_ENDED:

@@ -13,6 +13,7 @@ from waygraph.cli.options import (
     JsonOption,
     MaxTotalSecondsOption,
     MaxTotalStatesOption,
+    RayOption,
     ResumeOption,
     SitesArgument,
     StoreOption,
@@ -43,6 +44,7 @@ def reencode_command(
     max_total_states: MaxTotalStatesOption = None,
     max_total_seconds: MaxTotalSecondsOption = None,
     resume: ResumeOption = None,
+    ray: RayOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -18,6 +18,7 @@ from waygraph.cli.options import (
     JsonOption,
     MaxTotalSecondsOption,
     MaxTotalStatesOption,
+    RayOption,
     ResumeOption,
     RulesOption,
     SitesArgument,
@@ -91,6 +92,7 @@ def refresh_command(
     max_total_states: MaxTotalStatesOption = None,
     max_total_seconds: MaxTotalSecondsOption = None,
     resume: ResumeOption = None,
+    ray: RayOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
