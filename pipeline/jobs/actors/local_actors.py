@@ -135,8 +135,11 @@ class LocalActor:
         try:
             self._channel.receive(partial(on_call, self._channel))
         finally:
-            self._process.kill()  # nothing, if it has ended
-            status = self._process.wait()
+            try:
+                status = self._process.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                status = self._process.wait()
             _kill_marked(self._mark)
             self._channel.close(ActorDied(_reason(status, self.log)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from waygraph.pipeline.jobs.actors.channel import Call, Channel
-from waygraph.pipeline.jobs.actors.process import begin_actor
+from waygraph.pipeline.jobs.actors.process import begin_actor, end_actor
 
 #: The kernel ends this process and its browser before any other when memory runs out, as it does workers of Ray.
 _OOM_SCORE = "1000"
@@ -58,4 +57,4 @@ def main(socket: int) -> None:
         threads.submit(channel.answer, call, partial(getattr(actor, call.method), *call.arguments))
 
     channel.receive(begin)
-    os._exit(0)  # the parent has closed the socket: nobody waits for what the threads do
+    end_actor()  # the coordinator has ended: nobody waits for what the threads do

@@ -29,12 +29,17 @@ def begin_actor() -> None:
 
     def wait() -> None:
         select.select([parent], [], [])
-        for child in psutil.Process().children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                child.kill()  # a browser that hangs does not notice that its pipe is closed
-        os.kill(os.getpid(), signal.SIGKILL)
+        end_actor()
 
     threading.Thread(target=wait, name="exit-with-parent", daemon=True).start()
+
+
+def end_actor() -> None:
+    """Kill this process and all below it. A browser that hangs does not notice that its pipe is closed."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class PollWatchdog:

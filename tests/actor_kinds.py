@@ -1,0 +1,78 @@
+"""Small actors for tests of what runs them."""
+
+import os
+import subprocess
+import sys
+import threading
+
+
+class Counter:
+    """An actor in a process."""
+
+    def __init__(self, start: int) -> None:
+        self._value = start
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._forever = threading.Event()
+
+    def add(self, number: int) -> int:
+        """Add and return the sum."""
+        self._value += number
+        return self._value
+
+    def both(self) -> tuple[str, bytes]:
+        """Return something small and something large."""
+        return "small", b"large" * 100_000
+
+    def divide(self) -> None:
+        """Raise an error."""
+        raise ZeroDivisionError("a bug")
+
+    def hang(self) -> None:
+        """Never return."""
+        self._forever.wait()
+
+    def process(self) -> int:
+        """Return its process id."""
+        return os.getpid()
+
+    def nice(self) -> int:
+        """Return its nice level."""
+        return os.nice(0)
+
+    def modules(self) -> list[str]:
+        """Return the names of imported modules."""
+        return list(sys.modules)
+
+    def start_deaf_child(self) -> int:
+        """Start a process, in a session of its own, that notices nothing. Return its id."""
+        program = "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, {15, 1, 2}); time.sleep(600)"
+        self._children.append(subprocess.Popen([sys.executable, "-c", program], start_new_session=True))
+        return self._children[-1].pid
+
+    def die(self) -> None:
+        """End the process, as a lack of memory would."""
+        os.kill(os.getpid(), 9)
+
+    async def _ask(self, other: object) -> object:
+        return await other.call("answer", "asked")  # type: ignore[attr-defined]
+
+    def ask(self, other: object) -> object:
+        """Call another actor."""
+        import asyncio
+
+        return asyncio.run(self._ask(other))
+
+
+class Unstartable:
+    """An actor whose constructor fails."""
+
+    def __init__(self) -> None:
+        raise ValueError("cannot be started")
+
+
+class Light:
+    """An actor in an event loop."""
+
+    async def answer(self, text: str) -> str:
+        """Return a text with the id of the process."""
+        return f"{text} {os.getpid()}"

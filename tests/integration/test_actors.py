@@ -1,0 +1,115 @@
+"""What runs of jobs rely on, of actors that are processes of the command and of those on a real Ray."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import psutil
+import pytest
+
+from tests.actor_kinds import Counter, Light, Unstartable
+from tests.actors import ON_BOTH
+from waygraph.pipeline.jobs.actors.local_actors import local_actors
+from waygraph.pipeline.jobs.actors.protocol import ActorDied
+from waygraph.pipeline.jobs.actors.ray_actors import RayActors
+
+#: Much longer than it takes on a busy machine; nothing waits for it to pass.
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def actors(one_cpu):
+    if one_cpu == "ray":
+        yield RayActors()
+        return
+    with local_actors() as local:
+        yield local
+
+
+def start(actors, kind=Counter, *arguments):
+    return actors.start(kind, *arguments, cpus=0.01, concurrency=4)
+
+
+@ON_BOTH
+async def test_methods_return_raise_and_keep_what_is_large(actors):
+    actor = start(actors, Counter, 1)
+    assert [await actor.call("add", 2), await actor.call("add", 3)] == [3, 6]
+    hanging = asyncio.ensure_future(actor.call("hang"))
+    assert await actor.call("add", 1) == 7  # calls overlap
+    first, second = await actor.call_keeping("both")
+    assert first == "small"
+    value = second if isinstance(second, bytes) else await second
+    assert value == b"large" * 100_000
+    with pytest.raises(ZeroDivisionError) as raised:
+        await actor.call("divide")
+    assert "in divide" in "".join(traceback.format_exception(raised.value))  # where it was raised
+    assert await actor.call("nice") == os.nice(0)
+    light = actors.start(Light, cpus=0.01, concurrency=4, is_light=True)
+    assert (await actor.call("ask", light)).startswith("asked ")
+    actor.kill()
+    with pytest.raises(ActorDied):
+        await hanging
+    with pytest.raises(ActorDied):
+        await actor.call("add", 1)
+
+
+@ON_BOTH
+async def test_an_actor_whose_process_is_killed_or_does_not_start_has_died(actors):
+    dying, unstartable = start(actors, Counter, 1), start(actors, Unstartable)
+    with pytest.raises(ActorDied):
+        await dying.call("die")
+    with pytest.raises(ActorDied, match="cannot be started"):
+        await unstartable.call("process")
+
+
+async def test_what_a_killed_actor_started_ends_with_it(actors):
+    actor = start(actors, Counter, 1)
+    child = psutil.Process(await actor.call("start_deaf_child"))
+    with pytest.raises(ActorDied, match="SIGKILL"):
+        await actor.call("die")
+    assert has_ended(child)
+
+
+def has_ended(process):
+    """Tell whether a process has ended. It may be a zombie, since its new parent may not reap it."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+#: A coordinator that prints the ids of its actor's processes.
+COORDINATOR = """
+import asyncio, sys
+from tests.actor_kinds import Counter
+from waygraph.pipeline.jobs.actors.local_actors import local_actors
+
+async def main(actors):
+    actor = actors.start(Counter, 1, cpus=1, concurrency=2)
+    print(await actor.call("process"), await actor.call("start_deaf_child"), flush=True)
+    await actor.call("hang")
+
+with local_actors() as actors:
+    asyncio.run(main(actors))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_actors_and_what_they_started_end_with_the_coordinator(number):
+    with subprocess.Popen([sys.executable, "-c", COORDINATOR], stdout=subprocess.PIPE, text=True) as coordinator:
+        below = [psutil.Process(int(pid)) for pid in coordinator.stdout.readline().split()]
+        assert len(below) == 2
+        coordinator.send_signal(number)
+    deadline = time.monotonic() + PATIENCE_S
+    while not all(map(has_ended, below)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)  # a poll: nothing tells of a grandchild
+
+
+async def test_an_actor_without_ray_imports_neither_ray_nor_what_it_does_not_need(actors):
+    modules = await start(actors, Counter, 1).call("modules")
+    assert not {"ray", "torch", "transformers", "numpy", "playwright"} & set(modules)
