@@ -27,6 +27,8 @@ pytestmark = pytest.mark.extended
 KILLS = int(os.environ.get("WAYGRAPH_KILLS", "2"))
 #: Two kills need no long run to come in the middle of.
 DEPTH = "1" if KILLS <= 2 else "2"
+#: Processes of the command, and a private Ray.
+BOTH = pytest.mark.parametrize("engine", ["--no-ray", "--ray"])
 #: Longer than a whole run takes on a busy machine; nothing waits for it to pass.
 PATIENCE = 240.0
 
@@ -133,13 +135,14 @@ def shop():
         yield site
 
 
+@BOTH
 @pytest.mark.timeout(PATIENCE * (KILLS + 2))
-def test_kill_9_leaves_an_intact_store_and_no_process(tmp_path):
+def test_kill_9_leaves_an_intact_store_and_no_process(tmp_path, engine):
     with MutableSite() as running:
-        kill_often(running.url, tmp_path / "maps")
+        kill_often(running.url, tmp_path / "maps", engine)
 
 
-def kill_often(url, store):
+def kill_often(url, store, engine):
     seed = int(os.environ.get("WAYGRAPH_SEED", time.time_ns() % 10**6))
     print(f"WAYGRAPH_SEED={seed}")  # noqa: T201 - to repeat a failure
     chance = random.Random(seed)
@@ -156,7 +159,7 @@ def kill_often(url, store):
 
     for kill in range(KILLS):
         versions = check_whole(store)
-        run = Indexing(url, store, "--depth", DEPTH)
+        run = Indexing(url, store, "--depth", DEPTH, engine)
         if kill % 2:  # publishing is short: a moment of the whole run would hardly ever hit it
             run.watch_until_publishing(store / "sites")
             run.watch(chance.uniform(0, 0.3))
@@ -178,10 +181,11 @@ def kill_often(url, store):
     assert outcome["exploration"]["states"] == len(Store.open(str(store)).read(site, 1).graph)
 
 
+@BOTH
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal_while_exploring_ends_the_run_within_seconds_with_a_message(shop, tmp_path, number):
+def test_signal_while_exploring_ends_the_run_within_seconds_with_a_message(shop, tmp_path, number, engine):
     store = tmp_path / "maps"
-    run = Indexing(shop.url, store, "--depth", "3", "--json")
+    run = Indexing(shop.url, store, "--depth", "3", "--json", engine)
     deadline = time.monotonic() + PATIENCE
     while not run.started_a_browser and time.monotonic() < deadline:
         run.watch(0.2)
@@ -198,8 +202,9 @@ def test_signal_while_exploring_ends_the_run_within_seconds_with_a_message(shop,
     assert Store.open(str(store)).sites() == []
 
 
-def test_signal_while_ray_starts_ends_the_run(tmp_path):
-    run = Indexing("http://127.0.0.1:9/", tmp_path / "maps", "--json")
+@BOTH
+def test_signal_during_the_start_ends_the_run(tmp_path, engine):
+    run = Indexing("http://127.0.0.1:9/", tmp_path / "maps", "--json", engine)
     deadline = time.monotonic() + PATIENCE
     while not (tmp_path / "maps" / "store.json").exists() and time.monotonic() < deadline:
         run.watch(0.05)

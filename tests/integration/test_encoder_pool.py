@@ -1,4 +1,4 @@
-"""The encoder pool on a real Ray with two CPUs: encoders are killed, started and stopped without losing a state."""
+"""The encoder pool: encoders are killed, started and stopped without losing a state."""
 
 import asyncio
 import os
@@ -9,16 +9,17 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
+from tests.actors import ON_BOTH
 from tests.patch_encoder import KILLS, NOT_A_NUMBER, RAISES
 from tests.screenshot_map import colours, observations_of
 from tests.sites.server import FixtureServer
-from waygraph.cluster import ray_cluster
 from waygraph.core.errors import WaygraphError, WeightsMissing
 from waygraph.core.settings import Settings
 from waygraph.core.urls import site_key
 from waygraph.index.store import EncoderInfo, Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.jobs import run_index
+from waygraph.pipeline.jobs.actors.local_actors import local_actors
 from waygraph.pipeline.jobs.actors.ray_actors import RayActors
 from waygraph.pipeline.jobs.encoding import encoder_pool as pools
 from waygraph.pipeline.jobs.encoding import pool_size
@@ -37,22 +38,16 @@ EXPLORE = "tests.integration.link_explorer:explore_links"
 PATIENCE_S = 25.0
 
 
-@pytest.fixture(scope="module", autouse=True)
-def ray_with_two_cpus():
-    with ray_cluster(num_cpus=2, object_store_bytes=256 * 2**20):
-        yield
-
-
 class Encoding:
     """States of given colours, and a pool that encodes them."""
 
-    def __init__(self, folder, shown, *, encoder="tests.patch_encoder:create_slow", **pool):
+    def __init__(self, folder, actors, shown, *, encoder="tests.patch_encoder:create_slow", **pool):
         self.settings = Settings(store=str(folder / "maps"), encode={"encoder": encoder})
         self.store = Store.open(self.settings.store, create=True)
         self.observations = observations_of(self.store, SITE, shown)
         self.spool = VectorSpool(self.settings.store, SITE, EncoderInfo("patch", 4, "patch-1", {}))
         self.pool = EncoderPool(
-            lambda: RayActors().start(EncoderActor, self.settings, cpus=0.1, concurrency=3),
+            lambda: actors.start(EncoderActor, self.settings, cpus=0.1, concurrency=3),
             spool_vectors,
             PoolLimits(**{"least": 1, "most": 1, "batch_states": 4, "waiting_states": 1_000, **pool}),
         )
@@ -83,11 +78,20 @@ class Encoding:
 
 
 @pytest.fixture
-def encoding(tmp_path):
+def actors(one_cpu):
+    if one_cpu == "ray":
+        yield RayActors()
+        return
+    with local_actors() as local:
+        yield local
+
+
+@pytest.fixture
+def encoding(tmp_path, actors):
     made = []
 
     def make(shown, **details):
-        made.append(Encoding(tmp_path, shown, **details))
+        made.append(Encoding(tmp_path, actors, shown, **details))
         return made[-1]
 
     return make
@@ -103,6 +107,7 @@ def run(work, encoding):
     return asyncio.run(all_of_it())
 
 
+@ON_BOTH
 def test_killed_encoder_loses_no_state(encoding):
     pictures = encoding(colours(40), least=2, most=2)
 
@@ -150,6 +155,7 @@ def test_non_finite_vectors_fail_one_state_and_no_encoder(encoding):
     assert pictures.pool.report().actors_lost == 0
 
 
+@ON_BOTH
 def test_pool_stops_when_encoders_die_of_every_batch(encoding):
     pictures = encoding([KILLS] * 40)
 
@@ -238,7 +244,7 @@ def test_states_whose_encoding_ends_while_the_spool_is_read_count_as_streamed(en
     read = VectorSpool.read
 
     async def work():
-        site_vectors = SiteVectorizer(pictures.settings.store, pictures.pool, batch_states=1, share=RayActors().put)
+        site_vectors = SiteVectorizer(pictures.settings.store, pictures.pool, batch_states=1, share=lambda value: value)
 
         def read_early(spool):
             """Return what was spooled at the call, only after a state that was pending is encoded."""
@@ -285,7 +291,7 @@ def index(urls, tmp_path, encoder="tests.patch_encoder:create", **jobs):
         store=str(tmp_path / "maps"),
         encode={"encoder": encoder},
         explore={"depth": 20},
-        jobs={"states_per_batch": 4, **jobs},
+        jobs={"ray": False, "states_per_batch": 4, **jobs},
     )
     return run_index(urls, settings=settings, on_event=lambda _: None, explore=EXPLORE), Store.open(settings.store)
 

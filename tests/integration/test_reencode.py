@@ -1,6 +1,6 @@
 """`waygraph reencode` publishes other vectors for the same maps, also after kills and interrupts.
 
-Commands that are killed or interrupted run in a process with a Ray of its own; all others share the Ray of this one.
+Commands that are killed or interrupted run in a process of their own.
 """
 
 import json
@@ -17,7 +17,6 @@ from tests.patch_encoder import NOT_A_NUMBER
 from tests.screenshot_map import colours, publish
 from tests.tiny_jina import make_checkpoint
 from waygraph.cli.entry import run as waygraph
-from waygraph.cluster import ray_cluster
 from waygraph.core.settings import Settings
 from waygraph.index.graph import Description
 from waygraph.index.store import Store
@@ -45,10 +44,11 @@ def store_of(folder: Path) -> Store:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_ray():
-    """Connect to one Ray for all tests; commands use a connected Ray, see `waygraph.cluster`."""
-    with pytest.MonkeyPatch.context() as patch, ray_cluster(num_cpus=2, object_store_bytes=256 * 2**20):
+def small_batches():
+    """Encode few states at once, without Ray if a command does not ask for it."""
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WAYGRAPH_JOBS__STATES_PER_BATCH", "8")
+        patch.setenv("WAYGRAPH_JOBS__RAY", "false")
         yield
 
 
@@ -122,7 +122,7 @@ def vectors_file(store: Store, site: str) -> str:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """Published vectors and report of an undisturbed command, with a Ray of its own."""
+    """Published vectors and report of an undisturbed command."""
     store = store_of(tmp_path_factory.mktemp("undisturbed"))
     return store, finish(start_reencode(store, "--all", "--encoder", PATCH))
 
@@ -156,9 +156,10 @@ def test_site_with_current_vectors_is_unchanged(undisturbed, reencode):
     assert [store.head(site) for site in SITES] == [2, 2]
 
 
-def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reencode, tmp_path):
+@pytest.mark.parametrize("engine", ["--no-ray", "--ray"])
+def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reencode, tmp_path, engine):
     store = store_of(tmp_path)
-    first = start(store, "--all", "--encoder", SLOW)
+    first = start(store, "--all", "--encoder", SLOW, engine)
     wait_until_spooled(store, first, 3)
     first.kill()
     first.communicate()
@@ -175,9 +176,10 @@ def test_killed_run_is_resumed_and_gives_the_same_bytes(undisturbed, start, reen
         assert vectors_file(store, site) == vectors_file(undisturbed[0], site)
 
 
-def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path):
+@pytest.mark.parametrize("engine", ["--no-ray", "--ray"])
+def test_interrupt_stops_the_run_and_keeps_encoded_states(start, tmp_path, engine):
     store = store_of(tmp_path)
-    process = start(store, "--all", "--encoder", SLOW)
+    process = start(store, "--all", "--encoder", SLOW, engine)
     wait_until_spooled(store, process, 1)
     process.send_signal(signal.SIGINT)
     report = finish(process, code=130)

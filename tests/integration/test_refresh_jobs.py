@@ -9,7 +9,6 @@ from tests.sites.mutable import MutableSite, Mutation
 from waygraph.agents.describe.plan import Per, plan_descriptions
 from waygraph.agents.describe.run import publish
 from waygraph.cli.entry import run
-from waygraph.cluster import ray_cluster
 from waygraph.core.run_progress import PROGRESS_NAME, RunProgress
 from waygraph.core.settings import Settings
 from waygraph.index.graph import Description
@@ -33,7 +32,7 @@ def command(capsys, *words):
 def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
     settings = Settings(store=str(tmp_path / "maps"), browser=LOOPBACK_ONLY, explore={"depth": 2, "workers": 2})
     nothing = lambda _: None  # noqa: E731
-    with MutableSite() as site, ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
+    with MutableSite() as site:
         url = site.url
         run = run_index([url], settings=settings, on_event=nothing)
         (first,) = run.sites
@@ -89,7 +88,7 @@ def test_a_site_is_refreshed_compared_and_rolled_back(tmp_path, capsys):
 def test_a_refresh_keeps_the_descriptions_of_pages_that_did_not_change(tmp_path):
     settings = Settings(store=str(tmp_path / "maps"), browser=LOOPBACK_ONLY, explore={"depth": 1, "workers": 2})
     nothing = lambda _: None  # noqa: E731
-    with MutableSite() as site, ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
+    with MutableSite() as site:
         start = site.url
         (first,) = run_index([start], settings=settings, on_event=nothing).sites
         store, key = Store.open(settings.store), first.site

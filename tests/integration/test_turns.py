@@ -1,4 +1,4 @@
-"""A budget across sites, on a real Ray: which site gets the next part of it, and what the next invocation does."""
+"""A budget across sites: which site gets the next part of it, and what the next invocation does."""
 
 import asyncio
 import json
@@ -15,7 +15,6 @@ from tests.blobs import MemoryBlobs
 from tests.browsers import LOOPBACK_ONLY
 from tests.integration.test_explore_resume import PAGES
 from tests.sites.server import FixtureServer
-from waygraph.cluster import ray_cluster
 from waygraph.core.settings import EncodeSettings, JobSettings, Settings
 from waygraph.core.urls import site_key
 from waygraph.index.graph.export import to_json
@@ -31,20 +30,13 @@ FLAT, RICH, OTHER = "pages60-kinds3.example", "pages80-kinds70.example", "pages5
 TURN = 5
 
 
-@pytest.fixture(scope="module", autouse=True)
-def ray_with_one_cpu():
-    """Connect to a Ray with a single CPU; runs use a connected Ray."""
-    with ray_cluster(num_cpus=1, object_store_bytes=256 * 2**20):
-        yield
-
-
 @pytest.fixture
-def settings(tmp_path):
-    return Settings(store=str(tmp_path / "maps"), encode={"encoder": "tests.patch_encoder:create"})
+def settings(tmp_path, one_cpu):
+    return Settings(store=str(tmp_path / "maps"), encode={"encoder": "tests.patch_encoder:create"}, jobs={"ray": False})
 
 
 def limited(settings, **jobs):
-    turns = {"sites_at_once": 1, "states_per_turn": TURN} | jobs
+    turns = {"ray": False, "sites_at_once": 1, "states_per_turn": TURN} | jobs
     return settings.model_copy(update={"jobs": JobSettings(**turns)})
 
 
