@@ -209,7 +209,9 @@ def measure(sites: int, *, whole: bool, shrink: float, rate: float, at_once: int
     if not whole:
         vars(publisher)["PublisherActor"] = scale_site.UnwrittenMaps
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(store=f"{folder}/maps", encode={"encoder": ENCODER}, jobs={"ray": True, "sites_at_once": at_once})
+        settings = Settings(
+            store=f"{folder}/maps", encode={"encoder": ENCODER}, jobs={"ray": True, "sites_at_once": at_once}
+        )
         watch, began = Watch(sites), time.monotonic()
         report = run_index(urls, settings=settings, on_event=watch, explore=EXPLORE)
         took, peak_bytes = time.monotonic() - began, _peak_bytes()

@@ -131,7 +131,7 @@ class Prometheus:
         """Write the ports of private Rays where Prometheus reads them."""
         ports = {}
         for folder in self._ray_folders:
-            for file in folder.glob("wg-run-*/session_*/metrics_export_port_*"):
+            for file in folder.glob("wg-ray-*/session_*/metrics_export_port_*"):
                 with suppress(OSError):
                     ports[file.read_text().strip()] = folder.name
         content = json.dumps([

@@ -314,7 +314,7 @@ class GuardedPage:
             pacing=pacing,
         )
         opened.view.open_tab = opened._open_tab
-        opened.view.on_settled = guard.end_visit
+        opened.view.on_settled, opened.view.on_acting = guard.end_visit, guard.begin_action
         await start_tab(page, opened._session_storage)
         page.on("popup", opened._guard_popup)
         return opened

@@ -174,7 +174,7 @@ class Crawl:
         routes = self._routes()
 
         async def perform(worker: Worker) -> None:
-            while not self._parts.limits.are_reached() and (chunk := work.take()):
+            while not self._parts.limits.are_reached() and (chunk := work.take(worker.untouched_state)):
                 await self._perform_chunk(chunk, work, worker, routes, number)
 
         await self._parts.limits.run(_run_all(perform(worker) for worker in workers))

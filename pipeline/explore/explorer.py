@@ -135,7 +135,9 @@ class Explorer:
         self._snapshot_options = SnapshotOptions.from_settings(settings.browser, explore, start.scope.frames)
         resumed = journal.last()
         visits = start.boundary.request_policy.visits
-        stats = ExplorationStats(start_url=start.url, counters=counters, sent_by_visits=visits.sent)
+        stats = ExplorationStats(
+            start_url=start.url, counters=counters, sent_by_visits=visits.sent, over_budget=visits.over_budget
+        )
         captured = {**prior.captures(), **(resumed.captures if resumed else {})}
         snapshots = SnapshotStore(journal, resources.blobs, counters, captured, start.redactor)
         refresh = Refresh(prior, snapshots=snapshots, journal=journal, counters=counters)

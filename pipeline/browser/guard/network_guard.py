@@ -27,7 +27,8 @@ from waygraph.pipeline.browser.guard.outgoing import (
     websocket_message,
 )
 from waygraph.pipeline.browser.guard.request_policy import GuardMode, RequestPolicy, StateChangingUrls
-from waygraph.pipeline.browser.guard.static_files import STATIC_TYPES, StaticFiles
+from waygraph.pipeline.browser.guard.reuse import SCRIPT_TYPES, STATIC_TYPES
+from waygraph.pipeline.browser.guard.static_files import StaticFiles
 from waygraph.pipeline.browser.guard.static_responses import StaticResponses
 from waygraph.pipeline.browser.guard.visits import PageVisit
 
@@ -39,9 +40,6 @@ _PATTERNS = [
     {"urlPattern": "*", "resourceType": kind, "requestStage": "Request"}
     for kind in ("Document", "XHR", "Fetch", "Ping", "Other", "CSPViolationReport")
 ]
-
-#: Resource types of requests that scripts send.
-_SCRIPT_REQUESTS = {"XHR", "Fetch"}
 
 #: Intercepts the answer to a request for a document, too: the visit of the document begins there, and the header that
 #: names speculation rules is removed.
@@ -152,7 +150,7 @@ class NetworkGuard:
     credentials
         Headers to add to requests to the site's own hosts.
     static_files
-        Answers requests for static files that a page of the site has requested before; None: all are sent.
+        Answers requests for static files, and of scripts, that a page of the site has sent before; None: all are sent.
     counters
         Counts requests that are sent, see docs/counters.md; None: they are not counted.
     """
@@ -233,10 +231,15 @@ class NetworkGuard:
     def _forget_visit(self, page: Page) -> None:
         self._visits.pop(page, None)
 
-    def end_visit(self, page: Page) -> None:
-        """End the visit of the document that `page` shows: it has settled, or is about to be acted on."""
+    def end_visit(self, page: Page, capped: bool) -> None:
+        """End the visit of the document that `page` shows: it has settled, or is not waited for any longer (capped)."""
         if (visit := self._visits.get(page)) is not None:
-            visit.end()
+            visit.end(has_settled=not capped)
+
+    def begin_action(self, page: Page) -> None:
+        """End the visit of the document that `page` shows: it is about to be acted on."""
+        if (visit := self._visits.get(page)) is not None:
+            visit.begin_action()
 
     def sent_by_visit(self, page: Page) -> tuple[str, ...]:
         """Return the shapes (`send_shape`) that the document of `page` sent while it was loading, in order."""
@@ -335,7 +338,7 @@ class NetworkGuard:
     def _may_change(
         self, outgoing: OutgoingRequest, resource_type: str, visit: PageVisit, *, is_navigation: bool
     ) -> bool:
-        is_script_request = resource_type in _SCRIPT_REQUESTS
+        is_script_request = resource_type in SCRIPT_TYPES
         is_document = resource_type == "Document"
         if self._request_policy.may_change(outgoing, is_document=is_document, is_navigation=is_navigation):
             return not is_script_request or not self._is_of_visit(outgoing, visit)
@@ -351,7 +354,7 @@ class NetworkGuard:
             if guarded.static is not None:
                 await guarded.static.store(session, event)
         elif event["frameId"] == guarded.main_frame and "responseStatusCode" in event:
-            guarded.visit.begin()
+            guarded.visit.begin(event["request"]["url"])
             if guarded.static is not None:
                 guarded.static.leave()
         try:
@@ -401,7 +404,7 @@ class NetworkGuard:
     def _count(self, event: Mapping[str, Any]) -> None:
         """Count a request that is sent. `StaticFiles` counts those for static files."""
         kind, is_http = event["resourceType"], event["request"]["url"].startswith(("http:", "https:"))
-        if kind in _SCRIPT_REQUESTS:
+        if kind in SCRIPT_TYPES:
             self.requests += 1
             self._counters["requests/script"] += is_http
         elif kind == "Document":
@@ -435,6 +438,9 @@ class NetworkGuard:
             return True
         if refusal is not None:
             self._refused.append((url, refusal))
+            return True
+        if resource_type in SCRIPT_TYPES and self._request_policy.is_enforced and not visit.has_budget(url):
+            self._counters["guard/over_budget"] += 1
             return True
         if self.hold_navigations and is_navigation and not may_change and method in SAFE_METHODS:
             # The fragment is not part of the request's URL. Applications with hash routes show another page by it.

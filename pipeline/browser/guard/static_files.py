@@ -1,14 +1,15 @@
-"""Static files of one site (scripts, style sheets, fonts, images), kept in memory for one run.
+"""Responses of one site that serve all its pages: static files, and answers to scripts, kept in memory for one run.
 
 Browser contexts share no HTTP cache, and many servers send no cache headers. Without this store every page of every
 worker requests each file again. The first response to each request is stored; the guard answers later requests of any
-page with it.
+page with it, as long as `reuse_seconds` allows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -16,12 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from waygraph.core.lru_cache import LruCache
-
-#: Resource types of the DevTools protocol whose responses are stored.
-STATIC_TYPES = ("Script", "Stylesheet", "Font", "Image")
-
-#: A larger file is not stored, in bytes.
-MAX_FILE_BYTES = 8 << 20
+from waygraph.pipeline.browser.guard.reuse import FOR_THE_RUN, SCRIPT_TYPES, STATIC_TYPES, varying_names
 
 #: Time that a request waits for the response to the same request of another page, in seconds.
 _MAX_WAIT_S = 5.0
@@ -29,21 +25,27 @@ _MAX_WAIT_S = 5.0
 #: Limit of the requests that are remembered as not storable.
 _MAX_NOT_STORABLE = 10_000
 
-#: Headers that browsers send with the same value in every request of one resource type.
-_CONSTANT_HEADERS = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
+#: Headers that do not apply to a stored response: its body is decoded and complete.
+_TRANSFER_HEADERS = frozenset({"connection", "content-encoding", "content-length", "transfer-encoding"})
 
-#: Headers that do not apply to a stored response: its body is decoded and complete, and it is fresh during the run.
-_DROPPED_HEADERS = frozenset(
-    {"age", "cache-control", "connection", "content-encoding", "content-length", "expires", "pragma"}
-    | {"transfer-encoding", "vary"}
+#: Headers that do not apply to a stored file, which is fresh during the run.
+_CACHE_HEADERS = frozenset({"age", "cache-control", "expires", "pragma", "vary"})
+
+#: Headers of requests that ask for something else than the stored response.
+_OWN_ANSWER = frozenset(
+    {"authorization", "cache-control", "cookie", "if-match", "if-modified-since", "if-none-match", "if-range"}
+    | {"if-unmodified-since", "pragma", "range"}
 )
+
+#: Headers of requests that do not select an answer, or are the same in all pages of a run.
+_NO_CHOICE = frozenset({"accept-encoding", "accept-language", "origin", "referer", "user-agent"})
 
 #: Returns the cookies that a page sends with a request.
 ReadCookies = Callable[[], Awaitable[str]]
 
 
 class RequestKey(NamedTuple):
-    """Requests with equal keys get the same response, unless it varies by cookie.
+    """Requests with equal keys get the same response, unless a file varies by cookie.
 
     Attributes
     ----------
@@ -53,16 +55,24 @@ class RequestKey(NamedTuple):
         URL without fragment.
     origin
         The `Origin` header, which requests in CORS mode have: servers add headers for it.
+    headers
+        Further headers of a script's request, by which a server may choose an answer.
     """
 
     kind: str
     url: str
     origin: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_of_script(self) -> bool:
+        """Whether a script reads the response."""
+        return self.kind in SCRIPT_TYPES
 
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """A stored response with status 200.
+    """A stored response.
 
     Attributes
     ----------
@@ -70,16 +80,22 @@ class StaticFile:
         Headers in DevTools form.
     body
         Content in Base64.
+    status
+        HTTP status.
+    stale_at
+        Time of `time.monotonic` from which it is not used any more.
     """
 
     headers: tuple[dict[str, str], ...]
     body: str
+    status: int = 200
+    stale_at: float = FOR_THE_RUN
 
     def fulfilment(self, request_id: str) -> dict[str, Any]:
         """Return the parameters of `Fetch.fulfillRequest`."""
         return {
             "requestId": request_id,
-            "responseCode": 200,
+            "responseCode": self.status,
             "responseHeaders": list(self.headers),
             "body": self.body,
         }
@@ -95,14 +111,14 @@ class _Transfer:
 
 
 class StaticFiles:
-    """Store of the static files of one site. All pages of the site share it.
+    """Store of the static files of one site, and of answers to its scripts. All pages of the site share it.
 
     Parameters
     ----------
     max_bytes
         Memory for stored files; the least recently used ones are dropped first.
     counters
-        Counters `requests/static`, `requests/static_reused`.
+        Counters `requests/static`, `requests/static_reused`, `requests/script_reused`.
     """
 
     def __init__(self, max_bytes: int, counters: Counter[str]) -> None:
@@ -113,7 +129,7 @@ class StaticFiles:
         self._transfers: dict[RequestKey, _Transfer] = {}
 
     async def find(self, key: RequestKey, read_cookies: ReadCookies, owner: object) -> StaticFile | None:
-        """Return the stored response to a request, after waiting for another page that has sent the same request.
+        """Return the stored response to a request, after waiting for another page that has sent it for a file.
 
         Parameters
         ----------
@@ -130,6 +146,13 @@ class StaticFiles:
             None: the request has to be sent. `awaits` tells whether its response is wanted then.
         """
         file = await self._stored(key, read_cookies)
+        if key.is_of_script:
+            # Nobody waits for such an answer: it may be one that the server holds back.
+            if file is not None:
+                self._counters["requests/script_reused"] += 1
+            elif key not in self._not_storable and key not in self._transfers:
+                self._transfers[key] = _Transfer(owner)
+            return file
         if file is None and (transfer := self._transfers.get(key)) is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_MAX_WAIT_S):
@@ -149,7 +172,16 @@ class StaticFiles:
         transfer = self._transfers.get(key)
         return transfer is not None and transfer.owner is owner
 
-    def add(self, key: RequestKey, headers: Mapping[str, str], body: str, *, is_base64: bool) -> None:
+    def add(
+        self,
+        key: RequestKey,
+        headers: Mapping[str, str],
+        body: str,
+        *,
+        is_base64: bool,
+        status: int = 200,
+        seconds: float = FOR_THE_RUN,
+    ) -> None:
         """Store the response that `awaits` wanted, and let the requests that wait for it proceed.
 
         Parameters
@@ -157,11 +189,15 @@ class StaticFiles:
         key
             The request.
         headers
-            Headers of the response, by lower-case name; `is_storable` must hold for them.
+            Headers of the response, by lower-case name.
         body
             The decoded content.
         is_base64
             Whether `body` is in Base64.
+        status
+            HTTP status.
+        seconds
+            For how long the response may be used, see `reuse_seconds`.
         """
         transfer = self._transfers.get(key)
         if transfer is None:
@@ -170,7 +206,8 @@ class StaticFiles:
         if _varies_by_cookie(headers):
             self._by_cookie.add(key)
         cookies = transfer.cookies if key in self._by_cookie else ""
-        self._files.put((key, cookies), StaticFile(_stored_headers(headers), content), len(content))
+        file = StaticFile(_stored_headers(key, headers), content, status, time.monotonic() + seconds)
+        self._files.put((key, cookies), file, len(content))
         self.end(key)
 
     def end(self, key: RequestKey, *, is_storable: bool = True) -> None:
@@ -186,7 +223,8 @@ class StaticFiles:
             self.end(key)
 
     async def _stored(self, key: RequestKey, read_cookies: ReadCookies) -> StaticFile | None:
-        return self._files.get((key, await read_cookies() if key in self._by_cookie else ""))
+        file = self._files.get((key, await read_cookies() if key in self._by_cookie else ""))
+        return file if file is not None and file.stale_at > time.monotonic() else None
 
 
 def request_key(kind: str, request: Mapping[str, Any]) -> RequestKey | None:
@@ -202,53 +240,33 @@ def request_key(kind: str, request: Mapping[str, Any]) -> RequestKey | None:
     Returns
     -------
     RequestKey or None
-        None for other methods than GET, other schemes than HTTP, requests for a range, and other resource types.
+        None for other methods than GET, other schemes than HTTP, requests for a range, and other resource types; for
+        scripts that ask the server for a new answer, or log in with a header.
     """
-    if kind not in STATIC_TYPES or request["method"] != "GET" or not request["url"].startswith(("http:", "https:")):
+    is_of_script = kind in SCRIPT_TYPES
+    is_kept = is_of_script or kind in STATIC_TYPES
+    if not is_kept or request["method"] != "GET" or not request["url"].startswith(("http:", "https:")):
         return None
     headers = {name.lower(): value for name, value in request["headers"].items()}
-    if "range" in headers:
+    if "range" in headers or (is_of_script and not _OWN_ANSWER.isdisjoint(headers)):
         return None
-    return RequestKey(kind, request["url"].partition("#")[0], headers.get("origin", ""))
-
-
-def is_storable(status: int, headers: Mapping[str, str]) -> bool:
-    """Whether a response may answer later requests of the same run.
-
-    Parameters
-    ----------
-    status
-        HTTP status.
-    headers
-        Headers by lower-case name.
-
-    Returns
-    -------
-    bool
-        False for `no-store`, responses that set cookies or vary by headers which the guard does not see, pages, and
-        large files.
-    """
-    length = headers.get("content-length", "0")
-    return (
-        status == 200
-        and "no-store" not in headers.get("cache-control", "").lower()
-        and "set-cookie" not in headers
-        and "text/html" not in headers.get("content-type", "").lower()
-        and _varying_names(headers) <= _CONSTANT_HEADERS | {"origin", "cookie"}
-        and (not length.isdigit() or int(length) <= MAX_FILE_BYTES)
+    own = ((name, value) for name, value in headers.items() if name not in _NO_CHOICE and not name.startswith("sec-"))
+    return RequestKey(
+        kind,
+        request["url"].partition("#")[0],
+        headers.get("origin", ""),
+        tuple(sorted(own)) if is_of_script else (),
     )
 
 
-def _varying_names(headers: Mapping[str, str]) -> set[str]:
-    return {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
-
-
 def _varies_by_cookie(headers: Mapping[str, str]) -> bool:
-    return "cookie" in _varying_names(headers)
+    return "cookie" in varying_names(headers)
 
 
-def _stored_headers(headers: Mapping[str, str]) -> tuple[dict[str, str], ...]:
-    kept = {name: value for name, value in headers.items() if name not in _DROPPED_HEADERS}
-    # The renderer then keeps the file in its own memory cache, which compares no cookies.
-    kept["cache-control"] = "no-cache" if _varies_by_cookie(headers) else "max-age=86400, immutable"
+def _stored_headers(key: RequestKey, headers: Mapping[str, str]) -> tuple[dict[str, str], ...]:
+    kept = {name: value for name, value in headers.items() if name not in _TRANSFER_HEADERS}
+    if not key.is_of_script:
+        kept = {name: value for name, value in kept.items() if name not in _CACHE_HEADERS}
+        # The renderer then keeps the file in its own memory cache, which compares no cookies.
+        kept["cache-control"] = "no-cache" if _varies_by_cookie(headers) else "max-age=86400, immutable"
     return tuple({"name": name, "value": value} for name, value in kept.items())

@@ -1,4 +1,4 @@
-"""Answers of the guard to requests of one page for static files, over the DevTools protocol."""
+"""Answers of the guard to requests of one page that another one has sent before, over the DevTools protocol."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
 from waygraph.pipeline.browser.guard.child_targets import DevToolsSession
-from waygraph.pipeline.browser.guard.static_files import StaticFile, StaticFiles, is_storable, request_key
+from waygraph.pipeline.browser.guard.reuse import reuse_seconds
+from waygraph.pipeline.browser.guard.static_files import StaticFile, StaticFiles, request_key
 
 log = logging.getLogger(__name__)
 
 
 class StaticResponses:
-    """Responses to the requests of one page for static files.
+    """Responses to the requests of one page for static files, and of its scripts.
 
     Parameters
     ----------
     files
-        The files of the site, which all its pages share.
+        The store of the site, which all its pages share.
     page
         The page.
     """
@@ -57,7 +58,9 @@ class StaticResponses:
         for header in event.get("responseHeaders", ()):
             name = header["name"].lower()
             headers[name] = f"{headers[name]}, {header['value']}" if name in headers else header["value"]
-        if not is_storable(event.get("responseStatusCode", 0), headers):
+        status = event.get("responseStatusCode", 0)
+        seconds = reuse_seconds(key.kind, status, headers)
+        if not seconds:
             self._files.end(key, is_storable=False)
             return
         try:
@@ -67,7 +70,9 @@ class StaticResponses:
             log.debug("guard/not_stored %s: %s", key.url, error)
             self._files.end(key)
             return
-        self._files.add(key, headers, content["body"], is_base64=content["base64Encoded"])
+        self._files.add(
+            key, headers, content["body"], is_base64=content["base64Encoded"], status=status, seconds=seconds
+        )
 
     def end(self, event: Mapping[str, Any]) -> None:
         """Let others send a request that this page could not send."""

@@ -11,12 +11,16 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from waygraph.pipeline.browser.guard.outgoing import OutgoingRequest
 from waygraph.pipeline.browser.guard.send_shape import operation_label, send_shape
 
 #: Methods of requests and messages that a visit may send. PUT, PATCH and DELETE name a change.
 _METHODS = frozenset({"POST", "SEND"})
+#: Addresses of one host that the scripts of a page may request while it loads, or after one action. Previews of all
+#: that a page links to ask for more, and are not needed: the linked pages are visited themselves.
+MAX_SCRIPT_REQUESTS = 64
 #: Passed requests that the egress proxy recognises, and labels that are kept for people.
 _MAX_PERMITS, _MAX_LABELS = 20_000, 200
 
@@ -31,6 +35,8 @@ class SiteVisits:
         Shapes that the start page sends. Every page of the site may send them.
     sent
         Number of passed requests and messages by `operation_label`.
+    over_budget
+        URLs of pages whose scripts requested more than `MAX_SCRIPT_REQUESTS` addresses; the others were not sent.
     is_learning
         Whether the start page is being prepared. Later visits teach only the page that is visited, so that what passes
         does not depend on the order in which pages are visited.
@@ -38,6 +44,7 @@ class SiteVisits:
 
     common: set[str] = field(default_factory=set)
     sent: Counter[str] = field(default_factory=Counter)
+    over_budget: set[str] = field(default_factory=set)
     is_learning: bool = True
     _permits: dict[str, None] = field(default_factory=dict)
 
@@ -77,6 +84,12 @@ class PageVisit:
         Shapes that did not pass, since the last `take_stopped`, of requests that name no change.
     paths
         URLs, without their queries, from which scripts of this document have read.
+    requested
+        By host, what scripts have requested since the document began to load, or the last action began.
+    has_settled
+        Whether the document had settled when the visit ended.
+    url
+        URL of the document.
     """
 
     site: SiteVisits
@@ -87,17 +100,32 @@ class PageVisit:
     granted: frozenset[str] = frozenset()
     stopped: set[str] = field(default_factory=set)
     paths: set[str] = field(default_factory=set)
+    requested: dict[str, set[str]] = field(default_factory=dict)
+    has_settled: bool = False
+    url: str = ""
 
-    def begin(self) -> None:
+    def begin(self, url: str = "") -> None:
         """Begin the visit of another document: the browser is about to show it."""
+        self.url, self.has_settled = url, False
+        self.requested.clear()
         self.is_loading = True
         self.is_scrolling = False
         self.shapes.clear()
         self.paths.clear()
 
-    def end(self) -> None:
+    def end(self, *, has_settled: bool = True) -> None:
         """End the visit: the document has settled. What it sends from now on may be the effect of an action."""
         self.is_loading = self.is_scrolling = False
+        self.has_settled = has_settled
+
+    def begin_action(self) -> None:
+        """End the visit, because the page is about to be acted on.
+
+        The action has a budget of its own, unless the page goes on with what it was doing.
+        """
+        self.is_loading = self.is_scrolling = False
+        if self.has_settled:
+            self.requested.clear()
 
     def begin_scrolling(self) -> None:
         """End the visit, because the page is about to be scrolled through: what it sends until `end` is an effect."""
@@ -143,6 +171,19 @@ class PageVisit:
         if is_new_allowed:
             self.paths.add(path)
         return path in self.paths
+
+    def has_budget(self, url: str) -> bool:
+        """Return whether a script may send a request, and count it. Requests of one address count once.
+
+        Answers from memory count, too, so that what passes does not depend on what other pages requested before.
+        """
+        address = url.partition("#")[0]
+        requested = self.requested.setdefault(urlsplit(address).netloc, set())
+        if address not in requested and len(requested) >= MAX_SCRIPT_REQUESTS:
+            self.site.over_budget.add(self.url)
+            return False
+        requested.add(address)
+        return True
 
     def take_stopped(self) -> frozenset[str]:
         """Return the shapes that did not pass since the last call."""

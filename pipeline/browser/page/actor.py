@@ -42,7 +42,8 @@ class PerformedAction:
         Whether a script listens for the event, at the element or an ancestor, or the browser itself reacts to it; true
         if that is not known.
     scripted
-        Whether a script listens for the event, or for the submission of the form; true if that is not known.
+        Whether a script listens for the event, for the pointer or the focus there, or for the submission of the form;
+        true if that is not known.
     """
 
     rung: str

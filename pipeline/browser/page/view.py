@@ -174,8 +174,10 @@ class PageView:
         """Time that the document being loaded was delayed by pacing and not by the server, in seconds."""
         self.open_tab: Callable[[], Awaitable[Page]] | None = None
         """Opens the tabs that the page tries to open; set where the page itself may not."""
-        self.on_settled: Callable[[Page], None] = lambda _: None
-        """Called when the page has settled, or is about to be acted on."""
+        self.on_settled: Callable[[Page, bool], None] = lambda _page, _capped: None
+        """Called when the page has settled, or was no longer waited for (capped)."""
+        self.on_acting: Callable[[Page], None] = lambda _: None
+        """Called when the page is about to be acted on."""
 
     def detach(self) -> None:
         """Stop listening to the page; the page stays as it is."""
@@ -206,7 +208,7 @@ class PageView:
             If the page does not respond: it hangs, crashed or was closed.
         """
         snapshot = await self._observer.observe(hovering=self._actor.is_hovering, digest=digest)
-        self.on_settled(self.page)
+        self.on_settled(self.page, snapshot.capped)
         self._events.dialogs.extend(snapshot.dialogs)
         return snapshot
 
@@ -250,7 +252,7 @@ class PageView:
             If the page does not respond.
         """
         settled = await self._observer.settle(hovering=self._actor.is_hovering, unless_digest=unless_digest)
-        self.on_settled(self.page)
+        self.on_settled(self.page, settled.capped)
         self._events.dialogs.extend(settled.dialogs)
         if settled.snapshot is not None:
             self._events.dialogs.extend(settled.snapshot.dialogs)
@@ -389,7 +391,7 @@ class PageView:
             If the page does not respond.
         """
         self.forget_earlier_actions()
-        self.on_settled(self.page)
+        self.on_acting(self.page)
         return await self._actor.perform(action, self.before_leaving, reverts=reverts)
 
     async def has_other_handlers(self) -> bool:
@@ -481,7 +483,7 @@ class PageView:
         """Return the view of the tab that the action opened or tried to open; None if it may not be loaded."""
         if snapshot.tabs and self.open_tab:
             tab = self._view_of(await self.open_tab())
-            tab.on_settled = self.on_settled
+            tab.on_settled, tab.on_acting = self.on_settled, self.on_acting
             try:
                 await tab.goto(snapshot.tabs[0])
             except BrowserFailure as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from waygraph.core.urls import UrlPolicy
 from waygraph.pipeline.browser.egress.problems import ConnectionProblem
@@ -40,6 +40,8 @@ class CrawlContext:
         (`explore.hazards: press`).
     is_left_alone
         Whether a policy refuses an element of a page.
+    reached
+        Ids of the states that were acted on so far, in this process.
     """
 
     open_page: Callable[[], Awaitable[GuardedPage]]
@@ -51,6 +53,7 @@ class CrawlContext:
     connection_problem: Callable[[str], ConnectionProblem | None] = lambda _: None
     is_pressed_behind_guard: Callable[[Candidate, Snapshot], bool] = lambda _element, _state: False
     is_left_alone: Callable[[Candidate, Snapshot], bool] = lambda _element, _page: False
+    reached: set[str] = field(default_factory=set)
 
     def saving_to(self, save_snapshot: SaveSnapshot) -> CrawlContext:
         """Return a copy that stores snapshots elsewhere."""

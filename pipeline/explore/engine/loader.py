@@ -82,6 +82,8 @@ class Loader:
                 await self._page.close_if_worn()
                 page = await self._page.open()
                 self._page.requested += 1
+                reason = "retry" if retries != Retries() else "found" if self.requested_by is not None else "probe"
+                self._counters[f"load/{reason}"] += 1
                 try:
                     return await self._load(page, url, referrer)
                 except BlockedOrRateLimited as error:

@@ -76,9 +76,13 @@ class Round:
         """Number of items that are not committed yet."""
         return 0 if self.closed else len(self.items) - self.committed
 
-    def take(self) -> tuple[WorkItem, ...]:
-        """Return the next chunk for a worker, empty if all are taken."""
-        return self._chunks.popleft() if self._chunks and not self.closed else ()
+    def take(self, shown: str = "") -> tuple[WorkItem, ...]:
+        """Return the next chunk for a worker, if possible of the state that its page shows; empty if all are taken."""
+        if self.closed or not self._chunks:
+            return ()
+        chunk = next((each for each in self._chunks if each[0].state_id == shown), self._chunks[0])
+        self._chunks.remove(chunk)
+        return chunk
 
     def done(self, item: WorkItem, outcome: ActionOutcome) -> None:
         """Hand in an outcome. It is committed when those of all earlier items are."""

@@ -50,9 +50,14 @@ class SessionPage:
             self._context.counters["session/renewals"] += 1
             await self.close()
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether its context requested as many documents as a context may."""
+        return self.requested >= LOADS_PER_CONTEXT
+
     async def close_if_worn(self) -> None:
         """Close the page if its context requested as many documents as a context may."""
-        if self.requested >= LOADS_PER_CONTEXT:
+        if self.is_worn:
             await self.close()
 
     async def close(self) -> None:

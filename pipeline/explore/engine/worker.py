@@ -11,6 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Literal
 from urllib.parse import urldefrag
 
 from msgspec import structs
@@ -47,6 +48,9 @@ from waygraph.pipeline.explore.records.outcome import ActionOutcome
 
 log = logging.getLogger(__name__)
 
+#: Why a stage does not show its state any more, so that a document must be loaded (`load/<reason>`).
+LeaveReason = Literal["chunk", "not_back", "silent", "pointer", "session", "another_way", "retry"]
+
 #: Kinds of actions whose result ends when pointer and focus leave.
 _POINTING = frozenset({"hover", "focus"})
 
@@ -78,7 +82,9 @@ class _Stage:
     opened_by
         Actions at the end of the route with which the pointer or the focus alone opened the state.
     used
-        Whether the page was acted on.
+        Whether something was done to the page that a script may remember.
+    waited
+        Whether the page waits since an earlier chunk.
     """
 
     page: GuardedPage
@@ -90,6 +96,7 @@ class _Stage:
     hovered: bool
     opened_by: tuple[Action, ...] = ()
     used: bool = False
+    waited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +182,13 @@ class Worker:
         self._reverter = self._new_reverter(RevertRates())
         self._page = SessionPage(context)
         self._stage: _Stage | None = None
+        self._why_left: LeaveReason = "chunk"
         self.loader = Loader(context, pace)
+
+    @property
+    def untouched_state(self) -> str:
+        """Id of the state that the page shows as if it had just been loaded; empty if there is none."""
+        return self._stage.state.id if self._stage is not None and not self._stage.used else ""
 
     async def close(self) -> None:
         """Close both pages."""
@@ -200,6 +213,9 @@ class Worker:
         self._reverter = self._new_reverter(known)
         if self._stage is not None and self._stage.used:
             self._stage = None
+        if self._stage is not None:
+            self._stage.waited = True
+        self._why_left = "chunk"
 
     async def perform(self, state: Snapshot, candidate: Candidate, route: Sequence[PathStep] | None) -> ActionOutcome:
         """Perform one work item. Failed attempts are repeated as `Retries` allows, most of them in a new session.
@@ -282,6 +298,7 @@ class Worker:
         """Perform an item once. Return how it must be attempted instead if it must be repeated."""
         clock = asyncio.get_running_loop()
         stage = await self._reach(state, route)
+        was_used = stage.used
         began = clock.time()
         try:
             result = await self._act(stage, candidate, attempt)
@@ -301,8 +318,11 @@ class Worker:
         if isinstance(followed, _Attempt):
             return followed
         await self._leave_as_found(stage, candidate, result, followed.snapshot)
+        # No script noticed that a link was clicked, whose document is loaded elsewhere.
+        unnoticed = result.stopped.held and followed.snapshot is stage.snapshot and not result.performed.scripted
+        stage.used = was_used or not unnoticed or self._page.is_worn
         if attempt.is_double:
-            self._stage = None  # no digest shows that the handler is another one
+            self._leave("silent")  # no digest shows that the handler is another one
         outcome = followed.outcome
         return structs.replace(
             outcome,
@@ -315,7 +335,7 @@ class Worker:
     async def _reach(self, state: Snapshot, route: Sequence[PathStep] | None) -> _Stage:
         """Return a stage that shows a state: the current one, or one at the end of a route."""
         stage = self._stage
-        if stage is not None and stage.state.id == state.id:
+        if stage is not None and stage.state.id == state.id and await self._still_shows(stage):
             self._counters["reach/already_there"] += 1
             return stage
         if route is None:
@@ -334,6 +354,10 @@ class Worker:
         replayed = await replay(page.view, route[skipped:], agrees=self._agrees)
         self._counters["reach/replays"] += 1
         self._counters["reach/steps"] += len(replayed.steps)
+        if not skipped:
+            is_first = self._why_left == "chunk" and state.id not in self._context.reached
+            self._counters[f"load/{'first' if is_first else self._why_left}"] += 1
+        self._context.reached.add(state.id)
         snapshot = await self._check_replay(state, route[skipped:], replayed, page)
         noise = noise_between(state, snapshot) if snapshot is not state else NO_NOISE
         stored = await page.stored_values(snapshot)
@@ -349,6 +373,14 @@ class Worker:
             opened_by=_passive_end(route),
         )
         return self._stage
+
+    @staticmethod
+    async def _still_shows(stage: _Stage) -> bool:
+        """Return whether the page shows its state. One that waits for work since an earlier chunk may have changed."""
+        if stage.used or not stage.waited:
+            return True
+        stage.waited = False
+        return (await stage.page.view.settle()).digest == stage.digest
 
     async def _check_replay(
         self, state: Snapshot, steps: Sequence[PathStep], replayed: ReplayResult, page: GuardedPage
@@ -446,7 +478,7 @@ class Worker:
             other = replace(attempt, hold_navigations=False)
         else:
             return None
-        self._stage = None
+        self._leave("another_way")
         self._page.changed |= changed
         return other
 
@@ -506,7 +538,7 @@ class Worker:
         changed = await self._changed_areas(stage, latest)
         self._page.changed |= changed
         if changed or not reverted:
-            self._stage = None
+            self._leave(self._reason_to_leave(stage, result, after, is_changed=bool(changed)))
 
     async def _revert(
         self, stage: _Stage, candidate: Candidate, result: _ActionResult, after: Snapshot
@@ -536,6 +568,19 @@ class Worker:
         stage.snapshot = replace(before, digest=digest)
         return True, before
 
+    def _leave(self, reason: LeaveReason) -> None:
+        """Give the stage up: the next item loads a document."""
+        self._stage, self._why_left = None, reason
+
+    def _reason_to_leave(
+        self, stage: _Stage, result: _ActionResult, after: Snapshot, *, is_changed: bool
+    ) -> LeaveReason:
+        if is_changed:
+            return "session"
+        if _is_silent(stage.snapshot, after, result):
+            return "silent"
+        return "pointer" if stage.hovered else "not_back"
+
     # ---- the session of the stage --------------------------------------------------------------------------------
 
     async def _changed_areas(self, stage: _Stage, snapshot: Snapshot) -> frozenset[str]:
@@ -544,7 +589,7 @@ class Worker:
 
     async def _renew(self) -> None:
         """Close the page. The next one starts from the prepared session."""
-        self._stage = None
+        self._leave("retry")
         await self._page.close()
 
 

@@ -150,6 +150,9 @@ class ExploreReport:
     sent_by_visits
         Requests and messages by POST and WebSocket that pages sent while loading, and that were let pass, as
         `method address operation`, sorted.
+    over_budget
+        URLs of pages whose scripts requested more addresses than they may (`MAX_SCRIPT_REQUESTS`), sorted. What they
+        showed of the others is not in the map.
     fates
         Content hash of the table of all element outcomes (`waygraph.index.store.element_outcomes`).
     explored
@@ -173,6 +176,7 @@ class ExploreReport:
     explored: str = ""
     advice: tuple[str, ...] = ()
     sent_by_visits: tuple[str, ...] = ()
+    over_budget: tuple[str, ...] = ()
     rounds: tuple[RoundRow, ...] = ()
     expected_gain: float = 0.0
 

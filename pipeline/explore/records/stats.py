@@ -27,9 +27,18 @@ class ExplorationStats:
         Counters named `area/name`, see docs/counters.md.
     sent_by_visits
         Numbers of requests by description, see `ExploreReport.sent_by_visits`; others add to it.
+    over_budget
+        URLs of pages, see `ExploreReport.over_budget`; others add to it.
     """
 
-    def __init__(self, start_url: str, counters: Counter[str], *, sent_by_visits: Counter[str] | None = None) -> None:
+    def __init__(
+        self,
+        start_url: str,
+        counters: Counter[str],
+        *,
+        sent_by_visits: Counter[str] | None = None,
+        over_budget: set[str] | None = None,
+    ) -> None:
         self.start_url = start_url
         self.counters = counters
         self.planned = 0
@@ -43,6 +52,7 @@ class ExplorationStats:
         self.advice: dict[str, None] = {}
         """Advice about stopped requests that seem to have broken a page, each once, in order."""
         self._sent_by_visits = sent_by_visits if sent_by_visits is not None else Counter()
+        self._over_budget = over_budget if over_budget is not None else set()
         self.fates: list[ElementOutcome] = []
         """Element outcomes since the last `take_fates`, without elements that became edges."""
         self._began = time.monotonic()
@@ -137,6 +147,7 @@ class ExplorationStats:
             "work": [[depth, *spent] for depth, spent in self._work.items()],
             "advice": list(self.advice),
             "sent_by_visits": sorted(self._sent_by_visits),
+            "over_budget": sorted(self._over_budget),
         }
 
     def load_checkpoint(self, memory: Mapping[str, Any], counters: Mapping[str, int]) -> None:
@@ -149,6 +160,7 @@ class ExplorationStats:
         self._work = {depth: (activations, seconds) for depth, activations, seconds in memory["work"]}
         self.advice = dict.fromkeys(memory["advice"])
         self._sent_by_visits.update(memory.get("sent_by_visits", ()))  # checkpoints of earlier versions have none
+        self._over_budget.update(memory.get("over_budget", ()))
 
     def report(
         self,
@@ -207,4 +219,5 @@ class ExplorationStats:
             explored=datetime.now(UTC).isoformat(timespec="seconds"),
             advice=tuple(self.advice),
             sent_by_visits=tuple(sorted(self._sent_by_visits)),
+            over_budget=tuple(sorted(self._over_budget)[:MAX_LISTED]),
         )

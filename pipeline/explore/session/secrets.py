@@ -207,6 +207,7 @@ class Redactor:
             failures=tuple(map(self.failure, capture.report.failures)),
             advice=tuple(map(self.message, capture.report.advice)),
             sent_by_visits=tuple(map(self.message, capture.report.sent_by_visits)),
+            over_budget=tuple(map(self.url, capture.report.over_budget)),
         )
         start_url = self.url(capture.start_url)
         merges = {merged: replace(m, url=self.url(m.url)) for merged, m in capture.recognition.merges.items()}

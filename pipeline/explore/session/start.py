@@ -280,6 +280,7 @@ def _incomplete(held: HeldSession) -> str:
 
 
 async def _load_start(page: GuardedPage, url: str, boundary: NetworkBoundary) -> ActionResult:
+    boundary.counters["load/start"] += 1
     try:
         loaded = await page.view.goto(url)
     except BrowserFailure as error:

@@ -68,6 +68,7 @@ def exploration_statistics(capture: SiteCapture, *, seconds: float, waited_secon
             for request in edge.state_changing_requests
         ),
         sent_by_visits=tuple(map(replace_surrogates, report.sent_by_visits)),
+        over_budget=tuple(map(replace_surrogates, report.over_budget)),
         failures=tuple(
             FailedItem(node_id=f.node_id, action=replace_surrogates(f.action), reason=replace_surrogates(f.reason))
             for f in report.failures[:_SHOWN_FAILURES]

@@ -101,6 +101,8 @@ class Exploration(ReportRecord):
     were stopped, or in the mode `observe` let pass."""
     sent_by_visits: tuple[str, ...] = ()
     """Requests and messages by POST and WebSocket that pages sent while loading, and that were let pass."""
+    over_budget: tuple[str, ...] = ()
+    """Pages whose scripts requested more addresses than they may; what these answer is missing in their states."""
     rounds: tuple[RoundRecord, ...] = ()
     """Discovery by round; of long explorations several rounds are one record."""
     expected_gain: float = 0.0

@@ -166,6 +166,7 @@ def _print_exploration(exploration: Exploration) -> None:
     for label, requests in (
         ("sent by visiting, as any browser does", exploration.sent_by_visits),
         ("sent by actions, may change something", list(exploration.stopped)),
+        ("scripts request more than they may, the rest was not sent", exploration.over_budget),
     ):
         if requests:
             more = f" and {len(requests) - _SHOWN_SENDS} more" if len(requests) > _SHOWN_SENDS else ""
@@ -182,8 +183,9 @@ def _print_requests(exploration: Exploration) -> None:
     document, script, static = (
         counters.get(f"requests/{kind}", 0) / states for kind in ("document", "script", "static")
     )
+    reused = counters.get("requests/static_reused", 0) + counters.get("requests/script_reused", 0)
     say(
         f"  requested per state: {document:.1f} documents, {script:.1f} by scripts, {static:.1f} static files "
-        f"({counters.get('requests/static_reused', 0) / states:.1f} more answered from memory), "
+        f"({reused / states:.1f} more answered from memory), "
         f"{counters.get('egress/bytes', 0) / states / 1e6:.2f} MB"
     )

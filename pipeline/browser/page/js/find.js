@@ -238,14 +238,15 @@ const mayReact = (element, kind) => {
   return !script?.knowsListeners || element.closest(NATIVELY_ACTIVE) !== null || script.isHandled(element, EVENTS_OF[kind] || []);
 };
 
+const WITH_POINTER = ["submit", ...HOVERS, ...POINTER_LEAVES, ...FOCUSES, ...FOCUS_LEAVES];
 /**
- * Whether a script handles an action on this element, or the submission of its form.
+ * Whether a script handles an action on this element, the pointer and the focus that it moves, or the submission of its form.
  * @param {any} element
  * @param {string} kind
  */
 const isScripted = (element, kind) => {
   const script = element.ownerDocument.defaultView[KEY];
-  const types = [...(EVENTS_OF[kind] || []), "submit"];
+  const types = [...(EVENTS_OF[kind] || []), ...WITH_POINTER];
   return !script?.knowsListeners || script.isHandled(element, types) || Boolean(element.form && script.isHandled(element.form, types));
 };
 

@@ -6,13 +6,7 @@ from collections import Counter
 import pytest
 
 from waygraph.pipeline.browser.guard import static_files
-from waygraph.pipeline.browser.guard.static_files import (
-    MAX_FILE_BYTES,
-    RequestKey,
-    StaticFiles,
-    is_storable,
-    request_key,
-)
+from waygraph.pipeline.browser.guard.static_files import RequestKey, StaticFiles, request_key
 
 KEY = RequestKey("Script", "https://shop.test/app.js", "")
 FIRST, SECOND = object(), object()
@@ -30,38 +24,6 @@ def request(method="GET", url="https://shop.test/app.js", **headers):
     return {"method": method, "url": url, "headers": headers}
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"cache-control": "private, max-age=0", "etag": '"1"'},
-        {"vary": "Accept-Encoding, Cookie, Origin"},
-        {"content-length": str(MAX_FILE_BYTES)},
-    ],
-)
-def test_complete_file_without_no_store_is_storable(headers):
-    assert is_storable(200, headers)
-
-
-@pytest.mark.parametrize(
-    ("status", "headers"),
-    [
-        (404, {}),
-        (206, {}),
-        (304, {}),
-        (0, {}),
-        (200, {"cache-control": "private, No-Store"}),
-        (200, {"set-cookie": "a=1"}),
-        (200, {"vary": "*"}),
-        (200, {"vary": "Accept-Encoding, X-Tenant"}),
-        (200, {"content-type": "text/html; charset=utf-8"}),
-        (200, {"content-length": str(MAX_FILE_BYTES + 1)}),
-    ],
-)
-def test_response_that_another_request_may_not_get_is_not_storable(status, headers):
-    assert not is_storable(status, headers)
-
-
 def test_requests_in_cors_mode_have_keys_of_their_own():
     plain, cors = request(), request(Origin="https://shop.test")
     assert request_key("Script", plain) == KEY
@@ -72,9 +34,12 @@ def test_requests_in_cors_mode_have_keys_of_their_own():
     ("kind", "sent"),
     [
         ("Document", request()),
-        ("XHR", request()),
-        ("Fetch", request()),
         ("Media", request()),
+        ("XHR", request("POST")),
+        ("Fetch", request(Range="bytes=0-9")),
+        ("Fetch", request(Authorization="Bearer 1")),
+        ("Fetch", request(**{"If-None-Match": '"1"'})),
+        ("XHR", request(Pragma="no-cache")),
         ("Image", request("POST")),
         ("Image", request(Range="bytes=0-9")),
         ("Image", request(url="data:image/png;base64,AA")),
@@ -83,6 +48,14 @@ def test_requests_in_cors_mode_have_keys_of_their_own():
 )
 def test_other_requests_have_no_key(kind, sent):
     assert request_key(kind, sent) is None
+
+
+def test_scripts_that_may_get_other_answers_have_keys_of_their_own():
+    def key(**headers):
+        return request_key("Fetch", request(**headers, Referer="https://shop.test/a", **{"Sec-Fetch-Mode": "cors"}))
+
+    assert key(Accept="text/html") == key(Accept="text/html")
+    assert len({key(), key(Accept="text/html"), key(Accept="application/json"), key(**{"X-Tenant": "1"})}) == 4
 
 
 async def test_second_page_waits_for_the_response_to_the_first_and_gets_it():
@@ -157,3 +130,28 @@ async def test_least_recently_used_files_are_dropped_beyond_the_limit():
         store.add(key, {}, "x" * 1_000, is_base64=True)
     assert await store.find(keys[2], cookies, FIRST) is not None
     assert await store.find(keys[0], cookies, FIRST) is None
+
+
+async def test_request_of_a_script_waits_for_no_other_and_is_answered_while_the_response_is_fresh(monkeypatch):
+    store, key, now = files(), KEY._replace(kind="Fetch"), [100.0]
+    monkeypatch.setattr(static_files.time, "monotonic", lambda: now[0])
+    assert await store.find(key, cookies, FIRST) is None
+    assert await store.find(key, cookies, SECOND) is None
+    assert store.awaits(key, FIRST)
+    assert not store.awaits(key, SECOND)
+    store.add(key, {"cache-control": "max-age=60", "content-length": "2"}, "{}", is_base64=False, seconds=60)
+    file = await store.find(key, cookies, SECOND)
+    assert file is not None
+    assert file.headers == ({"name": "cache-control", "value": "max-age=60"},)
+    now[0] = 161.0
+    assert await store.find(key, cookies, SECOND) is None
+    assert store.awaits(key, SECOND)
+
+
+async def test_missing_file_is_reported_missing_again():
+    store = files()
+    await store.find(KEY, cookies, FIRST)
+    store.add(KEY, {"content-type": "text/html"}, "Not found", is_base64=False, status=404)
+    file = await store.find(KEY, cookies, SECOND)
+    assert file is not None
+    assert file.fulfilment("7")["responseCode"] == 404

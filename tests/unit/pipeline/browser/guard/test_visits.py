@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from waygraph.pipeline.browser.guard import GuardRules, OutgoingRequest, RequestPolicy, websocket_message
 from waygraph.pipeline.browser.guard.send_shape import names_in, operation_label, send_shape
+from waygraph.pipeline.browser.guard.visits import MAX_SCRIPT_REQUESTS
 
 JSON = {"content-type": "application/json"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -230,3 +231,19 @@ def test_a_page_reads_where_it_has_read_before():
     assert not page.reads("https://x.example/save?t=2", is_new_allowed=False)
     page.begin()
     assert not page.reads("https://x.example/status", is_new_allowed=False)
+
+
+def test_scripts_may_request_a_limited_number_of_addresses_of_a_host_during_a_load_and_each_action():
+    page = RequestPolicy().new_page_visit()
+    page.begin("https://shop.test/search")
+    urls = [f"https://shop.test/{number}" for number in range(MAX_SCRIPT_REQUESTS + 1)]
+    assert [page.has_budget(url) for url in urls] == [True] * MAX_SCRIPT_REQUESTS + [False]
+    assert page.has_budget(f"{urls[0]}#again")
+    assert page.has_budget("https://api.shop.test/1")
+    assert page.site.over_budget == {"https://shop.test/search"}
+    page.end(has_settled=False)
+    page.begin_action()
+    assert not page.has_budget(urls[-1])  # the page still goes through its list
+    page.end()
+    page.begin_action()
+    assert page.has_budget(urls[-1])

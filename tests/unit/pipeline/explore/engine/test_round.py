@@ -99,3 +99,9 @@ def test_route_to_a_state_is_a_goto_and_the_fewest_actions():
 def test_routes_never_use_edges_that_open_tabs():
     ways = Routes(URLS, "a", [edge("a", "b", opens_tab=True)])
     assert ways.to("b") is None
+
+
+def test_worker_whose_page_shows_a_state_gets_the_next_chunk_of_that_state():
+    level = Round(items_of([1, CHUNK + 1, 1]), lambda *_: True)
+    states = [chunk[0].state_id for chunk in (level.take("1"), level.take("1"), level.take("1"), level.take("1"))]
+    assert states == ["1", "1", "0", "2"]
