@@ -66,6 +66,20 @@ class Channel:
     async def call(self, actor: int | None, method: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401
         """Call a method on the other end and return its result.
 
+        Parameters
+        ----------
+        actor
+            Number of an actor of the coordinator; None: the actor at the other end.
+        method
+            Name of the method.
+        arguments
+            Its arguments.
+
+        Returns
+        -------
+        Any
+            The result of the method.
+
         Raises
         ------
         ActorDied
