@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import socket
@@ -42,6 +43,8 @@ def serving(settings: Settings, reserved: socket.socket) -> Iterator[Callable[[]
     Callable[[], None]
         Raises `ServiceError` once the service has ended by itself.
     """
+    # To stderr. Else the MCP library would set up the root logger, and log requests.
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     maps = Maps(settings)
     with _temporary_folder(), _server(settings, maps, reserved) as thread:
 
