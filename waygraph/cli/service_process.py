@@ -83,6 +83,7 @@ def service_process(store: str, log: Path) -> Iterator[ServiceProcess]:
         "127.0.0.1",
         "--port",
         "0",
+        "--local",
         "--json",
     ]
     with log.open("wb") as errors:

@@ -122,7 +122,8 @@ def _open_page(store: str | None, url: str | None, address: str) -> None:
         open_at(service)
         say("Press Ctrl-C to stop.")
 
-    run(load_settings({"store": store, "serve": {"port": 0}}), on_ready=on_ready)
+    one_process = {"local": True, "replicas": 1, "replicas_max": 0, "encoder_replicas": 0}
+    run(load_settings({"store": store, "serve": {"port": 0, **one_process}}), on_ready=on_ready)
 
 
 def _show_leads(

@@ -224,12 +224,19 @@ def test_show_prints_the_statistics_of_the_exploration(cli):
 
 
 def test_show_opens_the_page_of_a_service_at_the_state(cli, monkeypatch):
-    opened = []
+    opened, served = [], []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or bool(opened[1:]))
+
     # The service itself is tested by test_service; here only what is opened when it is ready.
-    monkeypatch.setattr("waygraph.serve.runtime.app.run", lambda _, on_ready: on_ready("http://127.0.0.1:1"))
+    def run(settings, on_ready):
+        served.append(settings.serve)
+        on_ready("http://127.0.0.1:1")
+
+    monkeypatch.setattr("waygraph.serve.runtime.app.run", run)
+    monkeypatch.setenv("WAYGRAPH_SERVE__REPLICAS", "2")  # of the service that many callers use
     code, out, _ = cli("show", SITE, "--open")
     assert (code, opened) == (0, [f"http://127.0.0.1:1/#/sites/{SITE}"])
+    assert (served[0].local, served[0].port) == (True, 0)
     assert f"Open this address in one: {opened[0]}" in out
     out = cli("show", SITE, "/help/returns", "--open")[1]
     assert opened[1] == f"http://127.0.0.1:1/#/sites/{SITE}/states/{identity('returns')}"
