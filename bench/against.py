@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import against_parts as parts
-from bench.against_parts import OLDER, THIS, UVICORN, Run
+from bench.against_parts import DIFFERENT, OLDER, THIS, UVICORN, Run
 from bench.builds import checked_out, older
 from bench.result_files import RESULTS, processor, run_info, write_result
 from bench.serve import table
@@ -87,6 +87,7 @@ def rows(runs: Sequence[Run]) -> list[Row]:
     if of_sites := [by_quantity[f"{site}: seconds"] for site in parts.SITES if f"{site}: seconds" in by_quantity]:
         what = "sites: seconds, geometric mean"
         found.append(Row(what, round(statistics.geometric_mean(of_sites), 3), "", TARGETS[what]))
+    found += [Row(what, value, "", 0) for what, value in middle[THIS].items() if what.endswith(f": {DIFFERENT}")]
     for side, targets in TARGETS_UVICORN.items():
         if UVICORN in middle and side in middle:
             found += [

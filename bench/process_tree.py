@@ -4,7 +4,8 @@ Linux only. `measured` runs a command below a runner of its own, the module's `m
 are known, and the larger one counts. The kernel adds up what processes took that were waited for. The runner waits for
 all, being the subreaper of what it starts (prctl(2)), but the children of a process that ignores SIGCHLD are missing,
 as those of Ray's daemon are. And the last readings of all processes can be added; these lack the last moments of each.
-Memory is the sum of proportional set sizes (PSS), which counts a page that several processes share once.
+Memory is the sum of proportional set sizes (PSS), which counts a page that several processes share once; it is smaller
+while further processes run the same libraries.
 """
 
 from __future__ import annotations

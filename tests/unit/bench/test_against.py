@@ -34,6 +34,11 @@ def test_sites_are_compared_by_the_geometric_mean_of_their_ratios():
     assert found["sites: seconds, geometric mean"] == (0.2, 0.6, True)
 
 
+def test_maps_that_differ_fail():
+    run = {OLDER: {"tabler: seconds": 2.0}, THIS: {"tabler: seconds": 1.0, "tabler: different exports": 1}}
+    assert [row.what for row in rows([run]) if row.passed is False] == ["tabler: different exports"]
+
+
 def test_services_are_also_compared_with_the_application_under_uvicorn():
     run = {side: {"MiB when ready": mib} for side, mib in {OLDER: 1700.0, THIS: 900.0, UVICORN: 500.0}.items()}
     assert [(row.value, row.passed) for row in rows([run])] == [(0.529, None), (1.8, False)]
