@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import pickle
 import threading
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from waygraph.pipeline.jobs.actors.protocol import ActorDied
@@ -21,7 +21,7 @@ class RemoteTraceback(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallRequest:
     """A call. `actor` is the number of an actor of the coordinator, or None for that of the process."""
 
     number: int
@@ -31,7 +31,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CallResult:
     """The result of the call of this number."""
 
     number: int
@@ -39,7 +39,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CallFailure:
     """The error that the call of this number raised."""
 
     number: int
@@ -92,38 +92,38 @@ class Channel:
                 raise self._closed
             self._pending[number] = loop, future
         try:
-            self.send(Call(number, actor, method, arguments))
+            self.send(CallRequest(number, actor, method, arguments))
             return await future
         finally:
             self._pending.pop(number, None)
 
     def send(self, message: object) -> None:
         """Send a message. One to an end that is closed is lost."""
-        content = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        content = ForkingPickler.dumps(message)
         with self._sending, suppress(OSError):  # the receiving thread notices it too
             self._connection.send_bytes(content)
 
-    def answer(self, call: Call, work: Callable[[], object]) -> None:
+    def answer(self, call: CallRequest, work: Callable[[], object]) -> None:
         """Do the work of a call and send its result or error."""
         try:
-            self.send(Result(call.number, work()))
+            self.send(CallResult(call.number, work()))
         except BaseException as error:  # noqa: BLE001 - it is raised on the other end
             text = "".join(traceback.format_exception(error))
             try:
-                pickle.loads(pickle.dumps(error))  # noqa: S301
+                ForkingPickler.loads(ForkingPickler.dumps(error))
             except Exception:  # noqa: BLE001 - some errors cannot be copied
                 error = RuntimeError(f"{type(error).__name__}: {error}")
-            self.send(Failure(call.number, error, text))
+            self.send(CallFailure(call.number, error, text))
 
-    def receive(self, on_call: Callable[[Call], None]) -> None:
+    def receive(self, on_call: Callable[[CallRequest], None]) -> None:
         """Receive until the other end is closed: give results to their callers, and calls to `on_call`."""
         while True:
             try:
                 content = self._connection.recv_bytes()
             except (EOFError, OSError):
                 return
-            message = pickle.loads(content)  # noqa: S301 - from a process that this one started, or was started by
-            if isinstance(message, Call):
+            message = ForkingPickler.loads(content)  # from a process that this one started, or was started by
+            if isinstance(message, CallRequest):
                 on_call(message)
             else:
                 self._resolve(message)
@@ -137,17 +137,17 @@ class Channel:
             _resolve(loop, future, reason)
         self._connection.close()
 
-    def _resolve(self, message: Result | Failure) -> None:
+    def _resolve(self, message: CallResult | CallFailure) -> None:
         if (waiting := self._pending.get(message.number)) is None:
             return  # the caller was cancelled
-        if isinstance(message, Failure):
+        if isinstance(message, CallFailure):
             message.error.__cause__ = RemoteTraceback(f"\n{message.traceback}")
             _resolve(*waiting, message.error)
         else:
             _resolve(*waiting, message)
 
 
-def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], outcome: Result | BaseException) -> None:
+def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], outcome: CallResult | BaseException) -> None:
     def resolve() -> None:
         if future.done():
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pickle
 import secrets
 import signal
 import socket
@@ -24,7 +23,7 @@ import psutil
 
 from waygraph.cluster import ClusterMachine
 from waygraph.core.locked_folders import locked_folder
-from waygraph.pipeline.jobs.actors.channel import Call, Channel
+from waygraph.pipeline.jobs.actors.channel import CallRequest, Channel
 from waygraph.pipeline.jobs.actors.local_process import ActorOfCoordinator
 from waygraph.pipeline.jobs.actors.protocol import ActorDied, ObjectRef
 
@@ -81,7 +80,7 @@ class LocalActor:
         *,
         folder: Path,
         lock: int,
-        on_call: Callable[[Channel, Call], None],
+        on_call: Callable[[Channel, CallRequest], None],
     ) -> None:
         self._mark = secrets.token_hex(8)
         self.log = folder / f"{kind.__name__}-{self._mark}.log"
@@ -104,7 +103,7 @@ class LocalActor:
         connection = Connection(ours.detach())
         self._channel = Channel(connection)
         with suppress(OSError):  # it died at once
-            connection.send_bytes(pickle.dumps((kind, arguments, concurrency)))
+            connection.send((kind, arguments, concurrency))
         self._thread = threading.Thread(
             target=self._receive, args=(on_call,), name=f"receive-{kind.__name__}", daemon=True
         )
@@ -121,7 +120,7 @@ class LocalActor:
 
     def tell(self, method: str, *arguments: object) -> None:
         """See `Actor.tell`."""
-        self._channel.send(Call(-1, None, method, arguments))
+        self._channel.send(CallRequest(-1, None, method, arguments))
 
     def kill(self) -> None:
         """See `Actor.kill`."""
@@ -131,7 +130,7 @@ class LocalActor:
         """Wait until the process, which was killed, and all below it have ended."""
         self._thread.join()
 
-    def _receive(self, on_call: Callable[[Channel, Call], None]) -> None:
+    def _receive(self, on_call: Callable[[Channel, CallRequest], None]) -> None:
         try:
             self._channel.receive(partial(on_call, self._channel))
         finally:
@@ -247,7 +246,7 @@ class LocalActors:
         self._started.append(actor)
         return actor
 
-    def _call_light_actor(self, channel: Channel, call: Call) -> None:
+    def _call_light_actor(self, channel: Channel, call: CallRequest) -> None:
         """Begin a call that came from another process."""
         actor, loop = self._light[call.actor or 0]
         work = actor.call(call.method, *call.arguments)

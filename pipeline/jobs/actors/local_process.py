@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -10,7 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from waygraph.pipeline.jobs.actors.channel import Call, Channel
+from waygraph.pipeline.jobs.actors.channel import CallRequest, Channel
 from waygraph.pipeline.jobs.actors.process import begin_actor, end_actor
 
 #: The kernel ends this process and its browser before any other when memory runs out, as it does workers of Ray.
@@ -49,11 +48,11 @@ def main(socket: int) -> None:
     connection = Connection(socket)
     channel = Channel(connection)
     _to_coordinator.append(channel)
-    kind, arguments, concurrency = pickle.loads(connection.recv_bytes())  # noqa: S301 - see `Channel.receive`
+    kind, arguments, concurrency = connection.recv()
     actor = kind(*arguments)
     threads = ThreadPoolExecutor(concurrency, thread_name_prefix="call")
 
-    def begin(call: Call) -> None:
+    def begin(call: CallRequest) -> None:
         threads.submit(channel.answer, call, partial(getattr(actor, call.method), *call.arguments))
 
     channel.receive(begin)
