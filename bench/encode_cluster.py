@@ -118,7 +118,6 @@ def _idle(busy: Sequence[float]) -> float | None:
 
 async def _feed(settings: Settings, gpus: float, size: tuple[int, int], seconds: float) -> dict[str, Any]:
     from waygraph.pipeline.jobs.actors.ray_actors import RayActors
-    from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor
     from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool, PoolLimits
     from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT
     from waygraph.pipeline.jobs.encoding.site_vectors import spool_vectors
@@ -126,7 +125,7 @@ async def _feed(settings: Settings, gpus: float, size: tuple[int, int], seconds:
 
     pool = EncoderPool(
         lambda: RayActors().start(
-            EncoderActor,
+            "waygraph.pipeline.jobs.encoding.encoder_actor:EncoderActor",
             settings,
             gpus > 0,
             cpus=1,

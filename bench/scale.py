@@ -207,7 +207,7 @@ def measure(sites: int, *, whole: bool, shrink: float, rate: float, at_once: int
     how = {"seed": SEED, "shrink": shrink, "speed": speed, "blobs": float(whole)}
     urls = [scale_site.address(number, **how) for number in range(sites)]
     if not whole:
-        vars(publisher)["PublisherActor"] = scale_site.UnwrittenMaps
+        vars(publisher)["_PUBLISHER"] = "bench.scale_site:UnwrittenMaps"
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
             store=f"{folder}/maps", encode={"encoder": ENCODER}, jobs={"ray": True, "sites_at_once": at_once}

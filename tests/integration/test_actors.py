@@ -11,7 +11,6 @@ import traceback
 import psutil
 import pytest
 
-from tests.actor_kinds import Counter, Light, Unstartable
 from tests.actors import ON_BOTH
 from waygraph.pipeline.jobs.actors.local_actors import local_actors
 from waygraph.pipeline.jobs.actors.protocol import ActorDied
@@ -30,13 +29,13 @@ def actors(one_cpu):
         yield local
 
 
-def start(actors, kind=Counter, *arguments):
-    return actors.start(kind, *arguments, cpus=0.01, concurrency=4)
+def start(actors, kind="Counter", *arguments):
+    return actors.start(f"tests.actor_kinds:{kind}", *arguments, cpus=0.01, concurrency=4)
 
 
 @ON_BOTH
 async def test_methods_return_raise_and_keep_what_is_large(actors):
-    actor = start(actors, Counter, 1)
+    actor = start(actors, "Counter", 1)
     assert [await actor.call("add", 2), await actor.call("add", 3)] == [3, 6]
     hanging = asyncio.ensure_future(actor.call("hang"))
     assert await actor.call("add", 1) == 7  # calls overlap
@@ -48,7 +47,7 @@ async def test_methods_return_raise_and_keep_what_is_large(actors):
         await actor.call("divide")
     assert "in divide" in "".join(traceback.format_exception(raised.value))  # where it was raised
     assert await actor.call("nice") == os.nice(0)
-    light = actors.start(Light, cpus=0.01, concurrency=4, is_light=True)
+    light = actors.start("tests.actor_kinds:Light", cpus=0.01, concurrency=4, is_light=True)
     assert (await actor.call("ask", light)).startswith("asked ")
     actor.kill()
     with pytest.raises(ActorDied):
@@ -59,7 +58,7 @@ async def test_methods_return_raise_and_keep_what_is_large(actors):
 
 @ON_BOTH
 async def test_an_actor_whose_process_is_killed_or_does_not_start_has_died(actors):
-    dying, unstartable = start(actors, Counter, 1), start(actors, Unstartable)
+    dying, unstartable = start(actors, "Counter", 1), start(actors, "Unstartable")
     with pytest.raises(ActorDied):
         await dying.call("die")
     with pytest.raises(ActorDied, match="cannot be started"):
@@ -67,7 +66,7 @@ async def test_an_actor_whose_process_is_killed_or_does_not_start_has_died(actor
 
 
 async def test_what_a_killed_actor_started_ends_with_it(actors):
-    actor = start(actors, Counter, 1)
+    actor = start(actors, "Counter", 1)
     child = psutil.Process(await actor.call("start_deaf_child"))
     with pytest.raises(ActorDied, match="SIGKILL"):
         await actor.call("die")
@@ -85,11 +84,10 @@ def has_ended(process):
 #: A coordinator that prints the ids of its actor's processes.
 COORDINATOR = """
 import asyncio, sys
-from tests.actor_kinds import Counter
 from waygraph.pipeline.jobs.actors.local_actors import local_actors
 
 async def main(actors):
-    actor = actors.start(Counter, 1, cpus=1, concurrency=2)
+    actor = actors.start("tests.actor_kinds:Counter", 1, cpus=1, concurrency=2)
     print(await actor.call("process"), await actor.call("start_deaf_child"), flush=True)
     await actor.call("hang")
 
@@ -111,5 +109,5 @@ def test_actors_and_what_they_started_end_with_the_coordinator(number):
 
 
 async def test_an_actor_without_ray_imports_neither_ray_nor_what_it_does_not_need(actors):
-    modules = await start(actors, Counter, 1).call("modules")
+    modules = await start(actors, "Counter", 1).call("modules")
     assert not {"ray", "torch", "transformers", "numpy", "playwright"} & set(modules)

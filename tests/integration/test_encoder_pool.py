@@ -24,7 +24,7 @@ from waygraph.pipeline.jobs.actors.ray_actors import RayActors
 from waygraph.pipeline.jobs.encoding import encoder_pool as pools
 from waygraph.pipeline.jobs.encoding import pool_size
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
-from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, Unencodable
+from waygraph.pipeline.jobs.encoding.encoder_actor import Unencodable
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncodeJob, EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, spool_vectors
 from waygraph.pipeline.jobs.encoding.vector_spool import VectorSpool, spool_folder
@@ -32,6 +32,7 @@ from waygraph.pipeline.jobs.failures import EncoderLost, max_losses_in_row
 
 pytestmark = pytest.mark.extended
 
+ENCODER = "waygraph.pipeline.jobs.encoding.encoder_actor:EncoderActor"
 SITE = "pictures.example"
 EXPLORE = "tests.integration.link_explorer:explore_links"
 #: Less than what explores waits for a page; nothing waits for it to pass.
@@ -47,7 +48,7 @@ class Encoding:
         self.observations = observations_of(self.store, SITE, shown)
         self.spool = VectorSpool(self.settings.store, SITE, EncoderInfo("patch", 4, "patch-1", {}))
         self.pool = EncoderPool(
-            lambda: actors.start(EncoderActor, self.settings, cpus=0.1, concurrency=3),
+            lambda: actors.start(ENCODER, self.settings, cpus=0.1, concurrency=3),
             spool_vectors,
             PoolLimits(**{"least": 1, "most": 1, "batch_states": 4, "waiting_states": 1_000, **pool}),
         )

@@ -25,6 +25,7 @@ from waygraph.cluster import ClusterMachine
 from waygraph.core.locked_folders import locked_folder
 from waygraph.pipeline.jobs.actors.channel import CallRequest, Channel
 from waygraph.pipeline.jobs.actors.local_process import ActorOfCoordinator
+from waygraph.pipeline.jobs.actors.process import imported_class
 from waygraph.pipeline.jobs.actors.protocol import ActorDied, ObjectRef
 
 #: What the process of an actor runs, with the import path of this process: modules are found alike in both.
@@ -74,7 +75,7 @@ class LocalActor:
 
     def __init__(
         self,
-        kind: type,
+        kind: str,
         arguments: tuple[object, ...],
         concurrency: int,
         *,
@@ -82,12 +83,13 @@ class LocalActor:
         lock: int,
         on_call: Callable[[Channel, CallRequest], None],
     ) -> None:
+        name = kind.partition(":")[2]
         self._mark = secrets.token_hex(8)
-        self.log = folder / f"{kind.__name__}-{self._mark}.log"
+        self.log = folder / f"{name}-{self._mark}.log"
         ours, theirs = socket.socketpair()
         with theirs, self.log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, our own program
-                [sys.executable, "-c", _PROGRAM, kind.__name__, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-c", _PROGRAM, name, str(theirs.fileno()), json.dumps(sys.path)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -104,9 +106,7 @@ class LocalActor:
         self._channel = Channel(connection)
         with suppress(OSError):  # it died at once
             connection.send((kind, arguments, concurrency))
-        self._thread = threading.Thread(
-            target=self._receive, args=(on_call,), name=f"receive-{kind.__name__}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._receive, args=(on_call,), name=f"receive-{name}", daemon=True)
         self._thread.start()
 
     async def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401
@@ -226,7 +226,7 @@ class LocalActors:
 
     def start(
         self,
-        kind: type,
+        kind: str,
         *arguments: object,
         cpus: float,  # noqa: ARG002 - the system divides the CPUs
         concurrency: int,
@@ -237,7 +237,7 @@ class LocalActors:
     ) -> LocalActor | LightActor:
         """See `ActorSystem.start`. Call it in the event loop of the coordinator."""
         if is_light:
-            light = LightActor(kind(*arguments), len(self._light))
+            light = LightActor(imported_class(kind)(*arguments), len(self._light))
             self._light.append((light, asyncio.get_running_loop()))
             return light
         actor = LocalActor(

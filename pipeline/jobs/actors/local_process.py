@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from waygraph.pipeline.jobs.actors.channel import CallRequest, Channel
-from waygraph.pipeline.jobs.actors.process import begin_actor, end_actor
+from waygraph.pipeline.jobs.actors.process import begin_actor, end_actor, imported_class
 
 #: The kernel ends this process and its browser before any other when memory runs out, as it does workers of Ray.
 _OOM_SCORE = "1000"
@@ -49,7 +49,7 @@ def main(socket: int) -> None:
     channel = Channel(connection)
     _to_coordinator.append(channel)
     kind, arguments, concurrency = connection.recv()
-    actor = kind(*arguments)
+    actor = imported_class(kind)(*arguments)
     threads = ThreadPoolExecutor(concurrency, thread_name_prefix="call")
 
     def begin(call: CallRequest) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import select
@@ -32,6 +33,13 @@ def begin_actor() -> None:
         end_actor()
 
     threading.Thread(target=wait, name="exit-with-parent", daemon=True).start()
+
+
+def imported_class(kind: str) -> type:
+    """Return the class that `module:name` names."""
+    module, _, name = kind.partition(":")
+    found: type = getattr(importlib.import_module(module), name)
+    return found
 
 
 def end_actor() -> None:

@@ -82,7 +82,7 @@ class ActorSystem(Protocol):
 
     def start(
         self,
-        kind: type,
+        kind: str,
         *arguments: object,
         cpus: float,
         concurrency: int,
@@ -96,7 +96,7 @@ class ActorSystem(Protocol):
         Parameters
         ----------
         kind
-            A plain class.
+            A plain class, as `module:name`. Where it is not used, it is not imported.
         *arguments
             Arguments of its constructor.
         cpus

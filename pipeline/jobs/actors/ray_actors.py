@@ -17,7 +17,7 @@ from ray.exceptions import (
 )
 
 from waygraph.cluster import ClusterMachine, PrivateRay, list_machines
-from waygraph.pipeline.jobs.actors.process import begin_actor
+from waygraph.pipeline.jobs.actors.process import begin_actor, imported_class
 from waygraph.pipeline.jobs.actors.protocol import (
     ActorDied,
     ActorError,
@@ -100,7 +100,7 @@ class RayActors:
 
     def start(
         self,
-        kind: type,
+        kind: str,
         *arguments: object,
         cpus: float,
         concurrency: int,
@@ -110,8 +110,8 @@ class RayActors:
         is_light: bool = False,  # noqa: ARG002 - every actor has its own process
     ) -> RayActor:
         """See `ActorSystem.start`. GPUs that an actor did not reserve are hidden from it."""
-        # Processes are named after the class.
-        kind_on_ray = type(kind.__name__, (_EndsWithRay, kind), {})
+        plain = imported_class(kind)
+        kind_on_ray = type(plain.__name__, (_EndsWithRay, plain), {})  # processes are named after the class
         return RayActor(
             ray.remote(kind_on_ray)
             .options(

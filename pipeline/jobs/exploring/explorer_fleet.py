@@ -16,12 +16,12 @@ from waygraph.pipeline.explore.records.capture import ExploreProgress
 from waygraph.pipeline.jobs.actors.protocol import Actor, ActorDied, ActorSystem, ActorUnreachable, ObjectRef
 from waygraph.pipeline.jobs.call_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.encoding.pool_size import cpu_share, machines_for_browsers
-from waygraph.pipeline.jobs.exploring.explorer_actor import ExplorerActor
 from waygraph.pipeline.jobs.exploring.turn import Turn
 from waygraph.pipeline.jobs.exploring.worker_slots import ExplorerSlot, WorkerSlots
 from waygraph.pipeline.jobs.failures import MachineLost, WorkerLost
 from waygraph.pipeline.jobs.report.outcomes import Exploration
 
+_EXPLORER = "waygraph.pipeline.jobs.exploring.explorer_actor:ExplorerActor"
 #: Maximal number of explorers, each with one browser, per machine.
 _EXPLORERS_PER_MACHINE = 4
 #: Share of all CPUs that explorers reserve. With encoders (`pool_size`) about half, so that a service fits beside them.
@@ -267,7 +267,7 @@ class ExplorerFleet:
         machines = await asyncio.to_thread(self._system.machines)  # the cluster may have changed
         allowed = {machine.id for machine in self._allowed(machines)}
         actor = self._system.start(
-            ExplorerActor,
+            _EXPLORER,
             self._settings,
             self._explore,
             self.size.machine_share,

@@ -25,7 +25,7 @@ from waygraph.pipeline.encode.text.descriptions import kept_descriptions, with_d
 from waygraph.pipeline.explore.records.capture import SENDS_STOPPED, SiteCapture
 from waygraph.pipeline.jobs.actors.protocol import Actor, ActorSystem
 from waygraph.pipeline.jobs.call_errors import to_waygraph_error
-from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderActor, EncoderIdentity
+from waygraph.pipeline.jobs.encoding.encoder_actor import EncoderIdentity
 from waygraph.pipeline.jobs.encoding.encoder_pool import EncoderPool, PoolLimits
 from waygraph.pipeline.jobs.encoding.pool_size import BATCHES_IN_FLIGHT, EncoderResources
 from waygraph.pipeline.jobs.encoding.site_vectors import SiteVectorizer, SiteVectors, is_encoded_by, spool_vectors
@@ -37,6 +37,7 @@ from waygraph.pipeline.jobs.sites.site_settings import settings_for_site
 
 _Result = TypeVar("_Result")
 
+_ENCODER = "waygraph.pipeline.jobs.encoding.encoder_actor:EncoderActor"
 #: Maximal number of concurrent calls, most of them explorers that wait for room in the encoder queue.
 MAX_PUBLISHER_CALLS = 1_000
 #: Number of attempts to publish a successor when another process publishes meanwhile.
@@ -83,7 +84,7 @@ class PublisherActor:
 
     def _start_encoder(self) -> Actor:
         return self._actors.start(
-            EncoderActor,
+            _ENCODER,
             self._settings,
             self._resources.gpus > 0,
             cpus=self._resources.cpus,

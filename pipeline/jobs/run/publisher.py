@@ -12,9 +12,10 @@ from waygraph.pipeline.jobs.actors.protocol import Actor, ActorError, ActorSyste
 from waygraph.pipeline.jobs.call_errors import resolve_actor_error, to_waygraph_error
 from waygraph.pipeline.jobs.encoding.pool_size import EncoderResources
 from waygraph.pipeline.jobs.failures import CallRetries, decide_call_retry
-from waygraph.pipeline.jobs.publishing.publisher_actor import MAX_PUBLISHER_CALLS, PublisherActor
+from waygraph.pipeline.jobs.publishing.publisher_actor import MAX_PUBLISHER_CALLS
 from waygraph.pipeline.jobs.run.run_state import RunState
 
+_PUBLISHER = "waygraph.pipeline.jobs.publishing.publisher_actor:PublisherActor"
 _PUBLISHER_CPUS = 0.05
 #: Time to wait for the encoders' report at the end of a run.
 _REPORT_SECONDS = 2.0
@@ -60,7 +61,7 @@ class PublisherClient:
 
     def _start(self) -> Actor:
         return self._system.start(
-            PublisherActor,
+            _PUBLISHER,
             self._settings,
             self._run_state.run_id,
             self._resources,

@@ -21,7 +21,6 @@ from waygraph.agents.runner.retries import AttemptFailure, may_try_again
 from waygraph.agents.runner.run_labels import run_labels
 from waygraph.agents.runner.trace import TraceWriter
 from waygraph.agents.runner.waits import POSTMILL_WAIT_S, SiteWaits
-from waygraph.agents.runner.worker import TaskWorker
 from waygraph.agents.scoring.run_folder import RunFolder, StoredTaskFile, TaskAnswer, TaskRunManifest
 from waygraph.cluster import ray_cluster
 from waygraph.core.errors import InUse, InvalidInput
@@ -44,6 +43,7 @@ T = TypeVar("T")
 _LOCK_FILE = "run.lock"
 #: Memory of a private Ray for objects, in bytes: tasks and answers are small.
 _OBJECT_STORE_BYTES = 128 * 2**20
+_WORKER = "waygraph.agents.runner.worker:TaskWorker"
 #: CPUs that a worker reserves; its browser uses more. Less than one, so that a machine of one CPU has a worker.
 _WORKER_CPUS = 0.5
 
@@ -281,7 +281,7 @@ class _TaskRun:
         try:
             while (task := await self._next()) is not None:
                 if worker is None:
-                    worker = RayActors().start(TaskWorker, self._options, cpus=_WORKER_CPUS, concurrency=1)
+                    worker = RayActors().start(_WORKER, self._options, cpus=_WORKER_CPUS, concurrency=1)
                 try:
                     await self._hooks.prepare(task)
                     result: AttemptResult = await worker.call("attempt", task, self._budget.left())
