@@ -1,5 +1,6 @@
 """Small actors for tests of what runs them."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -26,6 +27,10 @@ class Counter:
     def divide(self) -> None:
         """Raise an error."""
         raise ZeroDivisionError("a bug")
+
+    def fill_disk(self) -> None:
+        """Raise what a full disk raises."""
+        raise OSError(errno.ENOSPC, "No space left on device", "/a/b")
 
     def hang(self) -> None:
         """Never return."""

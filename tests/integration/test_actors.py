@@ -12,9 +12,11 @@ import psutil
 import pytest
 
 from tests.actors import ON_BOTH
+from waygraph.core.errors import StoreError
 from waygraph.pipeline.jobs.actors.local_actors import local_actors
 from waygraph.pipeline.jobs.actors.protocol import ActorDied
 from waygraph.pipeline.jobs.actors.ray_actors import RayActors
+from waygraph.pipeline.jobs.call_errors import to_waygraph_error
 
 #: Much longer than it takes on a busy machine; nothing waits for it to pass.
 PATIENCE_S = 60
@@ -46,6 +48,9 @@ async def test_methods_return_raise_and_keep_what_is_large(actors):
     with pytest.raises(ZeroDivisionError) as raised:
         await actor.call("divide")
     assert "in divide" in "".join(traceback.format_exception(raised.value))  # where it was raised
+    with pytest.raises(OSError, match="No space") as full:
+        await actor.call("fill_disk")
+    assert type(to_waygraph_error(full.value, "Exploring a.example")) is StoreError
     assert await actor.call("nice") == os.nice(0)
     light = actors.start("tests.actor_kinds:Light", cpus=0.01, concurrency=4, is_light=True)
     assert (await actor.call("ask", light)).startswith("asked ")
