@@ -1,4 +1,4 @@
-"""Fault test of a run: kills of browser, driver, explorer and coordinator at random moments.
+"""Fault test of a run: kills of browser, driver, explorer, encoder and coordinator at random moments.
 
 Runs `waygraph index` on a generated site, kills one of its processes (SIGKILL) repeatedly, starts it again whenever
 the whole command was killed, and compares the map, leads included, with that of an undisturbed run:
@@ -97,6 +97,8 @@ def victims(command: subprocess.Popen[bytes]) -> Mapping[str, list[psutil.Proces
             continue
         if "ExplorerActor" in line:
             found.setdefault("explorer", []).append(child)
+        elif "EncoderActor" in line:
+            found.setdefault("encoder", []).append(child)
         elif "run-driver" in line:
             found.setdefault("driver", []).append(child)
         elif "headless" in line and "--type=" not in line and parent is not None:

@@ -179,6 +179,7 @@ def _environment(name: str, maps: Path, port: int, work: Path, temporary: Path) 
         "XDG_CACHE_HOME": str(work / f"cache-{name}"),
         **settings_without_qdrant(name, {"API_KEYS": json.dumps([KEY])}),
         "WAYGRAPH_STORE": str(maps),
+        "WAYGRAPH_JOBS__RAY": "true",  # its publisher is killed, and its metrics are watched
         "WAYGRAPH_SERVE__HOST": "127.0.0.1",
         "WAYGRAPH_SERVE__PORT": str(port),
     }

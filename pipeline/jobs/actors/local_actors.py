@@ -38,6 +38,7 @@ main(int(sys.argv[2]))
 #: Environment variable that marks all processes below an actor. Those that it leaves when it is killed are found by it,
 #: as build servers find what a build has left.
 _MARK = "WAYGRAPH_ACTOR"
+_CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 #: Maximal size of each log that is kept.
 _LOG_BYTES = 200_000
 #: Time for killed processes to end.
@@ -46,12 +47,16 @@ _END_SECONDS = 5.0
 
 def this_machine() -> ClusterMachine:
     """Return the CPUs and GPUs that this process may use."""
+    cpus = float(len(os.sched_getaffinity(0)))
+    with suppress(OSError, ValueError):  # no control group, or no limit ("max")
+        quota, period = _CPU_LIMIT.read_text().split()
+        cpus = min(cpus, max(1.0, float(quota) / float(period)))
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
         gpus = sum(path.name.removeprefix("nvidia").isdigit() for path in Path("/dev").glob("nvidia*"))
     else:
         gpus = len([device for device in visible.split(",") if device not in {"", "-1"}])
-    return ClusterMachine("", float(len(os.sched_getaffinity(0))), float(gpus))
+    return ClusterMachine("", cpus, float(gpus))
 
 
 class LocalActor:

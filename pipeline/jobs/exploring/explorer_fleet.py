@@ -293,7 +293,9 @@ class ExplorerFleet:
         """Wait until an explorer is `ready`. Give it up if no machine has room for it and others work."""
         finished, _ = await asyncio.wait({ready}, timeout=_PATIENCE_SECONDS)
         if not finished:
-            self._on_notice(f"Waiting for {self.size.cpus:g} free CPUs in the Ray cluster.")
+            self._on_notice(
+                f"Still waiting for an explorer: it is starting, or waits for {self.size.cpus:g} CPUs of a cluster."
+            )
         while not finished and not self._slots.others_work(slot):
             finished, _ = await asyncio.wait({ready}, timeout=_PATIENCE_SECONDS)
         if finished:

@@ -81,7 +81,7 @@ class PublisherClient:
                     f" and {self._resources.gpus:g} GPUs" if self._resources.gpus else ""
                 )
                 self._run_state.notify(
-                    f"Still waiting for the encoder: it is loading, or waits for {needs} of the cluster."
+                    f"Still waiting for the encoder: it is loading, or waits for {needs} of a cluster."
                 )
             await loading
         finally:
