@@ -64,27 +64,7 @@ class Channel:
         self._closed: ActorDied | None = None
 
     async def call(self, actor: int | None, method: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401
-        """Call a method on the other end and return its result.
-
-        Parameters
-        ----------
-        actor
-            Number of an actor of the coordinator; None: the actor at the other end.
-        method
-            Name of the method.
-        arguments
-            Its arguments.
-
-        Returns
-        -------
-        Any
-            The result of the method.
-
-        Raises
-        ------
-        ActorDied
-            If the other end was closed before the result came.
-        """
+        """Call a method on the other end and return its result. Raise `ActorDied` if the other end is closed first."""
         loop, number = asyncio.get_running_loop(), next(self._numbers)
         future: asyncio.Future[Any] = loop.create_future()
         with self._changing:
