@@ -61,7 +61,8 @@ class Channel:
         self._sending, self._changing = threading.Lock(), threading.Lock()
         self._numbers = itertools.count()
         self._pending: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[Any]]] = {}
-        self._closed: ActorDied | None = None
+        self._closed: str | None = None
+        """Why it was closed."""
 
     async def call(self, actor: int | None, method: str, arguments: Sequence[object]) -> Any:  # noqa: ANN401
         """Call a method on the other end and return its result. Raise `ActorDied` if the other end is closed first."""
@@ -69,10 +70,11 @@ class Channel:
         future: asyncio.Future[Any] = loop.create_future()
         with self._changing:
             if self._closed is not None:
-                raise self._closed
+                raise ActorDied(self._closed)
             self._pending[number] = loop, future
         try:
-            self.send(CallRequest(number, actor, method, arguments))
+            # Not in the event loop: an end that is busy may take long to receive a large message.
+            await asyncio.to_thread(self.send, CallRequest(number, actor, method, arguments))
             return await future
         finally:
             self._pending.pop(number, None)
@@ -108,14 +110,15 @@ class Channel:
             else:
                 self._resolve(message)
 
-    def close(self, reason: ActorDied) -> None:
+    def close(self, reason: str) -> None:
         """Let all calls fail, pending ones and later ones."""
         with self._changing:
             self._closed = reason
             pending = list(self._pending.values())
         for loop, future in pending:
-            _resolve(loop, future, reason)
-        self._connection.close()
+            _resolve(loop, future, ActorDied(reason))
+        with self._sending:
+            self._connection.close()
 
     def _resolve(self, message: CallResult | CallFailure) -> None:
         if (waiting := self._pending.get(message.number)) is None:

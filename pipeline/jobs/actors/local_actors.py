@@ -145,7 +145,7 @@ class LocalActor:
                 self._process.kill()
                 status = self._process.wait()
             _kill_marked(self._mark)
-            self._channel.close(ActorDied(_reason(status, self.log)))
+            self._channel.close(_reason(status, self.log))
 
 
 class LightActor:
