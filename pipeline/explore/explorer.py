@@ -133,6 +133,7 @@ class Explorer:
         self._settings = settings
         self._resources = resources
         self._snapshot_options = SnapshotOptions.from_settings(settings.browser, explore, start.scope.frames)
+        self._reached: set[str] = set()
         resumed = journal.last()
         visits = start.boundary.request_policy.visits
         stats = ExplorationStats(
@@ -258,6 +259,7 @@ class Explorer:
             connection_problem=start.boundary.proxy.problem,
             is_pressed_behind_guard=start.site_policies.hazards.is_pressed,
             is_left_alone=lambda element, page: self._parts.frontier.refuse(element, page) is not None,
+            reached=self._reached,
         )
         return Worker(
             context, pace, loads=self._parts.loads, agrees=self._crawl.agrees, item_seconds=explore.page_seconds

@@ -10,8 +10,11 @@ from http import HTTPStatus
 #: Resource types of the DevTools protocol of the files that pages consist of. During a run they are taken as unchanged.
 STATIC_TYPES = ("Script", "Stylesheet", "Font", "Image")
 
-#: Resource types of what scripts request. It is reused as HTTP allows.
+#: Resource types of what scripts request.
 SCRIPT_TYPES = ("XHR", "Fetch")
+
+#: Resource types that are reused as HTTP allows, as a browser with one cache does.
+CACHED_TYPES = (*SCRIPT_TYPES, "Document")
 
 #: A larger response is not reused, in bytes.
 MAX_FILE_BYTES = 8 << 20
@@ -44,25 +47,27 @@ def reuse_seconds(kind: str, status: int, headers: Mapping[str, str]) -> float:
     -------
     float
         0 for `no-store`, responses that set cookies or vary by headers which the guard does not see, and large ones.
-        Static files, and files and pages that do not exist, are reused for the run. For answers to scripts HTTP
-        decides; they are not reused without a stated length, since a stream has no end to wait for.
+        Static files, and files and pages that do not exist, are reused for the run. For documents and answers to
+        scripts HTTP decides; they are not reused without a stated length, since a stream has no end to wait for.
     """
     length, directives = headers.get("content-length", ""), _directives(headers)
-    is_script = kind in SCRIPT_TYPES
+    is_cached = kind in CACHED_TYPES
     if (
         "no-store" in directives
         or "set-cookie" in headers
-        or not varying_names(headers) <= (_CONSTANT_HEADERS if is_script else _CONSTANT_HEADERS | {"cookie"})
-        or (is_script and not length.isdigit())
+        or not varying_names(headers) <= (_CONSTANT_HEADERS if is_cached else _CONSTANT_HEADERS | {"cookie"})
+        or (is_cached and not length.isdigit())
         or (length.isdigit() and int(length) > MAX_FILE_BYTES)
     ):
         return 0.0
     is_page = "text/html" in headers.get("content-type", "").lower()
-    if status in _GONE and (is_page or not is_script):
-        return 0.0 if is_script and {"no-cache", "must-revalidate"} & directives.keys() else FOR_THE_RUN
+    if status in _GONE and (is_page if kind in SCRIPT_TYPES else not is_cached):
+        return 0.0 if is_cached and {"no-cache", "must-revalidate"} & directives.keys() else FOR_THE_RUN
     if status != HTTPStatus.OK:
         return 0.0
-    return _fresh_seconds(headers, directives) if is_script else 0.0 if is_page else FOR_THE_RUN
+    if is_cached:
+        return _fresh_seconds(headers, directives, is_file_kept=kind in SCRIPT_TYPES)
+    return 0.0 if is_page else FOR_THE_RUN
 
 
 def varying_names(headers: Mapping[str, str]) -> set[str]:
@@ -70,23 +75,35 @@ def varying_names(headers: Mapping[str, str]) -> set[str]:
     return {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
 
 
-def _fresh_seconds(headers: Mapping[str, str], directives: Mapping[str, str]) -> float:
+def _fresh_seconds(headers: Mapping[str, str], directives: Mapping[str, str], *, is_file_kept: bool) -> float:
     """Return for how long a response is fresh (RFC 9111, section 4.2).
 
-    A file (`Last-Modified`) counts as fresh for a tenth of its age even if it states `max-age=0`, as web servers do for
-    whole folders: one that has not changed for long does not change during a run.
+    Parameters
+    ----------
+    headers
+        Headers by lower-case name.
+    directives
+        Directives of `Cache-Control`.
+    is_file_kept
+        Whether a file (`Last-Modified`) counts as fresh for a tenth of its age even if it states `max-age=0`, as some
+        web servers do for whole folders: one that has not changed for long does not change during a run.
+
+    Returns
+    -------
+    float
+        Seconds; 0 if it is stale.
     """
-    if "no-cache" in directives:
+    if "no-cache" in directives or "no-cache" in headers.get("pragma", "").lower():
         return 0.0
     date, age = _time(headers.get("date", "")), headers.get("age", "")
-    stated = directives.get("max-age", "")
+    stated, fresh = directives.get("max-age", ""), 0.0
     if stated.isdigit():
         fresh = float(stated)
-    else:
-        expires = _time(headers.get("expires", ""))
-        fresh = expires - date if expires and date else 0.0
+    elif "expires" in headers:
+        fresh = _time(headers["expires"]) - date
     modified = _time(headers.get("last-modified", ""))
-    if modified and date and "must-revalidate" not in directives:
+    is_estimated = (is_file_kept or not (stated or "expires" in headers)) and "must-revalidate" not in directives
+    if modified and date and is_estimated:
         fresh = max(fresh, _HEURISTIC_SHARE * (date - modified))
     return max(0.0, fresh - (float(age) if age.isdigit() else 0.0))
 

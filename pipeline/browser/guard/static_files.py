@@ -1,4 +1,4 @@
-"""Responses of one site that serve all its pages: static files, and answers to scripts, kept in memory for one run.
+"""Responses that serve all pages of a site: static files, fresh documents and answers to scripts, for one run.
 
 Browser contexts share no HTTP cache, and many servers send no cache headers. Without this store every page of every
 worker requests each file again. The first response to each request is stored; the guard answers later requests of any
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from waygraph.core.lru_cache import LruCache
-from waygraph.pipeline.browser.guard.reuse import FOR_THE_RUN, SCRIPT_TYPES, STATIC_TYPES, varying_names
+from waygraph.pipeline.browser.guard.reuse import CACHED_TYPES, FOR_THE_RUN, STATIC_TYPES, varying_names
 
 #: Time that a request waits for the response to the same request of another page, in seconds.
 _MAX_WAIT_S = 5.0
@@ -25,8 +25,10 @@ _MAX_WAIT_S = 5.0
 #: Limit of the requests that are remembered as not storable.
 _MAX_NOT_STORABLE = 10_000
 
-#: Headers that do not apply to a stored response: its body is decoded and complete.
-_TRANSFER_HEADERS = frozenset({"connection", "content-encoding", "content-length", "transfer-encoding"})
+#: Headers that do not apply to a stored response: its body is decoded and complete. Nothing is loaded ahead of time.
+_TRANSFER_HEADERS = frozenset(
+    {"connection", "content-encoding", "content-length", "transfer-encoding", "speculation-rules"}
+)
 
 #: Headers that do not apply to a stored file, which is fresh during the run.
 _CACHE_HEADERS = frozenset({"age", "cache-control", "expires", "pragma", "vary"})
@@ -56,7 +58,7 @@ class RequestKey(NamedTuple):
     origin
         The `Origin` header, which requests in CORS mode have: servers add headers for it.
     headers
-        Further headers of a script's request, by which a server may choose an answer.
+        Further headers of a request for a document, or of a script, by which a server may choose an answer.
     """
 
     kind: str
@@ -65,9 +67,9 @@ class RequestKey(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
     @property
-    def is_of_script(self) -> bool:
-        """Whether a script reads the response."""
-        return self.kind in SCRIPT_TYPES
+    def is_cached(self) -> bool:
+        """Whether HTTP decides how long the response is used."""
+        return self.kind in CACHED_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class StaticFiles:
     max_bytes
         Memory for stored files; the least recently used ones are dropped first.
     counters
-        Counters `requests/static`, `requests/static_reused`, `requests/script_reused`.
+        Counters `requests/static` and `requests/..._reused`.
     """
 
     def __init__(self, max_bytes: int, counters: Counter[str]) -> None:
@@ -146,10 +148,10 @@ class StaticFiles:
             None: the request has to be sent. `awaits` tells whether its response is wanted then.
         """
         file = await self._stored(key, read_cookies)
-        if key.is_of_script:
+        if key.is_cached:
             # Nobody waits for such an answer: it may be one that the server holds back.
             if file is not None:
-                self._counters["requests/script_reused"] += 1
+                self._counters[f"requests/{'document' if key.kind == 'Document' else 'script'}_reused"] += 1
             elif key not in self._not_storable and key not in self._transfers:
                 self._transfers[key] = _Transfer(owner)
             return file
@@ -241,21 +243,24 @@ def request_key(kind: str, request: Mapping[str, Any]) -> RequestKey | None:
     -------
     RequestKey or None
         None for other methods than GET, other schemes than HTTP, requests for a range, and other resource types; for
-        scripts that ask the server for a new answer, or log in with a header.
+        documents and scripts that ask the server for a new answer, or log in with a header.
     """
-    is_of_script = kind in SCRIPT_TYPES
-    is_kept = is_of_script or kind in STATIC_TYPES
-    if not is_kept or request["method"] != "GET" or not request["url"].startswith(("http:", "https:")):
+    is_cached = kind in CACHED_TYPES
+    if (
+        not (is_cached or kind in STATIC_TYPES)
+        or request["method"] != "GET"
+        or not request["url"].startswith(("http:", "https:"))
+    ):
         return None
     headers = {name.lower(): value for name, value in request["headers"].items()}
-    if "range" in headers or (is_of_script and not _OWN_ANSWER.isdisjoint(headers)):
+    if "range" in headers or (is_cached and not _OWN_ANSWER.isdisjoint(headers)):
         return None
     own = ((name, value) for name, value in headers.items() if name not in _NO_CHOICE and not name.startswith("sec-"))
     return RequestKey(
         kind,
         request["url"].partition("#")[0],
         headers.get("origin", ""),
-        tuple(sorted(own)) if is_of_script else (),
+        tuple(sorted(own)) if is_cached else (),
     )
 
 
@@ -265,7 +270,7 @@ def _varies_by_cookie(headers: Mapping[str, str]) -> bool:
 
 def _stored_headers(key: RequestKey, headers: Mapping[str, str]) -> tuple[dict[str, str], ...]:
     kept = {name: value for name, value in headers.items() if name not in _TRANSFER_HEADERS}
-    if not key.is_of_script:
+    if not key.is_cached:
         kept = {name: value for name, value in kept.items() if name not in _CACHE_HEADERS}
         # The renderer then keeps the file in its own memory cache, which compares no cookies.
         kept["cache-control"] = "no-cache" if _varies_by_cookie(headers) else "max-age=86400, immutable"

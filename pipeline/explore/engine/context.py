@@ -41,7 +41,7 @@ class CrawlContext:
     is_left_alone
         Whether a policy refuses an element of a page.
     reached
-        Ids of the states that were acted on so far, in this process.
+        Ids of the states that this process reached to act on them; shared by all workers.
     """
 
     open_page: Callable[[], Awaitable[GuardedPage]]

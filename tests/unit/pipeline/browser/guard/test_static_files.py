@@ -33,7 +33,7 @@ def test_requests_in_cors_mode_have_keys_of_their_own():
 @pytest.mark.parametrize(
     ("kind", "sent"),
     [
-        ("Document", request()),
+        ("Document", request("POST")),
         ("Media", request()),
         ("XHR", request("POST")),
         ("Fetch", request(Range="bytes=0-9")),
