@@ -1,4 +1,4 @@
-"""What scripts and pages request: fresh answers come from the run's own store, and a page may not ask for everything."""
+"""What scripts and pages request: fresh answers come from the store of the run, and no page asks for everything."""
 
 import json
 from collections import Counter

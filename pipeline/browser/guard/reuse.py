@@ -99,7 +99,7 @@ def _fresh_seconds(headers: Mapping[str, str], directives: Mapping[str, str], *,
     stated, fresh = directives.get("max-age", ""), 0.0
     if stated.isdigit():
         fresh = float(stated)
-    elif "expires" in headers:
+    elif "expires" in headers and date:
         fresh = _time(headers["expires"]) - date
     modified = _time(headers.get("last-modified", ""))
     is_estimated = (is_file_kept or not (stated or "expires" in headers)) and "must-revalidate" not in directives

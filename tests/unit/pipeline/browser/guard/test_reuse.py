@@ -56,6 +56,7 @@ def test_response_that_another_request_may_not_get_is_not_reused(status, headers
         ({"cache-control": "max-age=60", "age": "90"}, 0),
         ({"expires": "Sat, 28 Nov 2026 12:02:00 GMT"}, 120),
         ({"expires": "0"}, 0),
+        ({"expires": "Sat, 28 Nov 2026 12:02:00 GMT", "date": ""}, 0),
         ({"last-modified": OLD}, TEN_DAYS / 10),
         ({"pragma": "no-cache", "last-modified": OLD}, 0),
         ({"cache-control": "max-age=0, must-revalidate", "last-modified": OLD}, 0),
