@@ -14,7 +14,6 @@ from typing import Any, Protocol, cast
 
 from playwright.async_api import Browser, BrowserContext, CDPSession, Page
 from playwright.async_api import Error as PlaywrightError
-from playwright.async_api import TimeoutError as PlaywrightTimeoutError
 
 from waygraph.core.settings import BrowserSettings, CaptureProfile
 from waygraph.pipeline.browser.guard import DocumentPolicy, NetworkGuard, RequestPolicy, StoppedRequests
@@ -61,7 +60,6 @@ _RESTORE_STORAGE = """(origins) => {
   }
   for (const method of ["setItem", "removeItem", "clear"]) Storage.prototype[method] = () => {};
 }"""
-_ARIA_TIMEOUT_MS = 5_000
 _SCREENSHOT_TIMEOUT_MS = 10_000
 _CLOSE_TIMEOUT_S = 10.0
 #: Areas of a session that can be restored without a new context.
@@ -120,7 +118,7 @@ class Capture:
     dom
         HTML of the document, with its shadow roots as `<template shadowrootmode>`.
     aria
-        Playwright's accessibility snapshot (YAML): of the dialog, where one is in front of the page.
+        Accessibility snapshot, see `PageMarkup`.
     """
 
     screenshot: bytes
@@ -404,7 +402,7 @@ class GuardedPage:
         return await read_session(self._context, origins, self._session_storage)
 
     async def capture(self, view: PageView | None = None) -> Capture:
-        """Take the large parts of an observation, after charts have finished drawing; four round trips.
+        """Take the large parts of an observation, after charts have finished drawing; three round trips.
 
         Parameters
         ----------
@@ -428,12 +426,12 @@ class GuardedPage:
                 self._sessions[page] = await view.with_timeout(self._context.new_cdp_session(page))
             await view.wait_until_drawn()
             # Concurrently: the compositor makes the screenshot in other processes than the one that serialises the DOM.
-            screenshot, (dom, aria) = await asyncio.gather(
-                view.with_timeout(_take_screenshot(page, self._sessions[page])), _serialise(view)
+            screenshot, markup = await asyncio.gather(
+                view.with_timeout(_take_screenshot(page, self._sessions[page])), view.markup()
             )
         except PlaywrightError as error:
             raise PageFailure.of(error, f"{page.url} could not be captured") from error
-        return Capture(screenshot=screenshot, dom=dom, aria=aria)
+        return Capture(screenshot=screenshot, dom=markup.html, aria=markup.aria)
 
     def take_stopped(self) -> StoppedRequests:
         """Return the requests that the guard stopped since the last call, see `NetworkGuard.take_stopped`."""
@@ -476,19 +474,3 @@ async def _take_screenshot(page: Page, session: CDPSession) -> bytes:
         # The compositor has no frame yet: Playwright waits for one.
         return await page.screenshot(type="jpeg", quality=60, timeout=_SCREENSHOT_TIMEOUT_MS)
     return base64.b64decode(shot["data"])
-
-
-async def _serialise(view: PageView) -> tuple[str, str]:
-    """Return the HTML with its shadow roots, and the accessibility snapshot of what a person can reach."""
-    markup = await view.markup()
-    # A frameset has no body, and the locator would wait for one until its timeout.
-    return markup.html, await _take_aria_snapshot(view.page, *markup.reachable) if markup.reachable[0] else ""
-
-
-async def _take_aria_snapshot(page: Page, selector: str, nth: int) -> str:
-    """Take Playwright's accessibility snapshot of an element; empty if it is so large that it takes too long."""
-    try:
-        return await page.locator(selector).nth(nth).aria_snapshot(timeout=_ARIA_TIMEOUT_MS)
-    except PlaywrightTimeoutError:
-        log.info("capture/no_aria %s", page.url)
-        return ""

@@ -18,7 +18,7 @@ SCRIPT_PARTS = (
     "natives", "activity", "sockets", "timers", "interest", "animation", "dialogs", "tabs", "frames", "settle",
     "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover", "handlers",
     "workers", "declared", "kinds", "segments", "candidates", "carousels", "pass", "outline", "banner", "roots",
-    "digest", "markup", "lists", "snapshot", "revert", "find", "scroll", "api",
+    "digest", "aria", "markup", "lists", "snapshot", "revert", "find", "scroll", "api",
 )  # fmt: skip
 
 #: Lines that hold only a comment: `// ...`, or a whole `/** ... */`.

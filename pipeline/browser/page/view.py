@@ -80,19 +80,18 @@ class ActionResult:
 
 @dataclass(frozen=True, slots=True)
 class PageMarkup:
-    """HTML of a document, see `js/markup.js`.
+    """What is stored of a document besides its snapshot, see `js/markup.js`.
 
     Attributes
     ----------
     html
         The document with its shadow roots, closed ones included as far as the in-page script knows them.
-    reachable
-        CSS selector of the dialog in front of the page, or of its body, and the number of the element among those that
-        match. An empty selector: no selector finds it.
+    aria
+        The accessibility snapshot (YAML, as Playwright writes it) of the dialog in front of the page, or of its body.
     """
 
     html: str
-    reachable: tuple[str, int]
+    aria: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,11 +258,10 @@ class PageView:
         return settled
 
     async def markup(self) -> PageMarkup:
-        """Return the HTML of the document, and which part of it a person can reach; one round trip."""
+        """Return the HTML and the accessibility snapshot of what a person can reach; one round trip."""
         raw = await self._evaluator.evaluate(f"() => {WAYGRAPH}.markup()", None)
         result = parse_script_result(raw)
-        selector, nth = result["reachable"]
-        return PageMarkup(result["html"], (selector, nth))
+        return PageMarkup(result["html"], result["aria"])
 
     async def wait_until_drawn(self) -> None:
         """Wait until the canvases in view stay the same, as charts do after a second; at most 1.5 s.

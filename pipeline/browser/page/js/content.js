@@ -10,6 +10,7 @@
  * @property {boolean} isReferenced Whether a reference led here: it is followed no further.
  * @property {boolean} includesHidden Whether hidden content counts, because the element is hidden itself.
  * @property {boolean} includesSigns Whether generated content without letters counts, because there is no other text.
+ * @property {number} limit Length of the text.
  * @property {any} control The field that is being named, which is no part of its own name.
  * @property {Set<any> | null} visited Elements that were reached by references, if any.
  */
@@ -162,8 +163,9 @@ const textIn = (node, how) => {
   const generates = how.isName && !how.includesHidden && mayGenerate(element.ownerDocument);
   const only = element.firstChild;
   if (only?.nodeType === 3 && !only.nextSibling && !shadowOf(element) && !element.hasAttribute("aria-owns")) {
-    if (!generates) return squeeze(only.data);
-    return squeeze(pseudoText(node, "::before", how.includesSigns) + only.data + pseudoText(node, "::after", how.includesSigns));
+    if (!generates) return squeeze(only.data, how.limit);
+    const [before, after] = [pseudoText(node, "::before", how.includesSigns), pseudoText(node, "::after", how.includesSigns)];
+    return squeeze(before + only.data + after, how.limit);
   }
   let text = "";
   const owned = how.isName ? ownedIn(element.getRootNode()) : NOTHING_OWNED;
@@ -190,7 +192,7 @@ const textIn = (node, how) => {
   const walk = (/** @type {any} */ parent, /** @type {any} */ inside, /** @type {boolean} */ shows) => {
     if (shows && generates) text += pseudoText(parent, "::before", how.includesSigns);
     for (const child of drawnNodes(parent, inside)) {
-      if (text.length > MAX_TEXT) return;
+      if (text.length > how.limit) return;
       if (child.nodeType === 3) {
         if (shows) text += child.data;
       } else if (child.nodeType === 1 && !owned.all.has(child)) add(child);
@@ -206,7 +208,7 @@ const textIn = (node, how) => {
     if (shows && generates) text += pseudoText(parent, "::after", how.includesSigns);
   };
   walk(node, element, true);
-  return squeeze(text);
+  return squeeze(text, how.limit);
 };
 
 /** Elements that mean nothing but their content, unless an attribute gives them a role or a name. */
@@ -278,6 +280,24 @@ const isTextual = (type) => SUGGESTING_TYPES.has(type) || type === "number";
 
 /** The visible text in an element. @param {any} node @returns {string} */
 const contentText = (node) => textIn(node, collecting(node, "", { isName: false }));
+const SHORT = { includesSigns: false, limit: MAX_TEXT };
+/** What all texts have: those of snapshots are short, those of the accessibility snapshot are not. */
+let extent = SHORT;
+/**
+ * Run `work` with longer texts.
+ * @template T
+ * @param {typeof SHORT} longer
+ * @param {() => T} work
+ * @returns {T}
+ */
+const withTexts = (longer, work) => {
+  extent = longer;
+  try {
+    return work();
+  } finally {
+    extent = SHORT;
+  }
+};
 /**
  * @param {any} root
  * @param {string} role
@@ -285,4 +305,4 @@ const contentText = (node) => textIn(node, collecting(node, "", { isName: false 
  * @returns {Collecting}
  */
 const collecting = (root, role, more) =>
-  ({ root, role, isName: true, isReferenced: false, includesHidden: false, includesSigns: false, control: null, visited: null, ...more });
+  ({ root, role, isName: true, isReferenced: false, includesHidden: false, control: null, visited: null, ...extent, ...more });

@@ -43,13 +43,13 @@ const MAX_LOGIN_ENTRIES = 3; // organisation, user, password
 const asksLogin = () => {
   /** @type {Map<Element | null, any[]>} */
   const forms = new Map();
-  for (const /** @type {any} */ field of document.querySelectorAll(ENTRY)) {
+  for (const field of /** @type {Iterable<any>} */ (document.querySelectorAll(ENTRY))) {
     if (!field.checkVisibility(VISIBLE)) continue;
     const form = field.form ?? field.closest("dialog, [role=dialog], [role=form]");
     forms.set(form, [...(forms.get(form) ?? []), field]);
   }
-  const passwords = (fields) => fields.filter((field) => field.type === "password").length;
-  const sets = (fields) => passwords(fields) > 1 || fields.some((field) => field.autocomplete === "new-password");
+  const passwords = (/** @type {any[]} */ fields) => fields.filter((field) => field.type === "password").length;
+  const sets = (/** @type {any[]} */ fields) => passwords(fields) > 1 || fields.some((field) => field.autocomplete === "new-password");
   const all = [...forms.values()];
   const setsAny = all.some(sets);
   return all.some(

@@ -13,18 +13,8 @@ const documentHtml = () => {
   const doctype = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   return `${doctype}${outer.slice(0, end)}${root.getHTML({ shadowRoots: shadowRoots() })}${outer.slice(end)}`;
 };
-/**
- * What a person can reach: a CSS selector that also finds elements in open shadow roots, and the number of the element among
- * those that match. It is the body, unless a dialog is in front of it; empty if no selector finds it.
- * @returns {[selector: string, nth: number]}
- */
-const reachablePart = () => {
-  const modal = modalOf(document);
-  if (!modal) return [readBody(document)?.localName === "body" ? "body" : "", 0];
-  for (let root = modal.getRootNode(); root !== document; root = /** @type {ShadowRoot} */ (root).host.getRootNode()) {
-    if (/** @type {ShadowRoot} */ (root).mode === "closed") return ["", 0];
-  }
-  const selector = modal.matches(":modal") ? ":modal" : CLAIMED_MODAL;
-  return [selector, inAllRoots(document, selector).indexOf(modal)];
+/** The HTML, and the accessibility snapshot of what a person can reach: the dialog in front of the page, or all of it. */
+const markup = () => {
+  const reachable = modalOf(document) ?? readBody(document);
+  return stringify({ html: documentHtml(), aria: reachable ? withCaches(() => ariaSnapshot(reachable)) : "" });
 };
-const markup = () => stringify({ html: documentHtml(), reachable: reachablePart() });

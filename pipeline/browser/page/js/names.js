@@ -73,7 +73,7 @@ const referencedText = (element, how) => {
     const own = collecting(node, roleOf(node) || "generic", more);
     texts.push(alternativeOf(node, root, styleOf(node), own) ?? textIn(node, own));
   }
-  return squeeze(texts.join(" "));
+  return squeeze(texts.join(" "), extent.limit);
 };
 
 /** Labels by the element that they label, by root. @type {WeakMap<any, Map<any, any[]>> | null} */
@@ -118,7 +118,7 @@ const labelText = (element) => {
     const own = collecting(label, "generic", { control: element });
     return alternativeOf(label, label, styleOf(label), own) ?? textIn(label, own);
   });
-  return squeeze(texts.join(" "));
+  return squeeze(texts.join(" "), extent.limit);
 };
 
 /** @type {Record<string, string>} */
