@@ -1,7 +1,7 @@
 """Benchmark of retrieval: the `text` encoder beside simpler systems, on nine mapped sites.
 
     python -m bench.retrieval --store FOLDER [--split dev|test] [--only SITE ...] [--pages] [--encoder NAME]
-        [--words WEIGHT ...] [--weights FOLDER ...] [--dtype bfloat16] [--misses RANK] [--save]
+        [--words WEIGHT ...] [--weights FOLDER ...] [--misses RANK] [--save]
 
 Maps are made once, by `python -m bench.retrieval.maps --store FOLDER`; `README.md` says how queries and targets are
 written. Scores are exact MaxSim within a site. Tune on dev; test is for the numbers that are reported. `--save` also
@@ -14,7 +14,7 @@ import argparse
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import RememberingEncoder, identity, remembering_encoder
@@ -125,14 +125,12 @@ def systems(encoder: RememberingEncoder) -> dict[str, System]:
     }
 
 
-def other_systems(
-    name: str, words: Sequence[float], store: Path, dtype: Literal["float32", "bfloat16"]
-) -> tuple[dict[str, System], list[RememberingEncoder]]:
+def other_systems(name: str, words: Sequence[float], store: Path) -> tuple[dict[str, System], list[RememberingEncoder]]:
     """Return an encoder with MaxSim alone, with words as served, with other weights of words; and what remembers."""
     encoder: Encoder
     remembering = []
     if name in MODELS:
-        remembering.append(remembering_encoder(name, store, dtype))
+        remembering.append(remembering_encoder(name, store))
         encoder = remembering[0].text
     else:
         encoder = create_encoder(Settings(encode={"encoder": name}).encode)
@@ -169,12 +167,6 @@ def main() -> None:
     parser.add_argument(
         "--pages", action="store_true", help="ask about nearly every page instead (questions/pages; some sites of dev)"
     )
-    parser.add_argument(
-        "--dtype",
-        choices=("float32", "bfloat16"),
-        default="float32",
-        help="precision of sentence models: bfloat16 takes a quarter of the time where the CPU knows it",
-    )
     parser.add_argument("--encoder", nargs="*", default=[], help="encoders to measure besides `text`")
     parser.add_argument(
         "--words", nargs="*", type=float, default=[], help="weights of words to try with the encoders of --encoder"
@@ -197,14 +189,14 @@ def main() -> None:
     asked = [name for name in names(arguments.split) if (questions / f"{name}.yaml").exists()]
     sites = [name for name in asked if name in (arguments.only or asked)]
     corpora = [read_corpus(name, arguments.store, questions) for name in sites]
-    remembering = [remembering_encoder("text", arguments.store, arguments.dtype)]
+    remembering = [remembering_encoder("text", arguments.store)]
     text, compared = remembering[0].text, systems(remembering[0])
     for folder in arguments.weights:
-        remembering.append(remembering_encoder("text", arguments.store, arguments.dtype, folder))
+        remembering.append(remembering_encoder("text", arguments.store, folder))
         trained = encoded(remembering[-1].text)
         compared |= {f"{folder.name}, MaxSim alone": trained, folder.name: served(trained)}
     for name in arguments.encoder:
-        others, more = other_systems(name, arguments.words, arguments.store, arguments.dtype)
+        others, more = other_systems(name, arguments.words, arguments.store)
         compared |= others
         remembering += more
     measured = {}
@@ -243,7 +235,6 @@ def main() -> None:
             **run_info(),
             "split": arguments.split,
             **identity(text),
-            "dtype": arguments.dtype,
             "states": {corpus.name: len(corpus.observations) for corpus in corpora},
             "questions": {name: len(found) for name, found in ours.items()},
             "questions whose page is not in the map": {

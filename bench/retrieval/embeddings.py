@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,16 +100,14 @@ def _digest(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
-def remembering_encoder(
-    name: str, folder: Path, dtype: Literal["float32", "bfloat16"], other: Path | None = None
-) -> RememberingEncoder:
+def remembering_encoder(name: str, folder: Path, other: Path | None = None) -> RememberingEncoder:
     """Return `text` or `text-large`, which keeps its vectors below `folder`.
 
     `text` runs the published model unless `other` names weights; `text-large` also what WAYGRAPH_ENCODE__WEIGHTS names.
     """
     weights = find_weights(other or (Settings().encode.weights if name != "text" else None), name)
-    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-{dtype}"
-    loaded = SentenceModel.load(weights, batch_size=16, threads=0, dtype=dtype)
+    kept = f"{weights.model_sha256[:16]}-{weights.tokenizer_sha256[:16]}-float32"
+    loaded = SentenceModel.load(weights, batch_size=16, threads=0)
     # The models remember on disk, and are otherwise the same.
     model: Any = RememberedModel(loaded, folder / "embeddings" / f"{kept}.npz")
     plain = TextEncoder(model, weights, name)

@@ -1,6 +1,6 @@
 """Benchmark of leads beside states: whether searches still find the pages that were visited, and what leads add.
 
-    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--dtype bfloat16] [--factors]
+    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--factors]
         [--save]
 
 Asks the questions of `questions/` and those of `bench.function_pages` of maps that `bench.retrieval.maps` made, with
@@ -308,12 +308,11 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--sites", nargs="+", default=["wagtail", "fossil", "dokuwiki"])
     parser.add_argument("--states", type=int, help="take the maps of at most this many states")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--factors", action="store_true", help="measure also what was tried, over all these sites")
     parser.add_argument("--save", action="store_true", help="replace these rows in bench/results/lead-words.json")
     options = parser.parse_args()
 
-    remembering = remembering_encoder("text", options.store, options.dtype)
+    remembering = remembering_encoder("text", options.store)
     text = remembering.text
     maps = [AskedMap(name, open_map(name, options.store, options.states), text) for name in options.sites]
     remembering.save()

@@ -1,6 +1,6 @@
 """Benchmark of steps around retrieval: the `rule` selector, shorter questions, and the answer "nothing matches".
 
-    python -m bench.retrieval.reasoning --store FOLDER [--split dev|test] [--encoder text-large] [--dtype bfloat16]
+    python -m bench.retrieval.reasoning --store FOLDER [--split dev|test] [--encoder text-large]
         [--save]
 
 Retrieval is that of `text`, or of the encoder of --encoder, first 30 of a site, as `POST /v1/navigate` takes them. On
@@ -181,12 +181,11 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--encoder", choices=sorted(MODELS), default="text")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--save", action="store_true", help="write bench/results/reasoning-SPLIT.json")
     options = parser.parse_args()
 
     corpora = [read_corpus(name, options.store) for name in names(options.split)]
-    remembering = remembering_encoder(options.encoder, options.store, options.dtype)
+    remembering = remembering_encoder(options.encoder, options.store)
     text = remembering.text
     plain = runs(corpora, text)
     base = top1(plain)

@@ -1,7 +1,7 @@
 """Benchmark of reranking: what a cross-encoder makes of the first 30 hits of `text`, and what it costs.
 
     python -m bench.retrieval.rerank --store FOLDER --reranker FOLDER [--split dev|test] [--only SITE ...]
-        [--dtype bfloat16] [--threads N]
+        [--threads N]
 
 Without --reranker the model has the shape of ms-marco-MiniLM-L6 and random parameters: it takes the time of a real one,
 and its ranking means nothing, so only the time is printed. Each state is read by its title and the four texts that
@@ -113,13 +113,12 @@ def main() -> None:
     parser.add_argument("--reranker", help="folder or repository of a cross-encoder")
     parser.add_argument("--split", choices=("dev", "test"), default="dev")
     parser.add_argument("--only", nargs="*", metavar="SITE", help="these sites of the split alone")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="precision of MiniLM")
     parser.add_argument("--threads", type=int, default=1, help="threads of the cross-encoder; services use one")
     options = parser.parse_args()
 
     sites = [name for name in names(options.split) if name in (options.only or names(options.split))]
     corpora = [read_corpus(name, options.store) for name in sites]
-    remembering = remembering_encoder("text", options.store, options.dtype)
+    remembering = remembering_encoder("text", options.store)
     text = remembering.text
     with tempfile.TemporaryDirectory() as scratch:
         model = CrossEncoder.load(options.reranker or str(random_model(Path(scratch))))

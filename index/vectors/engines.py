@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from waygraph.core.errors import InvalidInput
+from waygraph.core.optional import needs_torch
 from waygraph.core.settings import VectorSettings
 from waygraph.index.vectors.protocol import MapKey, VectorIndex
 
@@ -68,7 +69,8 @@ class VectorIndexFactory:
         """
         # Engines are imported on first use, since each of them imports slowly.
         if self._settings.engine == "packed":
-            from waygraph.index.vectors.packed import PackedIndex  # noqa: PLC0415
+            with needs_torch("The engine 'packed'"):
+                from waygraph.index.vectors.packed import PackedIndex  # noqa: PLC0415
 
             return PackedIndex(dim, dtype=self._settings.dtype, device=self._settings.device)
         if self._settings.engine == "qdrant":

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 
 from waygraph.core.errors import InvalidInput
+from waygraph.core.optional import needs_torch
 from waygraph.core.settings import EncodeSettings
 from waygraph.pipeline.encode.protocol import Encoder, Screenshots
 from waygraph.pipeline.encode.runtime.model_files import SENTENCE_TRANSFORMERS
@@ -15,7 +16,7 @@ Make = Callable[[EncodeSettings, Screenshots | None], Encoder]
 
 
 def _text(settings: EncodeSettings, _: Screenshots | None) -> Encoder:
-    from waygraph.pipeline.encode.text.encoder import TextEncoder  # noqa: PLC0415 - imports torch
+    from waygraph.pipeline.encode.text.encoder import TextEncoder  # noqa: PLC0415
 
     return TextEncoder.load(settings, settings.encoder)
 
@@ -103,5 +104,8 @@ def create_encoder(settings: EncodeSettings, screenshots: Screenshots | None = N
         If no encoder has that name.
     WeightsMissing
         If its weights are neither on disk nor reachable, or are damaged.
+    EnvironmentMissing
+        If it needs packages of an extra that is not installed.
     """
-    return _find(settings.encoder)(settings, screenshots)
+    with needs_torch(f"The encoder '{settings.encoder}'"):
+        return _find(settings.encoder)(settings, screenshots)

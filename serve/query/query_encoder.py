@@ -80,7 +80,7 @@ class QueryEncoder:
         """
         with self._loading:
             if self._encoder is None:
-                from waygraph.pipeline.encode.registry import create_encoder  # noqa: PLC0415 - imports torch
+                from waygraph.pipeline.encode.registry import create_encoder  # noqa: PLC0415 - imports NumPy
 
                 try:
                     encoder = create_encoder(self._settings)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from waygraph.core.optional import needs_torch
 from waygraph.core.settings import ServeSettings
 from waygraph.index.catalog.catalog import OpenMap, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR
@@ -89,7 +90,8 @@ class Reranker:
     def _load(self) -> CrossEncoder:
         with self._loading:
             if self._model is None:
-                from waygraph.pipeline.encode.text.cross_encoder import CrossEncoder  # noqa: PLC0415 - imports torch
+                with needs_torch("A reranker"):
+                    from waygraph.pipeline.encode.text.cross_encoder import CrossEncoder  # noqa: PLC0415
 
                 self._model = CrossEncoder.load(self._name)
             return self._model

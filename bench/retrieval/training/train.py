@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import math
 import shutil
 import statistics
@@ -30,14 +29,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
 from bench.retrieval.embeddings import RememberedModel
+from bench.retrieval.training.adapted import plain_bert
 from bench.retrieval.training.batches import Batch, plan, read_pairs
-from waygraph.pipeline.encode.text.bert import Bert
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
 from waygraph.pipeline.encode.text.weights import FILES, TextWeights, find_weights
 
@@ -115,12 +114,9 @@ class Student:
     """
 
     def __init__(self, weights: TextWeights) -> None:
-        tensors = load_file(weights.folder / "model.safetensors")
-        config = json.loads((weights.folder / "config.json").read_text())
-        self.tensors = {name: tensor for name, tensor in tensors.items() if name.startswith(("embeddings", "encoder"))}
-        self.tensors.pop("embeddings.position_ids", None)
+        self._model = plain_bert(weights)
+        self.tensors = dict(self._model.named_parameters())
         self.trained = [t.requires_grad_() for name, t in self.tensors.items() if "word_embeddings" not in name]
-        self._forward = Bert(self.tensors, config)
         self._tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
@@ -138,7 +134,7 @@ class Student:
         lengths = torch.tensor([[len(each)] for each in encoded])
         mask = (torch.arange(ids.shape[1]) < lengths).long()
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = self._forward(ids, mask)
+            hidden = self._model(ids, attention_mask=mask).last_hidden_state
         summed = (hidden.float() * mask.unsqueeze(-1)).sum(1)
         return functional.normalize(summed / lengths, dim=1)
 
@@ -156,7 +152,7 @@ class Student:
 def remembered(weights: TextWeights, file: Path) -> RememberedModel:
     """Return a model for fixed vectors of short texts, kept in `file`."""
     short = dataclasses.replace(weights, recipe=dataclasses.replace(weights.recipe, max_tokens=MAX_TOKENS))
-    return RememberedModel(SentenceModel.load(short, batch_size=32, threads=0, dtype="bfloat16"), file)
+    return RememberedModel(SentenceModel.load(short, batch_size=32, threads=0), file)
 
 
 def embed_all(model: RememberedModel, texts: Sequence[str], until: float) -> bool:

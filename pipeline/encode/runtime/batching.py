@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+#: Tokens of a batch on a CPU, padding included. Larger batches gain nothing there and need memory in proportion.
+BATCH_TOKENS = 2_048
+
 
 def length_batches(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """Group indices into batches of at most `size`, shortest first, to minimise padding.
+    """Group indices into batches of at most `size` members and `BATCH_TOKENS` tokens, shortest first.
 
-    >>> length_batches([5, 1, 4, 1], size=2)
-    [[1, 3], [2, 0]]
+    Members of a batch are padded by at most an eighth of their length. A member of more tokens forms its own batch.
+
+    >>> length_batches([9, 1, 8, 1, 1], size=2)
+    [[1, 3], [4], [2, 0]]
     """
-    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-    return [order[start : start + size] for start in range(0, len(order), size)]
+    batches: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        longest = lengths[index]
+        fits = bool(batches) and len(batches[-1]) < min(size, BATCH_TOKENS // max(longest, 1))
+        if fits and longest * 8 <= lengths[batches[-1][0]] * 9:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches
 
 
 def token_batches(lengths: Sequence[int], budget: int) -> list[list[int]]:

@@ -42,13 +42,6 @@ def compute_device(settings: EncodeSettings) -> torch.device:
     return device
 
 
-def cpu_multiplies_bfloat16() -> bool:
-    """Return whether the CPU has instructions that multiply bfloat16 (AVX512_BF16, AMX). Without, it is slow."""
-    known = getattr(torch.cpu, "get_capabilities", None)  # older versions of torch have none
-    capabilities: dict[str, object] = {} if known is None else known()
-    return any(bool(capabilities.get(name)) for name in ("avx512_bf16", "amx_bf16"))
-
-
 def compute_dtype(settings: EncodeSettings, device: torch.device) -> torch.dtype:
     """Return the precision of the settings. `auto` is bfloat16 on a GPU, float32 elsewhere."""
     if settings.dtype == "auto":

@@ -27,7 +27,6 @@ from waygraph.index.graph import Observation, SegmentCounts
 from waygraph.index.vectors.multivector import EncodedPage, MultiVector
 from waygraph.pipeline.encode.protocol import Reads, SiteContext
 from waygraph.pipeline.encode.queries import cleaned_query, refuse_longer
-from waygraph.pipeline.encode.runtime.devices import cpu_multiplies_bfloat16
 from waygraph.pipeline.encode.text.composites import describe
 from waygraph.pipeline.encode.text.sentence_model import CACHED_TEXTS, SentenceModel
 from waygraph.pipeline.encode.text.site_text import SiteText
@@ -57,7 +56,7 @@ class TextEncoder:
     page_model
         The model for pages: `model` with `PAGE_ADAPTER`. None: `model`.
     query_model
-        The model for queries: `model` with an adapter, or in another precision. None: `model`.
+        The model for queries: `model` with `QUERY_ADAPTER`. None: `model`.
     """
 
     needs_whole_site = True
@@ -81,12 +80,12 @@ class TextEncoder:
 
     @classmethod
     def load(cls, settings: EncodeSettings, name: str = "text") -> Self:
-        """Find and load the weights. Takes a second or two, most of it for importing torch.
+        """Find and load the weights. The network is built by the first text.
 
         Parameters
         ----------
         settings
-            Weights, batch size, threads, and the precision of `text-large` for queries.
+            Weights, batch size and threads.
         name
             `text` or `text-large`.
 
@@ -102,9 +101,6 @@ class TextEncoder:
         """
         weights = find_weights(settings.weights, name)
         model = SentenceModel.load(weights, batch_size=settings.batch_size, threads=settings.threads)
-        in_bfloat16 = settings.dtype == "bfloat16" or (settings.dtype == "auto" and cpu_multiplies_bfloat16())
-        if name == "text-large" and in_bfloat16:
-            return cls(model, weights, name, query_model=model.in_bfloat16())
         if not has_adapters(weights, name):
             return cls(model, weights, name)
         pages = model.with_adapter(PAGE_ADAPTER, cache_size=CACHED_TEXTS)
@@ -114,11 +110,6 @@ class TextEncoder:
     def dim(self) -> int:
         """Number of columns of every multi-vector."""
         return self.model.dim
-
-    @property
-    def query_precision(self) -> str:
-        """Precision of queries: `float32` or `bfloat16`."""
-        return self._query_model.precision
 
     @property
     def fingerprint(self) -> str:

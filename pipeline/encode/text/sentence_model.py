@@ -1,8 +1,4 @@
-"""Sentence embeddings: all-MiniLM-L6-v2 or another sentence model, on the CPU, with mean or first-token pooling.
-
-This module and `waygraph.pipeline.encode.text.bert` are the only ones of the text encoder that use torch, transformers
-and tokenizers.
-"""
+"""Sentence embeddings: all-MiniLM-L6-v2 or another sentence model, on the CPU, with mean or first-token pooling."""
 
 from __future__ import annotations
 
@@ -11,20 +7,19 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 from tokenizers import Encoding, Tokenizer
 
 from waygraph.core.errors import WeightsMissing
 from waygraph.core.lru_cache import ENTRY_BYTES, LruCache
 from waygraph.pipeline.encode.runtime.batching import length_batches
-from waygraph.pipeline.encode.text.bert import Bert, MPNet
 from waygraph.pipeline.encode.text.sentence_recipe import Pooling
+from waygraph.pipeline.encode.text.tensors import Tensors
+from waygraph.pipeline.encode.text.transformer import Bert, MPNet
 from waygraph.pipeline.encode.text.weights import TextWeights
 
 log = logging.getLogger(__name__)
@@ -34,9 +29,8 @@ CACHED_TEXTS = 20_000
 
 REPLACE = "Replace the folder with a complete copy of the model."
 
-#: Computes token vectors of shape (texts, tokens, dim) from token ids and attention mask, both of shape (texts,
-#: tokens).
-Forward = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+#: Computes token vectors of shape (texts, tokens, dim) from token ids of shape (texts, tokens) and numbers of tokens.
+Forward = Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.float32]]
 
 
 class SentenceModel:
@@ -86,9 +80,7 @@ class SentenceModel:
         """Number of texts that the model has embedded."""
 
     @classmethod
-    def load(
-        cls, weights: TextWeights, *, batch_size: int, threads: int, dtype: Literal["float32", "bfloat16"] = "float32"
-    ) -> Self:
+    def load(cls, weights: TextWeights, *, batch_size: int, threads: int) -> Self:
         """Load a model from a folder without network access.
 
         Parameters
@@ -98,11 +90,7 @@ class SentenceModel:
         batch_size
             Texts per batch.
         threads
-            torch's thread count, a setting of the whole process. 0 leaves it unchanged: torch uses all cores available
-            to the process, or OMP_NUM_THREADS.
-        dtype
-            Precision. Others than float32 are for measurements: their vectors differ from those of a map by a cosine of
-            about 1e-4.
+            CPU threads of one call. 0: as many as the process may use.
 
         Returns
         -------
@@ -114,27 +102,18 @@ class SentenceModel:
         WeightsMissing
             If the files cannot be read, or their tensors do not fit the architecture in config.json.
         """
-        if threads:
-            torch.set_num_threads(threads)
         try:
-            forward, dim = _read_model(weights.folder, getattr(torch, dtype))
+            forward, dim = _read_model(weights.folder, threads)
             tokenizer = Tokenizer.from_file(str(weights.folder / "tokenizer.json"))
         except WeightsMissing as error:
             raise WeightsMissing(f"{weights.folder}: {error.message}", hint=REPLACE) from error
+        except ModuleNotFoundError:
+            raise
         except Exception as error:  # three libraries, one of which raises nothing narrower
             raise WeightsMissing(f"{weights.folder} cannot be read: {error}", hint=REPLACE) from error
         tokenizer.enable_truncation(weights.recipe.max_tokens)
         tokenizer.no_padding()
         return cls(forward, dim, tokenizer, batch_size=batch_size, pooling=weights.recipe.pooling)
-
-    def in_bfloat16(self) -> SentenceModel:
-        """Return the model in half the size, or itself if its architecture is not one of `waygraph...text.bert`.
-
-        Cosines to the vectors of float32 are above 0.9998 (all-mpnet-base-v2), and a query takes about half of the time
-        on a CPU that multiplies bfloat16.
-        """
-        forward = self._token_vectors
-        return self._with_forward(forward.with_precision(torch.bfloat16), 0) if isinstance(forward, Bert) else self
 
     def with_adapter(self, file: Path, *, cache_size: int = 0) -> SentenceModel:
         """Return the model with an adapter that was trained for it.
@@ -160,10 +139,10 @@ class SentenceModel:
         if not isinstance(self._token_vectors, Bert):
             raise WeightsMissing(f"{file} is an adapter of a BERT, and the model is none.", hint=hint)
         try:
-            return self._with_forward(self._token_vectors.with_adapter(load_file(file)), cache_size)
+            return self._with_forward(self._token_vectors.with_adapter(Tensors(file)), cache_size)
         except WeightsMissing as error:
             raise WeightsMissing(f"{file}: {error.message}", hint=hint) from error
-        except (OSError, SafetensorError) as error:
+        except (OSError, SafetensorError, ValueError) as error:
             raise WeightsMissing(f"{file} cannot be read: {error}", hint=hint) from error
 
     def _with_forward(self, forward: Bert, cache_size: int) -> SentenceModel:
@@ -176,11 +155,6 @@ class SentenceModel:
             cache_size=cache_size,
             pooling=self._pooling,
         )
-
-    @property
-    def precision(self) -> str:
-        """Precision of the parameters: `float32` or `bfloat16`."""
-        return self._token_vectors.precision if isinstance(self._token_vectors, Bert) else "float32"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, float32 of shape (len(texts), dim), in the order of `texts`."""
@@ -215,55 +189,28 @@ class SentenceModel:
         ]
 
     def _forward(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
-        width = max(len(e.ids) for e in encodings)
-        ids = torch.zeros((len(encodings), width), dtype=torch.long)
-        mask = torch.zeros((len(encodings), width), dtype=torch.long)
+        lengths = np.array([len(encoding.ids) for encoding in encodings], np.int32)
+        ids = np.zeros((len(encodings), lengths.max()), np.int64)
         for row, encoding in enumerate(encodings):
-            ids[row, : len(encoding.ids)] = torch.tensor(encoding.ids)
-            mask[row, : len(encoding.ids)] = 1
-        with torch.inference_mode():
-            tokens = self._token_vectors(ids, mask).float()
-            if self._pooling == "cls":
-                pooled = tokens[:, 0]
-            else:
-                weight = mask.unsqueeze(-1).to(tokens.dtype)
-                pooled = (tokens * weight).sum(1) / weight.sum(1)
-            unit: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=1).numpy()
+            ids[row, : len(encoding.ids)] = encoding.ids
+        tokens = self._token_vectors(ids, lengths)
+        if self._pooling == "cls":
+            pooled = tokens[:, 0]
+        else:
+            counted = np.arange(ids.shape[1]) < lengths[:, None]
+            # A product of matrices: masked copies would take the memory of all tokens again.
+            pooled = (counted[:, None, :].astype(np.float32) @ tokens)[:, 0] / lengths[:, None].astype(np.float32)
+        unit: NDArray[np.float32] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True).clip(min=1e-12)
         return unit
 
 
-def _read_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
+def _read_model(folder: Path, threads: int) -> tuple[Forward, int]:
     """Return the forward function of the model and the size of its vectors."""
     config = json.loads((folder / "config.json").read_text())
     for architecture in (Bert, MPNet):
-        if (model := architecture.load(folder, config, dtype)) is not None:
+        if (model := architecture.load(folder, config, threads=threads)) is not None:
             return model, model.dim
-    return _read_any_model(folder, dtype)
+    # torch and transformers take seconds to import; the published models need neither.
+    from waygraph.pipeline.encode.text.other_models import read_any_model  # noqa: PLC0415
 
-
-def _read_any_model(folder: Path, dtype: torch.dtype) -> tuple[Forward, int]:
-    from transformers import AutoConfig, AutoModel  # noqa: PLC0415 - takes seconds; the published models do not need it
-
-    from waygraph.pipeline.encode.runtime.loading import misfits  # noqa: PLC0415 - as above
-    from waygraph.pipeline.encode.runtime.progress_bars import no_progress_bar  # noqa: PLC0415 - as above
-
-    config = AutoConfig.from_pretrained(folder, local_files_only=True)
-    with no_progress_bar():
-        model, report = AutoModel.from_pretrained(
-            folder,
-            config=config,
-            local_files_only=True,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
-    # transformers initialises missing tensors at random and continues: vectors would be noise.
-    if wrong := misfits(report):
-        raise WeightsMissing(f"The tensors are not those of config.json: {wrong}.")
-    model.train(mode=False).to(dtype=dtype)
-
-    def forward(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        hidden: torch.Tensor = model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return hidden
-
-    return forward, config.hidden_size
+    return read_any_model(folder, threads)

@@ -21,9 +21,9 @@ from bench.retrieval.training.documents import read_document
 from bench.retrieval.training.pairs import Package, Page, Query, read_package
 from bench.retrieval.training.train import Student, loss_of, scored
 from waygraph.index.catalog.lexical import LexicalIndex
-from waygraph.pipeline.encode.text.bert import Bert
 from waygraph.pipeline.encode.text.encoder import TextEncoder
 from waygraph.pipeline.encode.text.sentence_model import SentenceModel
+from waygraph.pipeline.encode.text.transformer import Bert
 from waygraph.pipeline.encode.text.weights import find_weights
 from waygraph.pipeline.encode.text_counts import count_segments
 

@@ -152,7 +152,7 @@ def check_encoder(settings: Settings, oracle: Path | None) -> list[Finding]:
         screenshots = MemoryScreenshots()
         encoder = create_encoder(settings.encode, screenshots)
         context = encoder.prepare_site(SegmentCounts(0, {}, {}))
-        dtype = context.get("recipe", {}).get("dtype") or getattr(encoder, "query_precision", "float32")
+        dtype = context.get("recipe", {}).get("dtype", "float32")
         checks = list(examine(encoder, screenshots, context=context, dtype=dtype))
         if name == "jina-v4":
             from waygraph.pipeline.encode.vision.jina_v4.encoder import JinaV4Encoder
@@ -201,7 +201,7 @@ def check_all(settings: Settings) -> list[Finding]:
     checks: list[Callable[[], Finding]] = [
         check_python,
         partial(check_browser, settings),
-        partial(check_package, "torch", "torch", "torch", "index"),
+        partial(check_package, "ONNX Runtime", "onnxruntime", "onnxruntime", "index"),
         check_gpu,
         partial(check_package, "Ray", "ray", "ray", "index"),
         partial(check_package, "Ray Serve", "ray.serve", "ray", "serve"),

@@ -18,7 +18,8 @@ from waygraph.core.settings import EncodeSettings
 from waygraph.index.graph import Box, Observation, Segment
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.encoder import TextEncoder, fingerprint, has_adapters
-from waygraph.pipeline.encode.text.sentence_model import SentenceModel, _read_any_model, _read_model
+from waygraph.pipeline.encode.text.other_models import read_any_model
+from waygraph.pipeline.encode.text.sentence_model import SentenceModel, _read_model
 from waygraph.pipeline.encode.text.sentence_recipe import SentenceRecipe, read_recipe
 from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weights
 from waygraph.pipeline.encode.text_counts import count_segments
@@ -143,43 +144,14 @@ def mpnet(plain, tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("batch_size", [1, 4], ids=["alone", "padded"])
-def test_mpnet_without_transformers_computes_the_vectors_of_transformers(mpnet, batch_size):
+def test_mpnet_in_onnx_runtime_computes_the_vectors_of_transformers(mpnet, batch_size):
     tokenizer = Tokenizer.from_file(str(mpnet / "tokenizer.json"))
     texts = ["orders", "where are my unpaid orders", "change prices page " * 100, "orders page " * 9]
     own, theirs = (
-        SentenceModel(*read(mpnet, torch.float32), tokenizer, batch_size=batch_size)
-        for read in (_read_model, _read_any_model)
+        SentenceModel(*read(mpnet, 1), tokenizer, batch_size=batch_size) for read in (_read_model, read_any_model)
     )
     assert type(own._token_vectors).__name__ == "MPNet"
     assert np.abs(own.embed_uncached(texts) - theirs.embed_uncached(texts)).max() < 1e-5
-
-
-def test_queries_of_the_larger_encoder_may_be_computed_in_bfloat16_and_pages_are_not(mpnet):
-    def load_in(dtype: str, encoder: str = "text-large") -> TextEncoder:
-        return create_encoder(EncodeSettings(encoder=encoder, weights=mpnet, dtype=dtype))
-
-    exact, rounded = load_in("float32"), load_in("bfloat16")
-    assert (exact.query_precision, rounded.query_precision) == ("float32", "bfloat16")
-    assert exact.fingerprint == rounded.fingerprint
-    for query in ("unpaid orders", "where are my prices", "change page " * 8):
-        one, other = exact.encode_query(query), rounded.encode_query(query)
-        assert other.dtype == np.float32
-        assert np.abs(one - other).max() > 0
-        assert (one @ other.T).item() > 0.999
-        assert np.linalg.norm(other) == pytest.approx(1, abs=1e-6)
-    seen = page("unpaid orders", "change prices")
-    context = exact.prepare_site(count_segments([seen]))
-    (one,), (other,) = (each.encode_pages([seen], context) for each in (exact, rounded))
-    assert np.array_equal(one.vectors, other.vectors)
-    # The default encoder stays what its published thresholds were measured with.
-    assert load_in("bfloat16", "text").query_precision == "float32"
-
-
-@pytest.mark.parametrize("knows", [True, False])
-def test_precision_of_queries_follows_the_processor(mpnet, monkeypatch, knows):
-    monkeypatch.setattr("waygraph.pipeline.encode.text.encoder.cpu_multiplies_bfloat16", lambda: knows)
-    encoder = create_encoder(EncodeSettings(encoder="text-large", weights=mpnet))
-    assert encoder.query_precision == ("bfloat16" if knows else "float32")
 
 
 @pytest.fixture
@@ -226,7 +198,6 @@ def test_pages_and_queries_have_adapters_of_their_own(plain, adapter, part):
         part == "query_model",
         part == "page_model",
     )
-    assert adapted.query_precision == "float32"
 
 
 def test_vectors_of_an_adapter_are_cached_if_asked_for(plain, adapter):
