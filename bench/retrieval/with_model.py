@@ -239,7 +239,7 @@ def with_choices(run: Run, asked: Sequence[Choosing], choices: Chosen) -> list[l
 def write_requests(options: argparse.Namespace, sites: Sequence[str]) -> None:
     """Write the files of requests."""
     options.out.mkdir(parents=True, exist_ok=True)
-    remembering = remembering_encoder("text", options.store, "float32")
+    remembering = remembering_encoder("text", options.store)
     for name in sites:
         corpus, version = read_corpus(name, options.store), open_map(name, options.store)
         files = {f"describe-{name}": description_requests(plan_descriptions(version, Per.STATE, again=True).subjects)}
@@ -310,7 +310,7 @@ def by_closeness(of: Sequence[Run], text: TextEncoder, found: Mapping[str, Ranks
 
 def measure(options: argparse.Namespace, sites: Sequence[str]) -> dict[str, Any]:
     """Measure search without a model, with descriptions, with the choice, and with both."""
-    remembering = remembering_encoder("text", options.store, "float32")
+    remembering = remembering_encoder("text", options.store)
     text = remembering.text
     corpora = [read_corpus(name, options.store, PAGES if options.pages else FOLDER) for name in sites]
     asked = [described(name, open_map(name, options.store), options.per) for name in sites]
@@ -372,7 +372,7 @@ def main() -> None:
         write_requests(options, sites)
         return
     if options.command == "questions":
-        remembering = remembering_encoder("text", options.store, "float32")
+        remembering = remembering_encoder("text", options.store)
         for run in runs([read_corpus(name, options.store, folder) for name in sites], remembering.text):
             asked = list(choosings(run, remembering.text))
             print(run.corpus.name, json.dumps(report_questions(asked), indent=1), flush=True)

@@ -8,6 +8,7 @@ server runs both stages.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -125,11 +126,16 @@ def search_across_maps(
     shared = [index for index in indexes if isinstance(index, SharedCollectionIndex)]
     if len(shared) == len(indexes) > 1:
         return _search_collection(shared, rows, limit, sum(len(each.vectors) for each in filled.values()), two_stages)
-    if not two_stages:
+    if not two_stages or not _has_torch():
         hits = [(site, hit) for site, each in filled.items() for hit in each.index.search(rows, limit)]
         hits.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].node_id))
         return hits[:limit]
     return _rescore(filled, rows, _first_stage(filled, rows, max(candidates, limit)), limit)
+
+
+def _has_torch() -> bool:
+    """Return whether the first stage can be computed. Without torch the indexes of all maps are searched."""
+    return find_spec("torch") is not None
 
 
 def _search_collection(

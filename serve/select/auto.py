@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from waygraph.serve.select.llm import LlmSelector
-from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery
+from waygraph.serve.select.protocol import Choice, RetrievedState, SelectionQuery, Selector
 from waygraph.serve.select.shortlist import is_sure
 from waygraph.serve.select.top1 import Top1Selector
 
@@ -19,7 +18,7 @@ class AutoSelector:
         The language model; None: there is none, and the first candidate is chosen in doubt, too.
     """
 
-    def __init__(self, llm: LlmSelector | None) -> None:
+    def __init__(self, llm: Selector | None) -> None:
         self._llm = llm
         self._first = Top1Selector()
 

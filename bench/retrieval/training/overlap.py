@@ -37,7 +37,7 @@ def main() -> None:
     ]
     asked = [(query.ask, site) for split in ("dev", "test") for site in names(split) for query in read_queries(site)]
     asked += [(page.question, page.site) for page in load()]
-    model = remembering_encoder("text", options.store, "float32").models[0]
+    model = remembering_encoder("text", options.store).models[0]
     cosines = model.embed([text for text, _ in asked]) @ model.embed([text for text, _ in trained]).T
     model.save()
     closest, best = cosines.argmax(1), cosines.max(1)

@@ -197,10 +197,9 @@ class SentenceModel:
         if self._pooling == "cls":
             pooled = tokens[:, 0]
         else:
-            counted = np.arange(ids.shape[1]) < lengths[:, None]
-            # A product of matrices: masked copies would take the memory of all tokens again.
-            pooled = (counted[:, None, :].astype(np.float32) @ tokens)[:, 0] / lengths[:, None].astype(np.float32)
-        unit: NDArray[np.float32] = pooled / np.linalg.norm(pooled, axis=1, keepdims=True).clip(min=1e-12)
+            pooled = np.stack([own[:length].mean(0) for own, length in zip(tokens, lengths.tolist(), strict=True)])
+        norms: NDArray[np.float32] = np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = pooled / np.maximum(norms, np.float32(1e-12))
         return unit
 
 

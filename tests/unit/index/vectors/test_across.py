@@ -1,3 +1,4 @@
+import sys
 from functools import cached_property
 
 import numpy as np
@@ -112,3 +113,10 @@ def test_invalid_queries_are_refused(maps, query, exact_up_to):
         search_across_maps(maps, query, 1, exact_up_to=exact_up_to)
     with pytest.raises(InvalidInput):
         search_across_maps(maps, np.ones((1, DIM)), 0, exact_up_to=exact_up_to)
+
+
+def test_without_torch_the_indexes_of_all_maps_are_searched(maps, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    query = query_for(maps, "a.example", "n03")
+    assert found(maps, query, 10, exact_up_to=0) == exact(maps, query, 10)
+    assert [each.prepared for each in maps.values()] == [0, 0, 0]

