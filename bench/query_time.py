@@ -1,83 +1,148 @@
-"""Benchmark of the text encoders: time of a query, and what bfloat16 changes of its vector.
+"""Benchmark of the text encoders: CPU time of a query, of the rows of a map, and of loading; peak memory.
 
-    python -m bench.query_time [--encoder text-large] [--threads N ...] [--save]
+    python -m bench.query_time --store FOLDER [--site SITE] [--encoder text] [--threads N] [--rounds N]
+        [--against CHECKOUT [--python PYTHON]] [--save]
 
-Every third question about the dev sites of `bench/retrieval` is encoded alone, as services do. CPU time counts on
-a busy machine; the wall time at the 10th percentile is near that of a quiet one. WAYGRAPH_ENCODE__WEIGHTS names the
-weights of `text-large`. `--save` writes bench/results/query-time.json.
+Every third question about the dev sites of `bench/retrieval` is encoded alone, as services do, and the pages of a site
+of the store in batches of 32 states, as runs do. CPU time counts on a busy machine. With `--against`, another checkout
+of waygraph takes turns in processes of its own, and the ratios of the medians and the largest difference of vectors are
+printed. WAYGRAPH_ENCODE__WEIGHTS names the weights of `text-large`. `--save` writes bench/results/query-time.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from bench.result_files import RESULTS, processor, run_info, write_result
-from bench.retrieval.maps import names
-from bench.retrieval.queries import read_queries
 from waygraph.core.settings import Settings
-from waygraph.pipeline.encode.text.encoder import TextEncoder
-from waygraph.pipeline.encode.text.weights import MODELS
+from waygraph.index.store import Store
+from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
+from waygraph.pipeline.encode.text_counts import count_segments
 
-#: Queries that are encoded before the measurement.
-_WARM_UP = 5
+#: The programs that measure: this file is run by path, so that it measures whatever checkout is on PYTHONPATH.
+PROGRAM = Path(__file__)
+#: Queries that are encoded before the measurement, and states of a batch.
+_WARM_UP, _STATES = 5, 32
 
 
 def questions() -> list[str]:
     """Return every third question about the dev sites."""
+    from bench.retrieval.maps import names
+    from bench.retrieval.queries import read_queries
+
     return [question.ask for site in names("dev") for question in read_queries(site)][::3]
 
 
-def measure(encoder: TextEncoder, asks: Sequence[str]) -> tuple[dict[str, float], np.ndarray]:
-    """Return milliseconds per query, and the vectors of all."""
+def measure(options: argparse.Namespace, asks: list[str]) -> tuple[dict[str, Any], np.ndarray]:
+    """Return what this process needs for all of it, and the vectors of questions and rows."""
+    version = Store.open(options.store).read(options.site)
+    observations = with_anchor_texts(version.graph, version.observations.values())
+    settings = Settings(encode={"encoder": options.encoder}).encode.model_copy(update={"threads": options.threads})
+    started = time.process_time()
+    encoder = create_encoder(settings)
     encoder.encode_queries(asks[:_WARM_UP])
-    cpu, wall, vectors = time.process_time(), [], []
-    for ask in asks:
-        started = time.perf_counter()
-        vectors.append(encoder.encode_query(ask))
-        wall.append(1000 * (time.perf_counter() - started))
-    times = {
-        "cpu_ms": 1000 * (time.process_time() - cpu) / len(asks),
-        "wall_ms_10th_percentile": float(np.quantile(wall, 0.1)),
-        "wall_ms_median": float(np.median(wall)),
+    loaded = time.process_time()
+    queries = [_timed(lambda ask=ask: encoder.encode_query(ask)) for ask in asks]
+    context = encoder.prepare_site(count_segments(observations))
+    encoder.encode_pages(observations[:1], context)
+    begun = time.process_time()
+    pages = []
+    for start in range(0, len(observations), _STATES):
+        pages += encoder.encode_pages(observations[start : start + _STATES], context)
+    rows = time.process_time() - begun
+    found = {
+        "encoder": encoder.fingerprint,
+        "load, CPU s": loaded - started,
+        "query, CPU ms": statistics.median(1000 * seconds for seconds, _ in queries),
+        "rows, CPU s": rows,
+        "peak, MiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
-    return {name: round(value, 1) for name, value in times.items()}, np.concatenate(vectors)
+    return found, np.concatenate([*(vectors for _, vectors in queries), *(page.vectors for page in pages)])
+
+
+def _timed(call) -> tuple[float, np.ndarray]:
+    started = time.process_time()
+    found = call()
+    return time.process_time() - started, found
+
+
+def _in_process(options: argparse.Namespace, root: Path, python: str, scratch: Path) -> tuple[dict[str, Any], Path]:
+    """Measure a checkout in a process of its own."""
+    vectors = scratch / f"{root.name}.npy"
+    words = [python, "-P", str(PROGRAM), "--one", str(scratch / "asks.json"), str(vectors), "--store", options.store]
+    words += ["--site", options.site, "--encoder", options.encoder, "--threads", str(options.threads)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    ran = subprocess.run(words, cwd=root, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(ran.stdout.splitlines()[-1]), vectors
+
+
+def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Let checkouts take turns. Print and return the medians of each, and the ratios."""
+    own = Path(__file__).resolve().parents[1]
+    checkouts = {own: sys.executable}
+    if options.against:
+        checkouts = {options.against.resolve(): options.python or sys.executable, **checkouts}
+    measured: dict[Path, list[dict[str, Any]]] = {root: [] for root in checkouts}
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        (scratch / "asks.json").write_text(json.dumps(questions()))
+        kept = {}
+        for _ in range(options.rounds):
+            for root, python in checkouts.items():
+                found, kept[root] = _in_process(options, root, python, scratch)
+                measured[root].append(found)
+        vectors = [np.load(file) for file in kept.values()]
+    rows = []
+    for found in measured.values():
+        numbers = {name: statistics.median(each[name] for each in found) for name in found[0] if name != "encoder"}
+        rows.append({"encoder": found[0]["encoder"], **{name: round(value, 2) for name, value in numbers.items()}})
+        print(json.dumps(rows[-1]), flush=True)
+    if options.against:
+        before, after = rows
+        ratios = {name: round(after[name] / before[name], 2) for name in after if name != "encoder"}
+        same = vectors[0].shape == vectors[1].shape
+        ratios["largest difference"] = float(np.abs(vectors[0] - vectors[1]).max()) if same else "other texts"
+        print(json.dumps(ratios))
+        rows.append(ratios)
+    return rows
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--encoder", nargs="+", choices=sorted(MODELS), default=["text-large"])
-    parser.add_argument("--threads", nargs="+", type=int, default=[1])
+    parser.add_argument("--store", required=True, help="store with the map whose rows are encoded")
+    parser.add_argument("--site", help="its site; else the first of the store")
+    parser.add_argument("--encoder", choices=("text", "text-large"), default="text")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another checkout of waygraph")
+    parser.add_argument("--python", help="the interpreter of its environment; else this one")
     parser.add_argument("--save", action="store_true", help="write bench/results/query-time.json")
+    parser.add_argument("--one", nargs=2, type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    asks, rows = questions(), []
-    for name in options.encoder:
-        configured = Settings().encode
-        weights = None if name == "text" else configured.weights
-        exact: np.ndarray | None = None
-        for dtype in ("float32",) if name == "text" else ("float32", "bfloat16"):
-            started = time.perf_counter()
-            encoder = TextEncoder.load(configured.model_copy(update={"dtype": dtype, "weights": weights}), name)
-            loaded = time.perf_counter() - started
-            for threads in options.threads:
-                torch.set_num_threads(threads)
-                times, vectors = measure(encoder, asks)
-                row: dict[str, Any] = {"encoder": encoder.fingerprint, "precision": dtype, "threads": threads, **times}
-                if exact is None:
-                    exact = vectors
-                cosines = (exact * vectors).sum(1)
-                row |= {"least_cosine": round(float(cosines.min()), 5), "load_seconds": round(loaded, 2)}
-                print(json.dumps(row), flush=True)
-                rows.append(row)
+    options.site = options.site or Store.open(options.store).sites()[0]
+    if options.one:
+        found, vectors = measure(options, json.loads(options.one[0].read_text()))
+        np.save(options.one[1], vectors)
+        print(json.dumps(found))
+        return
+    rows = compare(options)
     if options.save:
-        write_result(RESULTS / "query-time.json", {**run_info(), **processor(), "queries": len(asks), "rows": rows})
+        from bench.result_files import RESULTS, processor, run_info, write_result
+
+        write_result(RESULTS / "query-time.json", {**run_info(), **processor(), "site": options.site, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -198,9 +198,9 @@ class SentenceModel:
             pooled = tokens[:, 0]
         else:
             pooled = np.stack([own[:length].mean(0) for own, length in zip(tokens, lengths.tolist(), strict=True)])
-        norms: NDArray[np.float32] = np.linalg.norm(pooled, axis=1, keepdims=True)
-        unit: NDArray[np.float32] = pooled / np.maximum(norms, np.float32(1e-12))
-        return unit
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = pooled / np.maximum(norms, 1e-12)
+        return unit.astype(np.float32, copy=False)
 
 
 def _read_model(folder: Path, threads: int) -> tuple[Forward, int]:
