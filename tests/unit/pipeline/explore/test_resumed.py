@@ -41,6 +41,7 @@ class Hands:
     """A worker that follows links without a browser, and is killed at a given item."""
 
     left = 10**6
+    untouched_state = ""
 
     def __init__(self, context, pace, *, loads, **_):
         self.loads, self.save = loads, context.save_snapshot
