@@ -127,6 +127,8 @@ def main() -> None:
         scratch = (options.scratch or Path(temporary)).absolute()
         scratch.mkdir(parents=True, exist_ok=True)
         builds = {OLDER: older(options.rev, scratch, options.rev_python), THIS: checked_out()}
+        for build in builds.values():
+            build.compile()
         about = {side: {"commit": build.name, **build.versions} for side, build in builds.items()}
         print(json.dumps(about, indent=1), flush=True)
         bench = parts.Bench(

@@ -34,7 +34,6 @@ _STATES = 500
 _CALLS = 200
 _FILL = """
 import sys
-from bench.site_walks import BROWSER
 from bench.serve_store import fill
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store

@@ -19,18 +19,10 @@ from typing import Any
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
-#: What is unpacked of a commit: what the measured commands run, and what an installation needs.
-_FILES = (
-    "waygraph",
-    "index",
-    "pipeline",
-    "serve",
-    "bench",
-    "pyproject.toml",
-    "constraints.txt",
-    "README.md",
-    "LICENSE",
-)
+#: Folders with sources that the measured commands run.
+_SOURCES = ("waygraph", "index", "pipeline", "serve", "bench")
+#: What is unpacked of a commit: its sources, and what an installation needs.
+_FILES = (*_SOURCES, "pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 #: What the measured commands need, of the extras in pyproject.toml.
 _EXTRAS = ("serve", "weights")
 #: Packages whose versions are part of a result.
@@ -67,9 +59,16 @@ class Build:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of its commands. A measurement must not connect to an existing cluster."""
+        """Environment of its commands. A measurement must not connect to an existing cluster, or compile sources."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-        return {**kept, "PYTHONPATH": str(self.root)}
+        return {**kept, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": ""}
+
+    def compile(self) -> None:
+        """Compile its sources, so that no measured command does."""
+        folders = [self.root / name for name in _SOURCES]
+        subprocess.run(
+            [self.python, "-m", "compileall", "-q", *folders], cwd=self.root, env=self.environment, check=True
+        )
 
     def command(self, *words: str | Path) -> list[str]:
         """Return the words of a command of its `waygraph`."""

@@ -51,6 +51,7 @@ def test_the_files_of_a_commit_are_those_that_its_build_runs(tmp_path: Path):
     loaded = build.script("import waygraph.index.graph as module; print(module.__file__)").strip()
     assert Path(loaded).is_relative_to(tmp_path / build.name)
     assert older("HEAD", tmp_path, sys.executable) == build  # made once
+    assert build.environment["PYTHONDONTWRITEBYTECODE"] == ""
     assert build.versions["playwright"]
 
 
