@@ -74,6 +74,10 @@ class Unstartable:
     def __init__(self) -> None:
         raise ValueError("cannot be started")
 
+    def process(self) -> int:
+        """Return its process id."""
+        return os.getpid()
+
 
 class Light:
     """An actor in an event loop."""
