@@ -1,14 +1,17 @@
 """Small actors for tests of what runs them."""
 
+import asyncio
 import errno
 import os
 import subprocess
 import sys
 import threading
 
+from waygraph.pipeline.jobs.actors.protocol import Actor
+
 
 class Counter:
-    """An actor in a process."""
+    """An actor in a process. No method is async, so that calls overlap on Ray."""
 
     def __init__(self, start: int) -> None:
         self._value = start
@@ -58,14 +61,9 @@ class Counter:
         """End the process, as a lack of memory would."""
         os.kill(os.getpid(), 9)
 
-    async def _ask(self, other: object) -> object:
-        return await other.call("answer", "asked")  # type: ignore[attr-defined]
-
-    def ask(self, other: object) -> object:
+    def ask(self, other: Actor) -> object:
         """Call another actor."""
-        import asyncio
-
-        return asyncio.run(self._ask(other))
+        return asyncio.run(other.call("answer", "asked"))
 
 
 class Unstartable:

@@ -83,7 +83,7 @@ class Coordinator:
         self._sites = {site.task.start_url: site for site in run_state.sites}
         self._exploring: set[SiteRun] = set()
         self._publishing: set[asyncio.Task[None]] = set()
-        self._has_states = asyncio.Event()
+        self._has_explorer = asyncio.Event()
         self._lost_workers = False
         self._phase: Literal["work", "stop"] = "work"
         self._phase_started = time.monotonic()
@@ -131,14 +131,12 @@ class Coordinator:
             await self._fleet.close()
 
     async def _load_encoder(self) -> None:
-        """Load the encoder when there is something to encode, while the first site is explored further."""
-        await self._has_states.wait()
+        """Load the encoder while the first site is explored. Before, it would only compete with the explorer's start."""
+        await self._has_explorer.wait()
         await self._publisher.load()
 
     def _record_progress(self, progress: Mapping[str, ExploreProgress]) -> None:
         for start_url, each in progress.items():
-            if each.states:
-                self._has_states.set()
             self._run_state.set_progress(self._sites[start_url], each)
         self._count_states()
 
@@ -201,6 +199,7 @@ class Coordinator:
         actor = None
         try:
             actor = await self._fleet.actor(slot)
+            self._has_explorer.set()
             capture = await self._explore(site, actor)
         except Exception as error:  # noqa: BLE001 - becomes the outcome of the site
             cause = error if actor is None else await resolve_actor_error(error, partial(actor.call, "ready"))
@@ -295,7 +294,6 @@ class Coordinator:
             if self._run_state.is_stopping and not self._publishes_part(site):
                 self._run_state.finish(site, "interrupted")
                 return
-            self._has_states.set()
             self._run_state.emit(SitePhase(site.key, "encoding", site.attempts))
             publication: Publication | None = await self._publisher.call(site.key, "publish", capture)
             if site.exploration is not None and site.exploration.stopped_by == TURN_ENDED:
