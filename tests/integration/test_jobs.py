@@ -213,6 +213,13 @@ def test_each_site_is_explored_and_recorded_with_its_own_settings(serve, setting
     assert [site.publication.encoded for site in report.sites] == [1, 3]
 
 
+def test_run_without_explorer_starts_no_encoder(settings):
+    missing = "tests.integration.link_explorer:missing"
+    report = run_index(["http://a.example/"], settings=settings, on_event=lambda _: None, explore=missing)
+    assert "AttributeError" in report.sites[0].error.message
+    assert report.encoding.actors_started == 0
+
+
 def test_missing_weights_end_the_run_for_every_site(serve, reading, tmp_path):
     shop, held = serve(SHOP), serve({"/": "<!-- hang -->"})
     missing = reading.model_copy(update={"encode": reading.encode.model_copy(update={"weights": tmp_path / "none"})})

@@ -131,7 +131,7 @@ class Coordinator:
             await self._fleet.close()
 
     async def _load_encoder(self) -> None:
-        """Load the encoder while the first site is explored. Before, it would only compete with the explorer's start."""
+        """Load the encoder while the first site is explored. Before, it would compete with the start of the explorer."""
         await self._has_explorer.wait()
         await self._publisher.load()
 
