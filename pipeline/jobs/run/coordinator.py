@@ -131,7 +131,7 @@ class Coordinator:
             await self._fleet.close()
 
     async def _load_encoder(self) -> None:
-        """Load the encoder while the first site is explored. Before, it would compete with the start of the explorer."""
+        """Load the encoder while the first site is explored. Before, it would slow the start of the explorer down."""
         await self._has_explorer.wait()
         await self._publisher.load()
 
