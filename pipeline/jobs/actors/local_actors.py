@@ -319,7 +319,8 @@ def _environment(process: psutil.Process) -> Mapping[str, str]:
 
 def _reason(status: int, log: Path) -> str:
     if status < 0:
-        return f"It was ended by {signal.Signals(-status).name}."
+        with suppress(ValueError):  # a signal without a name
+            return f"It was ended by {signal.Signals(-status).name}."
     with suppress(OSError, IndexError):
         return log.read_text(errors="replace").splitlines()[-1]
     return f"It ended with exit code {status}."
