@@ -27,6 +27,7 @@ import numpy as np
 
 from waygraph.core.settings import Settings
 from waygraph.index.store import Store
+from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
 from waygraph.pipeline.encode.text_counts import count_segments
@@ -54,7 +55,7 @@ def measure(options: argparse.Namespace, asks: list[str]) -> tuple[dict[str, Any
     encoder = create_encoder(settings)
     encoder.encode_queries(asks[:_WARM_UP])
     loaded = time.process_time()
-    queries = [_timed(lambda ask=ask: encoder.encode_query(ask)) for ask in asks]
+    queries = [_timed(encoder, ask) for ask in asks]
     context = encoder.prepare_site(count_segments(observations))
     encoder.encode_pages(observations[:1], context)
     begun = time.process_time()
@@ -72,9 +73,9 @@ def measure(options: argparse.Namespace, asks: list[str]) -> tuple[dict[str, Any
     return found, np.concatenate([*(vectors for _, vectors in queries), *(page.vectors for page in pages)])
 
 
-def _timed(call) -> tuple[float, np.ndarray]:
+def _timed(encoder: Encoder, ask: str) -> tuple[float, np.ndarray]:
     started = time.process_time()
-    found = call()
+    found = encoder.encode_query(ask)
     return time.process_time() - started, found
 
 
@@ -104,10 +105,10 @@ def compare(options: argparse.Namespace) -> list[dict[str, Any]]:
                 found, kept[root] = _in_process(options, root, python, scratch)
                 measured[root].append(found)
         vectors = [np.load(file) for file in kept.values()]
-    rows = []
-    for found in measured.values():
-        numbers = {name: statistics.median(each[name] for each in found) for name in found[0] if name != "encoder"}
-        rows.append({"encoder": found[0]["encoder"], **{name: round(value, 2) for name, value in numbers.items()}})
+    rows: list[dict[str, Any]] = []
+    for rounds in measured.values():
+        numbers = {name: statistics.median(each[name] for each in rounds) for name in rounds[0] if name != "encoder"}
+        rows.append({"encoder": rounds[0]["encoder"], **{name: round(value, 2) for name, value in numbers.items()}})
         print(json.dumps(rows[-1]), flush=True)
     if options.against:
         before, after = rows

@@ -92,7 +92,7 @@ def test_an_interrupt_ends_with_130(raising, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("module", "extra"), [("torch", "index"), ("ray", "index"), ("fastapi", "serve")])
+@pytest.mark.parametrize(("module", "extra"), [("torch", "torch"), ("ray", "index"), ("fastapi", "serve")])
 def test_a_missing_extra_says_what_to_install(raising, capsys, module, extra):
     raising(ModuleNotFoundError(f"No module named '{module}'", name=module))
     assert main([]) == 6
