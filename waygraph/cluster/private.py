@@ -45,6 +45,7 @@ _ENVIRONMENT = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # despite the name, 0 binds to loopback on every platform
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else `uv run waygraph` rebuilds its environment for every actor
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else Ray warns about a future change for actors without GPU
+    "RAY_worker_niceness": "0",  # else explorers, encoders and browsers run at nice 15, behind everything else
 }
 
 
