@@ -92,6 +92,7 @@ def run(settings: Settings, *, on_ready: Callable[[str], None] | None = None) ->
                 # FastAPI and uvicorn are needed by this process only then.
                 from waygraph.serve.runtime import one_process  # noqa: PLC0415
 
+                install_handlers()  # again: an import that was interrupted may have swallowed the exception
                 check = stack.enter_context(one_process.serving(settings, reserved))
             else:
                 ray = ray_cluster(object_store_bytes=OBJECT_STORE_BYTES, num_cpus=1, environment=_environment(settings))

@@ -88,9 +88,10 @@ def _server(settings: Settings, maps: Maps, reserved: socket.socket) -> Iterator
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([reserved],), name="http")
-    thread.start()
     try:
+        thread.start()
         yield thread
     finally:
         server.should_exit = True
-        thread.join()
+        if thread.ident is not None:
+            thread.join()

@@ -70,6 +70,20 @@ async def test_an_actor_whose_process_is_killed_or_does_not_start_has_died(actor
         await unstartable.call("process")
 
 
+async def test_an_actor_that_finds_no_room_has_died():
+    with local_actors() as local:
+        local._folder /= "missing"  # noqa: SLF001 - as if the disk were full
+        with pytest.raises(ActorDied, match="could not be started: .*missing"):
+            await start(local).call("add", 1)
+
+
+async def test_an_actor_imports_nothing_from_the_folder_of_the_command(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit")
+    monkeypatch.chdir(tmp_path)
+    with local_actors() as local:
+        assert await start(local, "Counter", 1).call("add", 1) == 2
+
+
 async def test_what_a_killed_actor_started_ends_with_it(actors):
     actor = start(actors, "Counter", 1)
     child = psutil.Process(await actor.call("start_deaf_child"))

@@ -17,6 +17,12 @@ from waygraph.core.errors import ServiceError
 
 #: Timeout for the service to start, in seconds.
 START_SECONDS = 240.0
+#: Settings of several processes, which the one process does not have, are set back.
+_ONE_PROCESS = {
+    "WAYGRAPH_SERVE__REPLICAS": "1",
+    "WAYGRAPH_SERVE__REPLICAS_MAX": "0",
+    "WAYGRAPH_SERVE__ENCODER_REPLICAS": "0",
+}
 #: Timeout for it to stop, in seconds; then its processes are killed.
 STOP_SECONDS = 30.0
 
@@ -92,6 +98,7 @@ def service_process(store: str, log: Path) -> Iterator[ServiceProcess]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
+            env={**os.environ, **_ONE_PROCESS},
             start_new_session=True,  # Ctrl-C reaches this process only, which stops the service in order
         )
     with process:

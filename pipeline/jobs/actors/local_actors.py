@@ -13,7 +13,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,6 +45,10 @@ _CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")
 _LOG_BYTES = 200_000
 #: Time for killed processes to end.
 _END_SECONDS = 5.0
+#: Rounds in which processes that an actor left are killed.
+_KILL_ROUNDS = 3
+#: Time to wait at most for the end of an actor and of all that it left.
+_MAX_WAIT_SECONDS = (_KILL_ROUNDS + 2) * _END_SECONDS
 
 
 def this_machine() -> ClusterMachine:
@@ -94,7 +100,7 @@ class LocalActor:
         ours, theirs = socket.socketpair()
         with theirs, self.log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, our own program
-                [sys.executable, "-c", _PROGRAM, name, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-P", "-c", _PROGRAM, name, str(theirs.fileno()), json.dumps(sys.path)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -132,20 +138,53 @@ class LocalActor:
         self._process.kill()
 
     def wait(self) -> None:
-        """Wait until the process, which was killed, and all below it have ended."""
-        self._thread.join()
+        """Wait until the process, which was killed, and all below it have ended; not for one that cannot be killed."""
+        self._thread.join(_MAX_WAIT_SECONDS)
 
     def _receive(self, on_call: Callable[[Channel, CallRequest], None]) -> None:
         try:
             self._channel.receive(partial(on_call, self._channel))
         finally:
             try:
-                status = self._process.wait(_END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                status = self._process.wait()
-            _kill_marked(self._mark)
-            self._channel.close(_reason(status, self.log))
+                status = self._end()
+                _kill_marked(self._mark)
+            finally:
+                self._channel.close(_reason(status, self.log))
+
+    def _end(self) -> int | None:
+        """Return the exit status of the process, which is killed if it still runs; None: it cannot be killed."""
+        for _ in range(2):
+            with suppress(subprocess.TimeoutExpired):
+                return self._process.wait(_END_SECONDS)
+            self._process.kill()
+        return None
+
+
+class UnstartedActor:
+    """Handle of an actor whose process could not be started: memory, processes or room for its log ran out.
+
+    Parameters
+    ----------
+    reason
+        Why.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401, ARG002
+        """See `Actor.call`."""
+        raise ActorDied(self._reason)
+
+    async def call_keeping(self, method: str, *arguments: object) -> tuple[Any, ObjectRef]:  # noqa: ARG002
+        """See `Actor.call_keeping`."""
+        raise ActorDied(self._reason)
+
+    def tell(self, method: str, *arguments: object) -> None:
+        """See `Actor.tell`."""
+
+    def kill(self) -> None:
+        """See `Actor.kill`."""
 
 
 class LightActor:
@@ -226,8 +265,9 @@ class LocalActors:
         self._light: list[tuple[LightActor, asyncio.AbstractEventLoop]] = []
 
     def machines(self) -> tuple[ClusterMachine, ...]:
-        """See `ActorSystem.machines`."""
-        return (this_machine(),)
+        """See `ActorSystem.machines`. Actors share one GPU: nothing here says which of several each may use."""
+        machine = this_machine()
+        return (replace(machine, gpus=min(1.0, machine.gpus)),)
 
     def start(
         self,
@@ -239,15 +279,18 @@ class LocalActors:
         placement: Literal["DEFAULT", "SPREAD"] = "DEFAULT",  # noqa: ARG002
         avoided: Collection[str] = (),  # noqa: ARG002
         is_light: bool = False,
-    ) -> LocalActor | LightActor:
+    ) -> LocalActor | LightActor | UnstartedActor:
         """See `ActorSystem.start`. Call it in the event loop of the coordinator."""
         if is_light:
             light = LightActor(imported_class(kind)(*arguments), len(self._light))
             self._light.append((light, asyncio.get_running_loop()))
             return light
-        actor = LocalActor(
-            kind, arguments, concurrency, folder=self._folder, lock=self._lock, on_call=self._call_light_actor
-        )
+        try:
+            actor = LocalActor(
+                kind, arguments, concurrency, folder=self._folder, lock=self._lock, on_call=self._call_light_actor
+            )
+        except OSError as error:  # callers expect it from calls, as of an actor that died
+            return UnstartedActor(f"Its process could not be started: {error}.")
         self._started.append(actor)
         return actor
 
@@ -260,7 +303,7 @@ class LocalActors:
         except RuntimeError:  # the loop has ended; so will the caller
             work.close()
         else:
-            future.add_done_callback(lambda done: channel.answer(call, done.result))
+            future.add_done_callback(lambda done: _answer(channel, call, done))
 
     def put(self, value: object) -> ObjectRef:
         """See `ActorSystem.put`."""
@@ -301,11 +344,23 @@ def local_actors() -> Iterator[LocalActors]:
             actors.close()
 
 
+def _answer(channel: Channel, call: CallRequest, done: Future[Any]) -> None:
+    """Send the result of a light actor from a thread: this runs in the event loop, and the receiver may be busy."""
+    with suppress(RuntimeError):  # the loop ends, and so will the caller
+        asyncio.get_running_loop().run_in_executor(None, channel.answer, call, done.result)
+
+
 def _kill_marked(mark: str) -> None:
-    """Kill all processes that an actor left."""
-    while left := [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]:
+    """Kill all processes that an actor left, and those below them: some of a browser's hide their environment."""
+    for _ in range(_KILL_ROUNDS):
+        left = [process for process in psutil.process_iter() if _environment(process).get(_MARK) == mark]
+        if not left:
+            return
+        for process in left.copy():
+            with suppress(psutil.Error):
+                left += process.children(recursive=True)
         for process in left:
-            with suppress(psutil.NoSuchProcess):
+            with suppress(psutil.Error):
                 process.kill()
         psutil.wait_procs(left, timeout=_END_SECONDS)
 
@@ -317,7 +372,9 @@ def _environment(process: psutil.Process) -> Mapping[str, str]:
         return {}
 
 
-def _reason(status: int, log: Path) -> str:
+def _reason(status: int | None, log: Path) -> str:
+    if status is None:
+        return "It hangs and cannot be killed."
     if status < 0:
         with suppress(ValueError):  # a signal without a name
             return f"It was ended by {signal.Signals(-status).name}."

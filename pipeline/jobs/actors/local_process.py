@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -55,5 +56,10 @@ def main(socket: int) -> None:
     def begin(call: CallRequest) -> None:
         threads.submit(channel.answer, call, partial(getattr(actor, call.method), *call.arguments))
 
-    channel.receive(begin)
-    end_actor()  # the coordinator has ended: nobody waits for what the threads do
+    try:
+        channel.receive(begin)
+    except Exception:
+        traceback.print_exc()  # the last line of the log says why the actor died
+        raise
+    finally:
+        end_actor()  # the coordinator has ended, or gets no answers: nobody waits for what the threads do

@@ -130,6 +130,7 @@ async def _execute(run_state: RunState, actors: ActorSystem, connect: Callable[[
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     handled = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
+    before = {number: signal.getsignal(number) for number in handled}
     for number in handled:
         loop.add_signal_handler(number, stop.set)
     if actors.lifeline is not None:
@@ -138,8 +139,9 @@ async def _execute(run_state: RunState, actors: ActorSystem, connect: Callable[[
     try:
         await connect(actors)(stop)
     finally:
-        for number in handled:
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
+            signal.signal(number, handler)  # the end of the loop waits for threads that write to the store
 
 
 def _fail_without_ray(run_state: RunState, loop: asyncio.AbstractEventLoop, lifeline: IO[bytes]) -> None:
