@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from waygraph.core.errors import InvalidInput
-from waygraph.core.optional import needs_torch
+from waygraph.core.optional import check_torch
 from waygraph.core.settings import VectorSettings
 from waygraph.index.vectors.protocol import MapKey, VectorIndex
 
@@ -31,6 +31,8 @@ class VectorIndexFactory:
     ------
     InvalidInput
         If the settings contradict each other, or the URL of the server is not valid.
+    EnvironmentMissing
+        If the engine needs torch, which is not installed.
     """
 
     def __init__(self, settings: VectorSettings) -> None:
@@ -43,6 +45,8 @@ class VectorIndexFactory:
             from waygraph.index.vectors.server import check_url  # noqa: PLC0415 - imports slowly
 
             check_url(settings.url, api_key=settings.api_key.get_secret_value(), key_over_http=settings.key_over_http)
+        if settings.engine == "packed":
+            check_torch("The engine 'packed'")
         self._settings = settings
         self._lock = threading.Lock()
         self._connected = False
@@ -69,8 +73,7 @@ class VectorIndexFactory:
         """
         # Engines are imported on first use, since each of them imports slowly.
         if self._settings.engine == "packed":
-            with needs_torch("The engine 'packed'"):
-                from waygraph.index.vectors.packed import PackedIndex  # noqa: PLC0415
+            from waygraph.index.vectors.packed import PackedIndex  # noqa: PLC0415
 
             return PackedIndex(dim, dtype=self._settings.dtype, device=self._settings.device)
         if self._settings.engine == "qdrant":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from waygraph.core.optional import needs_torch
+from waygraph.core.optional import check_torch, needs_torch
 from waygraph.core.settings import ServeSettings
 from waygraph.index.catalog.catalog import OpenMap, SearchHit
 from waygraph.index.catalog.lexical import LEAD_FACTOR
@@ -48,8 +48,9 @@ class Reranker:
         return bool(self._name)
 
     def check(self) -> None:
-        """Check that the files of the cross-encoder are there, without loading them (WeightsMissing)."""
+        """Check that the cross-encoder can run, without loading it (EnvironmentMissing, WeightsMissing)."""
         if self:
+            check_torch("The reranker")
             from waygraph.pipeline.encode.text.cross_encoder_files import find_cross_encoder  # noqa: PLC0415 - an extra
 
             find_cross_encoder(self._name)

@@ -72,8 +72,8 @@ async def test_an_actor_whose_process_is_killed_or_does_not_start_has_died(actor
 
 async def test_an_actor_that_finds_no_room_has_died():
     with local_actors() as local:
-        local._folder /= "missing"  # noqa: SLF001 - as if the disk were full
-        with pytest.raises(ActorDied, match="could not be started: .*missing"):
+        local._folder /= "missing"  # as if the disk were full
+        with pytest.raises(ActorDied, match=r"could not be started: .*missing"):
             await start(local).call("add", 1)
 
 

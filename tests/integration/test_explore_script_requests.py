@@ -1,4 +1,4 @@
-"""What scripts and pages request: fresh answers come from the store of the run, and no page asks for everything."""
+"""What scripts of pages request: fresh answers come from the store of the run, and no page asks for everything."""
 
 import json
 from collections import Counter
@@ -92,14 +92,3 @@ def test_page_that_previews_everything_may_request_a_limited_number_of_addresses
         texts = {segment.text for segment in capture.observations[state.id].segments}
         assert {f"Hit {HITS - 1}", f"Excerpt {MAX_SCRIPT_REQUESTS - 1}"} <= texts
         assert f"Excerpt {MAX_SCRIPT_REQUESTS}" not in texts
-
-
-def test_fresh_document_is_requested_once_by_all_pages_as_by_one_browser_with_one_cache():
-    fresh = {"Cache-Control": "max-age=600"}
-    pages = {f"/{name}": Page(f"<title>{name}</title>{LINKS}<button>No</button>", headers=fresh) for name in "abcd"}
-    with FixtureServer({"/": Page(f"<title>Home</title>{LINKS}", headers=fresh), **pages}) as site:
-        capture = explore(site.url, depth=2, workers=1)
-        asked = Counter(site.paths)
-    assert len(capture.graph) == 5
-    assert {path: asked[path] for path in ("/", *pages)} == dict.fromkeys(("/", *pages), 1)
-    assert capture.report.counters["requests/document_reused"] > 0

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from waygraph.core.errors import EnvironmentMissing
 
 #: Packages of the extra `torch`.
 TORCH_PACKAGES = frozenset({"torch", "transformers"})
+
+
+def check_torch(what: str) -> None:
+    """Raise EnvironmentMissing, as `needs_torch` does, if torch or transformers are not installed; import neither."""
+    with needs_torch(what):
+        for package in sorted(TORCH_PACKAGES):
+            if find_spec(package) is None:
+                raise ModuleNotFoundError(name=package)
 
 
 @contextmanager

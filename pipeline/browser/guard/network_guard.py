@@ -124,12 +124,6 @@ class _GuardedTargets:
     static: StaticResponses | None
     below: TargetTree = field(init=False)
 
-    def begin_document(self, url: str) -> None:
-        """Begin the visit of the document that the page is about to show."""
-        self.visit.begin(url)
-        if self.static is not None:
-            self.static.leave()
-
 
 @cache
 def guard_script(mode: GuardMode = "guard") -> str:
@@ -356,11 +350,13 @@ class NetworkGuard:
         if "responseStatusCode" not in event and "responseErrorReason" not in event:
             await self._handle_request(session, event, guarded)
             return
-        if guarded.static is not None:
-            await guarded.static.store(session, event)
-        is_navigation = event["resourceType"] == "Document" and event["frameId"] == guarded.main_frame
-        if is_navigation and "responseStatusCode" in event:
-            guarded.begin_document(event["request"]["url"])
+        if event["resourceType"] != "Document":
+            if guarded.static is not None:
+                await guarded.static.store(session, event)
+        elif event["frameId"] == guarded.main_frame and "responseStatusCode" in event:
+            guarded.visit.begin(event["request"]["url"])
+            if guarded.static is not None:
+                guarded.static.leave()
         try:
             await session.send("Fetch.continueResponse", {"requestId": event["requestId"], **self._kept_headers(event)})
         except PlaywrightError as error:
@@ -382,25 +378,23 @@ class NetworkGuard:
         url = request["url"]
         is_navigation = event["resourceType"] == "Document" and event["frameId"] == guarded.main_frame
         is_stopped = self._stops(event, guarded, is_navigation=is_navigation)
-        is_stored_kind = is_navigation or event["resourceType"] != "Document"
-        file = await static.find(event) if static is not None and is_stored_kind and not is_stopped else None
-        if not is_stopped and file is None and is_navigation and self.before_document is not None:
+        if not is_stopped and is_navigation and self.before_document is not None:
             await self.before_document(url)
         command, parameters = "Fetch.continueRequest", {"requestId": event["requestId"]}
         if is_stopped:
             command = "Fetch.failRequest"
             # "Aborted" leaves the current document in place; any other reason replaces it with an error page.
             parameters["errorReason"] = "Aborted" if event["resourceType"] == "Document" else "BlockedByClient"
-        elif file is not None:
+        elif static is not None and (file := await static.find(event)) is not None:
             command, parameters = "Fetch.fulfillRequest", file.fulfilment(event["requestId"])
-            if is_navigation:
-                guarded.begin_document(url)
         else:
             self._count(event)
             if self._credentials is not None and (headers := self._credentials.with_headers(url, request["headers"])):
                 parameters["headers"] = headers
             if static is not None and static.awaits(event):
                 parameters["interceptResponse"] = True
+            elif static is not None and request["method"] not in SAFE_METHODS:
+                static.expect_changes()
         try:
             await session.send(command, parameters)
         except PlaywrightError as error:

@@ -10,11 +10,8 @@ from http import HTTPStatus
 #: Resource types of the DevTools protocol of the files that pages consist of. During a run they are taken as unchanged.
 STATIC_TYPES = ("Script", "Stylesheet", "Font", "Image")
 
-#: Resource types of what scripts request.
+#: Resource types of what scripts request: reused as HTTP allows, as a browser with one cache does.
 SCRIPT_TYPES = ("XHR", "Fetch")
-
-#: Resource types that are reused as HTTP allows, as a browser with one cache does.
-CACHED_TYPES = (*SCRIPT_TYPES, "Document")
 
 #: A larger response is not reused, in bytes.
 MAX_FILE_BYTES = 8 << 20
@@ -47,26 +44,26 @@ def reuse_seconds(kind: str, status: int, headers: Mapping[str, str]) -> float:
     -------
     float
         0 for `no-store`, responses that set cookies or vary by headers which the guard does not see, and large ones.
-        Static files, and files and pages that do not exist, are reused for the run. For documents and answers to
-        scripts HTTP decides; they are not reused without a stated length, since a stream has no end to wait for.
+        Static files, and files and pages that do not exist, are reused for the run. For answers to scripts HTTP
+        decides; they are not reused without a stated length, since a stream has no end to wait for.
     """
     length, directives = headers.get("content-length", ""), _directives(headers)
-    is_cached = kind in CACHED_TYPES
+    is_of_script = kind in SCRIPT_TYPES
     if (
         "no-store" in directives
         or "set-cookie" in headers
-        or not varying_names(headers) <= (_CONSTANT_HEADERS if is_cached else _CONSTANT_HEADERS | {"cookie"})
-        or (is_cached and not length.isdigit())
-        or (length.isdigit() and int(length) > MAX_FILE_BYTES)
+        or not varying_names(headers) <= (_CONSTANT_HEADERS if is_of_script else _CONSTANT_HEADERS | {"cookie"})
+        or (is_of_script and not _is_number(length))
+        or (_is_number(length) and int(length) > MAX_FILE_BYTES)
     ):
         return 0.0
     is_page = "text/html" in headers.get("content-type", "").lower()
-    if status in _GONE and (is_page if kind in SCRIPT_TYPES else not is_cached):
-        return 0.0 if is_cached and {"no-cache", "must-revalidate"} & directives.keys() else FOR_THE_RUN
+    if status in _GONE and (is_page or not is_of_script):
+        return 0.0 if is_of_script and {"no-cache", "must-revalidate"} & directives.keys() else FOR_THE_RUN
     if status != HTTPStatus.OK:
         return 0.0
-    if is_cached:
-        return _fresh_seconds(headers, directives, is_file_kept=kind in SCRIPT_TYPES)
+    if is_of_script:
+        return _fresh_seconds(headers, directives)
     return 0.0 if is_page else FOR_THE_RUN
 
 
@@ -75,37 +72,24 @@ def varying_names(headers: Mapping[str, str]) -> set[str]:
     return {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
 
 
-def _fresh_seconds(headers: Mapping[str, str], directives: Mapping[str, str], *, is_file_kept: bool) -> float:
-    """Return for how long a response is fresh (RFC 9111, section 4.2).
+def _fresh_seconds(headers: Mapping[str, str], directives: Mapping[str, str]) -> float:
+    """Return for how long a response is fresh (RFC 9111, section 4.2), in seconds; 0 if it is stale.
 
-    Parameters
-    ----------
-    headers
-        Headers by lower-case name.
-    directives
-        Directives of `Cache-Control`.
-    is_file_kept
-        Whether a file (`Last-Modified`) counts as fresh for a tenth of its age even if it states `max-age=0`, as some
-        web servers do for whole folders: one that has not changed for long does not change during a run.
-
-    Returns
-    -------
-    float
-        Seconds; 0 if it is stale.
+    A public file (`Last-Modified`) counts as fresh for a tenth of its age even if it states `max-age=0`, as some web
+    servers do for whole folders: one that has not changed for long does not change during a run.
     """
     if "no-cache" in directives or "no-cache" in headers.get("pragma", "").lower():
         return 0.0
     date, age = _time(headers.get("date", "")), headers.get("age", "")
     stated, fresh = directives.get("max-age", ""), 0.0
-    if stated.isdigit():
+    if _is_number(stated):
         fresh = float(stated)
     elif "expires" in headers and date:
         fresh = _time(headers["expires"]) - date
     modified = _time(headers.get("last-modified", ""))
-    is_estimated = (is_file_kept or not (stated or "expires" in headers)) and "must-revalidate" not in directives
-    if modified and date and is_estimated:
+    if modified and date and not {"must-revalidate", "private"} & directives.keys():
         fresh = max(fresh, _HEURISTIC_SHARE * (date - modified))
-    return max(0.0, fresh - (float(age) if age.isdigit() else 0.0))
+    return max(0.0, fresh - (float(age) if _is_number(age) else 0.0))
 
 
 def _directives(headers: Mapping[str, str]) -> dict[str, str]:
@@ -118,5 +102,9 @@ def _time(text: str) -> float:
     """Return an HTTP date in seconds since the epoch; 0 if there is none that can be read."""
     try:
         return parsedate_to_datetime(text).timestamp() if text else 0.0
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()

@@ -1,4 +1,4 @@
-"""Responses that serve all pages of a site: static files, fresh documents and answers to scripts, for one run.
+"""Responses of one site that serve all its pages: static files, and answers to scripts, kept in memory for one run.
 
 Browser contexts share no HTTP cache, and many servers send no cache headers. Without this store every page of every
 worker requests each file again. The first response to each request is stored; the guard answers later requests of any
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from waygraph.core.lru_cache import LruCache
-from waygraph.pipeline.browser.guard.reuse import CACHED_TYPES, FOR_THE_RUN, STATIC_TYPES, varying_names
+from waygraph.pipeline.browser.guard.reuse import FOR_THE_RUN, SCRIPT_TYPES, STATIC_TYPES, varying_names
 
 #: Time that a request waits for the response to the same request of another page, in seconds.
 _MAX_WAIT_S = 5.0
@@ -25,10 +25,11 @@ _MAX_WAIT_S = 5.0
 #: Limit of the requests that are remembered as not storable.
 _MAX_NOT_STORABLE = 10_000
 
-#: Headers that do not apply to a stored response: its body is decoded and complete. Nothing is loaded ahead of time.
-_TRANSFER_HEADERS = frozenset(
-    {"connection", "content-encoding", "content-length", "transfer-encoding", "speculation-rules"}
-)
+#: Headers that do not apply to a stored response: its body is decoded and complete.
+_TRANSFER_HEADERS = frozenset({"connection", "content-encoding", "content-length", "transfer-encoding"})
+
+#: Memory of one header besides its texts.
+_HEADER_BYTES = 200
 
 #: Headers that do not apply to a stored file, which is fresh during the run.
 _CACHE_HEADERS = frozenset({"age", "cache-control", "expires", "pragma", "vary"})
@@ -58,7 +59,7 @@ class RequestKey(NamedTuple):
     origin
         The `Origin` header, which requests in CORS mode have: servers add headers for it.
     headers
-        Further headers of a request for a document, or of a script, by which a server may choose an answer.
+        Further headers of a script's request, by which a server may choose an answer.
     """
 
     kind: str
@@ -67,9 +68,9 @@ class RequestKey(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
     @property
-    def is_cached(self) -> bool:
-        """Whether HTTP decides how long the response is used."""
-        return self.kind in CACHED_TYPES
+    def is_of_script(self) -> bool:
+        """Whether a script reads the response."""
+        return self.kind in SCRIPT_TYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,8 @@ class _Transfer:
     """A request that was sent to the server; others with the same key wait for its response."""
 
     owner: object
-    cookies: str = ""
+    variant: str = ""
+    """Cookies, or for a script how many changing requests were sent before: responses differ by them."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -120,13 +122,14 @@ class StaticFiles:
     max_bytes
         Memory for stored files; the least recently used ones are dropped first.
     counters
-        Counters `requests/static` and `requests/..._reused`.
+        Counters `requests/static`, `requests/static_reused`, `requests/script_reused`.
     """
 
     def __init__(self, max_bytes: int, counters: Counter[str]) -> None:
         self._files: LruCache[tuple[RequestKey, str], StaticFile] = LruCache(max_bytes)
         self._counters = counters
         self._by_cookie: set[RequestKey] = set()
+        self._changing_requests = 0
         self._not_storable: set[RequestKey] = set()
         self._transfers: dict[RequestKey, _Transfer] = {}
 
@@ -148,12 +151,12 @@ class StaticFiles:
             None: the request has to be sent. `awaits` tells whether its response is wanted then.
         """
         file = await self._stored(key, read_cookies)
-        if key.is_cached:
+        if key.is_of_script:
             # Nobody waits for such an answer: it may be one that the server holds back.
             if file is not None:
-                self._counters[f"requests/{'document' if key.kind == 'Document' else 'script'}_reused"] += 1
+                self._counters["requests/script_reused"] += 1
             elif key not in self._not_storable and key not in self._transfers:
-                self._transfers[key] = _Transfer(owner)
+                self._transfers[key] = _Transfer(owner, self._variant())
             return file
         if file is None and (transfer := self._transfers.get(key)) is not None:
             with suppress(TimeoutError):
@@ -166,7 +169,7 @@ class StaticFiles:
         self._counters["requests/static"] += 1
         if key not in self._not_storable and key not in self._transfers:
             self._transfers[key] = transfer = _Transfer(owner)
-            transfer.cookies = await read_cookies()
+            transfer.variant = await read_cookies()
         return None
 
     def awaits(self, key: RequestKey, owner: object) -> bool:
@@ -207,9 +210,10 @@ class StaticFiles:
         content = body if is_base64 else base64.b64encode(body.encode()).decode("ascii")
         if _varies_by_cookie(headers):
             self._by_cookie.add(key)
-        cookies = transfer.cookies if key in self._by_cookie else ""
+        variant = transfer.variant if key.is_of_script or key in self._by_cookie else ""
         file = StaticFile(_stored_headers(key, headers), content, status, time.monotonic() + seconds)
-        self._files.put((key, cookies), file, len(content))
+        headers_size = sum(_HEADER_BYTES + len(header["name"]) + len(header["value"]) for header in file.headers)
+        self._files.put((key, variant), file, len(content) + len(key.url) + headers_size)
         self.end(key)
 
     def end(self, key: RequestKey, *, is_storable: bool = True) -> None:
@@ -224,8 +228,16 @@ class StaticFiles:
         for key in [key for key, transfer in self._transfers.items() if transfer.owner is owner]:
             self.end(key)
 
+    def expect_changes(self) -> None:
+        """Use no answer to a script any more that was requested so far: a request that may change data is sent."""
+        self._changing_requests += 1
+
+    def _variant(self) -> str:
+        return str(self._changing_requests)
+
     async def _stored(self, key: RequestKey, read_cookies: ReadCookies) -> StaticFile | None:
-        file = self._files.get((key, await read_cookies() if key in self._by_cookie else ""))
+        variant = self._variant() if key.is_of_script else await read_cookies() if key in self._by_cookie else ""
+        file = self._files.get((key, variant))
         return file if file is not None and file.stale_at > time.monotonic() else None
 
 
@@ -243,24 +255,21 @@ def request_key(kind: str, request: Mapping[str, Any]) -> RequestKey | None:
     -------
     RequestKey or None
         None for other methods than GET, other schemes than HTTP, requests for a range, and other resource types; for
-        documents and scripts that ask the server for a new answer, or log in with a header.
+        scripts that ask the server for a new answer, or log in with a header.
     """
-    is_cached = kind in CACHED_TYPES
-    if (
-        not (is_cached or kind in STATIC_TYPES)
-        or request["method"] != "GET"
-        or not request["url"].startswith(("http:", "https:"))
-    ):
+    is_of_script = kind in SCRIPT_TYPES
+    is_kept = is_of_script or kind in STATIC_TYPES
+    if not is_kept or request["method"] != "GET" or not request["url"].startswith(("http:", "https:")):
         return None
     headers = {name.lower(): value for name, value in request["headers"].items()}
-    if "range" in headers or (is_cached and not _OWN_ANSWER.isdisjoint(headers)):
+    if "range" in headers or (is_of_script and not _OWN_ANSWER.isdisjoint(headers)):
         return None
     own = ((name, value) for name, value in headers.items() if name not in _NO_CHOICE and not name.startswith("sec-"))
     return RequestKey(
         kind,
         request["url"].partition("#")[0],
         headers.get("origin", ""),
-        tuple(sorted(own)) if is_cached else (),
+        tuple(sorted(own)) if is_of_script else (),
     )
 
 
@@ -270,7 +279,7 @@ def _varies_by_cookie(headers: Mapping[str, str]) -> bool:
 
 def _stored_headers(key: RequestKey, headers: Mapping[str, str]) -> tuple[dict[str, str], ...]:
     kept = {name: value for name, value in headers.items() if name not in _TRANSFER_HEADERS}
-    if not key.is_cached:
+    if not key.is_of_script:
         kept = {name: value for name, value in kept.items() if name not in _CACHE_HEADERS}
         # The renderer then keeps the file in its own memory cache, which compares no cookies.
         kept["cache-control"] = "no-cache" if _varies_by_cookie(headers) else "max-age=86400, immutable"

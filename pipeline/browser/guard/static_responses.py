@@ -44,6 +44,10 @@ class StaticResponses:
 
         return await self._files.find(key, read_cookies, self)
 
+    def expect_changes(self) -> None:
+        """See `StaticFiles.expect_changes`."""
+        self._files.expect_changes()
+
     def awaits(self, event: Mapping[str, Any]) -> bool:
         """Return whether the response to a request that is about to be sent must be intercepted for `store`."""
         key = request_key(event["resourceType"], event["request"])

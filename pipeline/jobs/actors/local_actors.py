@@ -98,7 +98,7 @@ class LocalActor:
         self._mark = secrets.token_hex(8)
         self.log = folder / f"{name}-{self._mark}.log"
         ours, theirs = socket.socketpair()
-        with theirs, self.log.open("wb") as log:
+        with ours, theirs, self.log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - this Python, our own program
                 [sys.executable, "-P", "-c", _PROGRAM, name, str(theirs.fileno()), json.dumps(sys.path)],
                 stdin=subprocess.DEVNULL,
@@ -113,7 +113,7 @@ class LocalActor:
                 pass_fds=(theirs.fileno(), lock),
                 start_new_session=True,  # Ctrl-C reaches the coordinator only, which ends the run in order
             )
-        connection = Connection(ours.detach())
+            connection = Connection(ours.detach())
         self._channel = Channel(connection)
         with suppress(OSError):  # it died at once
             connection.send((kind, arguments, concurrency))

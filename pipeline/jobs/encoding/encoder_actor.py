@@ -20,6 +20,7 @@ from waygraph.index.store.backends.concurrency import concurrent_map
 from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder, Reads, Screenshots, SiteContext
 from waygraph.pipeline.encode.registry import create_encoder
+from waygraph.pipeline.jobs.actors.local_actors import this_machine
 
 log = logging.getLogger(__name__)
 
@@ -150,7 +151,7 @@ class EncoderActor:
             # Ray hides GPUs from actors that reserved none, but a private Ray is configured not to.
             os.environ["CUDA_VISIBLE_DEVICES"] = ""
         # Libraries are limited to one thread in actors that reserve less than a CPU; the encoder works in bursts.
-        threads = settings.encode.threads or len(os.sched_getaffinity(0))
+        threads = settings.encode.threads or int(this_machine().cpus)
         self._settings = settings.encode.model_copy(update={"threads": threads})
         self._store = settings.store
         self._parts: tuple[Encoder, ScreenshotPrefetch] | None = None

@@ -183,7 +183,7 @@ def _print_requests(exploration: Exploration) -> None:
     document, script, static = (
         counters.get(f"requests/{kind}", 0) / states for kind in ("document", "script", "static")
     )
-    reused = sum(counters.get(f"requests/{kind}_reused", 0) for kind in ("document", "script", "static"))
+    reused = counters.get("requests/static_reused", 0) + counters.get("requests/script_reused", 0)
     say(
         f"  requested per state: {document:.1f} documents, {script:.1f} by scripts, {static:.1f} static files "
         f"({reused / states:.1f} more answered from memory), "

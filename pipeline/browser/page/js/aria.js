@@ -89,7 +89,7 @@ const headerRole = (th) => {
 const ariaName = (node, element, role) => {
   if (NAMELESS.has(role)) return "";
   const tag = element.localName;
-  if (tag === "optgroup") return squeeze(element.label);
+  if (tag === "optgroup") return squeeze(element.label ?? ""); // not that of a drawing
   if (tag === "input" || (FIELD_ROLES.has(role) && !NAMED_BY_TEXT.has(role))) return givenName(node, role) ?? fieldText(element);
   const caption = tag === "figure" ? element.querySelector(":scope > figcaption") : null;
   if (caption) return authorName(node, role) || contentText(caption);
@@ -114,7 +114,7 @@ const ariaStates = (element, role) => {
   if (has("disabled") && (isDisabled(element) || closestAcrossRoots(element, "[aria-disabled]")?.getAttribute("aria-disabled") === "true")) {
     states += " [disabled]";
   }
-  if (has("expanded") && (isTrue("aria-expanded") || (tag === "summary" && element.parentElement.open))) states += " [expanded]";
+  if (has("expanded") && (isTrue("aria-expanded") || (tag === "summary" && element.parentElement?.open))) states += " [expanded]";
   const invalid = has("invalid") ? ariaOf(element, "aria-invalid")?.trim() || "false" : "false";
   if (invalid === "grammar" || invalid === "spelling") states += ` [invalid=${invalid}]`;
   else if (invalid !== "false") states += " [invalid]";

@@ -238,7 +238,7 @@ const mayReact = (element, kind) => {
   return !script?.knowsListeners || element.closest(NATIVELY_ACTIVE) !== null || script.isHandled(element, EVENTS_OF[kind] || []);
 };
 
-const WITH_POINTER = ["submit", ...HOVERS, ...POINTER_LEAVES, ...FOCUSES, ...FOCUS_LEAVES];
+const WITH_POINTER = ["submit", "beforeunload", ...HOVERS, ...POINTER_LEAVES, ...FOCUSES, ...FOCUS_LEAVES];
 /**
  * Whether a script handles an action on this element, the pointer and the focus that it moves, or the submission of its form.
  * @param {any} element

@@ -8,7 +8,7 @@ const KEYS = ["keydown", "keyup", "keypress"];
 const TYPING = [...KEYS, "input", "beforeinput", "change"];
 const FOCUSES = ["focus", "focusin"];
 const FOCUS_LEAVES = ["blur", "focusout"];
-const OTHERS = ["dblclick", "contextmenu", "auxclick", "submit"];
+const OTHERS = ["dblclick", "contextmenu", "auxclick", "submit", "beforeunload"];
 const EVENT_TYPES = new Set([...CLICKS, ...HOVERS, ...POINTER_LEAVES, ...TYPING, ...FOCUSES, ...FOCUS_LEAVES, ...OTHERS]);
 const WITH_HANDLER_ATTRIBUTE = [...EVENT_TYPES].map((type) => `[on${type}]`).join(", ");
 

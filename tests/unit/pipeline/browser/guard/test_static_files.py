@@ -33,7 +33,7 @@ def test_requests_in_cors_mode_have_keys_of_their_own():
 @pytest.mark.parametrize(
     ("kind", "sent"),
     [
-        ("Document", request("POST")),
+        ("Document", request()),
         ("Media", request()),
         ("XHR", request("POST")),
         ("Fetch", request(Range="bytes=0-9")),
@@ -56,6 +56,18 @@ def test_scripts_that_may_get_other_answers_have_keys_of_their_own():
 
     assert key(Accept="text/html") == key(Accept="text/html")
     assert len({key(), key(Accept="text/html"), key(Accept="application/json"), key(**{"X-Tenant": "1"})}) == 4
+
+
+async def test_answer_to_a_script_is_not_used_after_a_request_that_may_change_data():
+    store, key = files(), KEY._replace(kind="Fetch")
+    assert await store.find(key, cookies, FIRST) is None
+    store.add(key, {}, "[1]", is_base64=False, seconds=60)
+    assert await store.find(key, cookies, SECOND) is not None
+    store.expect_changes()
+    assert await store.find(key, cookies, SECOND) is None
+    store.expect_changes()  # while the answer is on its way
+    store.add(key, {}, "[2]", is_base64=False, seconds=60)
+    assert await store.find(key, cookies, FIRST) is None
 
 
 async def test_second_page_waits_for_the_response_to_the_first_and_gets_it():
