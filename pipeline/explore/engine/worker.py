@@ -335,12 +335,13 @@ class Worker:
     async def _reach(self, state: Snapshot, route: Sequence[PathStep] | None) -> _Stage:
         """Return a stage that shows a state: the current one, or one at the end of a route."""
         stage = self._stage
-        if stage is not None and stage.state.id == state.id:
-            if await self._still_shows(stage):
-                self._counters["reach/already_there"] += 1
-                return stage
+        on_the_way = {state.id, *(step.expected_node_id for step in route or ())}
+        if stage is not None and stage.state.id in on_the_way and not await self._still_shows(stage):
             stage = None  # it has changed by itself
             self._leave("not_back")
+        if stage is not None and stage.state.id == state.id:
+            self._counters["reach/already_there"] += 1
+            return stage
         if route is None:
             raise NotReached(f"No route to {state.url} is known.")
         # Steps before the state that the page shows already are not repeated.
