@@ -96,20 +96,24 @@ def test_requests_and_bytes_are_counted(explored):
     assert counters["egress/bytes"] > 5_000
 
 
+async def open_page(files):
+    return await GuardedPage.open(
+        await BROWSERS.browser(),
+        ContextOptions(CaptureProfile(), user_agent="waygraph-test"),
+        settings=LOOPBACK_ONLY,
+        snapshot_options=SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings()),
+        document_policy=lambda _: None,
+        static_files=files,
+    )
+
+
 def test_script_that_varies_by_cookie_follows_the_cookies_of_its_page():
     def language(request):
         word = "Willkommen" if "lang=de" in request.headers.get("Cookie", "") else "Welcome"
         return Page(f"document.write('<h1>{word}</h1>')", content_type=SCRIPT, headers={"Vary": "Cookie"})
 
     async def run(url):
-        page = await GuardedPage.open(
-            await BROWSERS.browser(),
-            ContextOptions(CaptureProfile(), user_agent="waygraph-test"),
-            settings=LOOPBACK_ONLY,
-            snapshot_options=SnapshotOptions.from_settings(LOOPBACK_ONLY, ExploreSettings()),
-            document_policy=lambda _: None,
-            static_files=StaticFiles(1 << 20, Counter()),
-        )
+        page = await open_page(StaticFiles(1 << 20, Counter()))
         shown = []
         for cookie in ("lang=en", "lang=de", "lang=en"):
             await page.view.goto(url)
@@ -121,3 +125,22 @@ def test_script_that_varies_by_cookie_follows_the_cookies_of_its_page():
     with FixtureServer({"/": "<script src=/language.js></script>", "/language.js": language}) as site:
         assert BROWSERS.run(run(site.url)) == ["Welcome", "Willkommen", "Welcome"]
         assert site.paths.count("/language.js") == 3  # without a cookie, and with each of two
+
+
+@pytest.mark.parametrize(
+    "code", ["fetch('/greeting')", "document.head.append(Object.assign(new Image(), {src: '/greeting'}))"]
+)
+def test_answer_that_sets_a_cookie_is_requested_by_every_context(code):
+    sets_cookie = {"Cache-Control": "max-age=600", "Set-Cookie": "greeted=1; HttpOnly; Path=/greeting"}
+    greeting = Page("{}", content_type="application/json", headers=sets_cookie)
+
+    async def run(url):
+        shared = StaticFiles(1 << 20, Counter())
+        for _ in range(2):
+            page = await open_page(shared)
+            await page.view.goto(url)
+            await page.close()
+
+    with FixtureServer({"/": f"<script>{code}</script>", "/greeting": greeting}) as site:
+        BROWSERS.run(run(site.url))
+        assert site.paths.count("/greeting") == 2

@@ -43,7 +43,7 @@ def reuse_seconds(kind: str, status: int, headers: Mapping[str, str]) -> float:
     Returns
     -------
     float
-        0 for `no-store`, responses that set cookies or vary by headers which the guard does not see, and large ones.
+        0 for `no-store`, responses that vary by headers which the guard does not see, and large ones.
         Static files, and files and pages that do not exist, are reused for the run. For answers to scripts HTTP
         decides; they are not reused without a stated length, since a stream has no end to wait for.
     """
@@ -51,7 +51,6 @@ def reuse_seconds(kind: str, status: int, headers: Mapping[str, str]) -> float:
     is_of_script = kind in SCRIPT_TYPES
     if (
         "no-store" in directives
-        or "set-cookie" in headers
         or not varying_names(headers) <= (_CONSTANT_HEADERS if is_of_script else _CONSTANT_HEADERS | {"cookie"})
         or (is_of_script and not _is_number(length))
         or (_is_number(length) and int(length) > MAX_FILE_BYTES)

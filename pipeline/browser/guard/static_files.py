@@ -177,6 +177,10 @@ class StaticFiles:
         transfer = self._transfers.get(key)
         return transfer is not None and transfer.owner is owner
 
+    def cookies_before(self, key: RequestKey) -> str:
+        """Return the cookies of the page when it sent the request that `awaits` tells of; a script's had none."""
+        return "" if key.is_of_script else self._transfers[key].variant
+
     def add(
         self,
         key: RequestKey,

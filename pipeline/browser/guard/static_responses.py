@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
@@ -38,11 +39,11 @@ class StaticResponses:
         if key is None:
             return None
 
-        async def read_cookies() -> str:
-            cookies = await self._page.context.cookies(key.url)
-            return "; ".join(sorted(f"{each.get('name')}={each.get('value')}" for each in cookies))
+        return await self._files.find(key, partial(self._cookies, key.url), self)
 
-        return await self._files.find(key, read_cookies, self)
+    async def _cookies(self, url: str) -> str:
+        cookies = await self._page.context.cookies(url)
+        return "; ".join(sorted(f"{each.get('name')}={each.get('value')}" for each in cookies))
 
     def expect_changes(self) -> None:
         """See `StaticFiles.expect_changes`."""
@@ -69,9 +70,14 @@ class StaticResponses:
             return
         try:
             content = await session.send("Fetch.getResponseBody", {"requestId": event["requestId"]})
+            # Chromium tells the guard nothing of `Set-Cookie`, which it has obeyed already.
+            sets_cookies = await self._cookies(key.url) != self._files.cookies_before(key)
         except PlaywrightError as error:
             # The page was left, or the server broke off.
             log.debug("guard/not_stored %s: %s", key.url, error)
+            self._files.end(key)
+            return
+        if sets_cookies:
             self._files.end(key)
             return
         self._files.add(
