@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 import traceback
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from tests.actors import ON_BOTH
 from waygraph.core.errors import StoreError
+from waygraph.pipeline.jobs.actors import local_actors as local_actors_module
 from waygraph.pipeline.jobs.actors.local_actors import local_actors
 from waygraph.pipeline.jobs.actors.protocol import ActorDied
 from waygraph.pipeline.jobs.actors.ray_actors import RayActors
@@ -75,6 +78,14 @@ async def test_an_actor_that_finds_no_room_has_died():
         local._folder /= "missing"  # as if the disk were full
         with pytest.raises(ActorDied, match=r"could not be started: .*missing"):
             await start(local).call("add", 1)
+
+
+async def test_result_that_is_there_before_anybody_waits_for_it_is_sent():
+    sent, done = Future(), Future()
+    done.set_result(7)
+    channel = SimpleNamespace(answer=lambda call, work: sent.set_result((call, work())))
+    await asyncio.to_thread(local_actors_module._answer, asyncio.get_running_loop(), channel, "call", done)
+    assert await asyncio.wait_for(asyncio.wrap_future(sent), PATIENCE_S) == ("call", 7)
 
 
 async def test_an_actor_imports_nothing_from_the_folder_of_the_command(tmp_path, monkeypatch):

@@ -303,7 +303,7 @@ class LocalActors:
         except RuntimeError:  # the loop has ended; so will the caller
             work.close()
         else:
-            future.add_done_callback(lambda done: _answer(channel, call, done))
+            future.add_done_callback(lambda done: _answer(loop, channel, call, done))
 
     def put(self, value: object) -> ObjectRef:
         """See `ActorSystem.put`."""
@@ -344,10 +344,13 @@ def local_actors() -> Iterator[LocalActors]:
             actors.close()
 
 
-def _answer(channel: Channel, call: CallRequest, done: Future[Any]) -> None:
-    """Send the result of a light actor from a thread: this runs in the event loop, and the receiver may be busy."""
-    with suppress(RuntimeError):  # the loop ends, and so will the caller
-        asyncio.get_running_loop().run_in_executor(None, channel.answer, call, done.result)
+def _answer(loop: asyncio.AbstractEventLoop, channel: Channel, call: CallRequest, done: Future[Any]) -> None:
+    """Send the result of a light actor from a thread of its own, since the receiver may be busy.
+
+    This runs in the event loop, or in the thread that received the call if the result is there already.
+    """
+    with suppress(RuntimeError):  # the loop has ended; so will the caller
+        loop.call_soon_threadsafe(loop.run_in_executor, None, channel.answer, call, done.result)
 
 
 def _kill_marked(mark: str) -> None:
