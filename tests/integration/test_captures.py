@@ -303,6 +303,23 @@ def test_where_playwright_differs_from_the_browser_the_snapshot_follows_the_brow
     assert ours != theirs, "it is no longer different"
 
 
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        pytest.param(
+            "<div><template shadowrootmode=open><summary role=button>More</summary></template></div>",
+            '- button "More"',
+            id="summary-below-a-shadow-root",
+        ),
+        pytest.param("<svg><optgroup></optgroup></svg><p>After</p>", "- paragraph: After", id="drawing-of-a-field"),
+    ],
+)
+def test_an_odd_page_is_stored_all_the_same(html, expected):
+    _, capture, _ = captured(f"<!doctype html><title>t</title><body>{html}")
+    assert expected in capture.aria
+    assert capture.dom
+
+
 def test_a_frameset_has_an_accessibility_snapshot():
     with FixtureServer({"/": "<title>t</title><frameset cols=50%,50%><frame src=/a><frame src=/b></frameset>",
                         "*": "<p>Frame"}) as site:  # fmt: skip

@@ -24,6 +24,7 @@ def requested():
             return Counter(site.paths)["/"], capture.report.counters
 
     return {
+        "unload": run("addEventListener('beforeunload', () => { window.leaves = (window.leaves ?? 0) + 1 })"),
         "nothing": run(""),
         "clicks": run("addEventListener('click', () => { window.clicks = (window.clicks ?? 0) + 1 })"),
         "pointer": run("addEventListener('mousemove', () => { window.moves = (window.moves ?? 0) + 1 })"),
@@ -37,7 +38,7 @@ def test_state_with_thirty_links_is_loaded_once_for_all_of_them(requested):
     assert (counters["load/start"], counters["load/first"], counters.get("load/chunk", 0)) == (2, 1, 0)
 
 
-@pytest.mark.parametrize("script", ["clicks", "pointer"])
+@pytest.mark.parametrize("script", ["clicks", "pointer", "unload"])
 def test_page_whose_scripts_notice_clicks_is_loaded_anew_for_each_chunk(requested, script):
     times, counters = requested[script]
     assert counters["load/chunk"] > 0

@@ -14,15 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waygraph.core.errors import ServiceError
+from waygraph.core.settings import ONE_PROCESS
 
 #: Timeout for the service to start, in seconds.
 START_SECONDS = 240.0
-#: Settings of several processes, which the one process does not have, are set back.
-_ONE_PROCESS = {
-    "WAYGRAPH_SERVE__REPLICAS": "1",
-    "WAYGRAPH_SERVE__REPLICAS_MAX": "0",
-    "WAYGRAPH_SERVE__ENCODER_REPLICAS": "0",
-}
 #: Timeout for it to stop, in seconds; then its processes are killed.
 STOP_SECONDS = 30.0
 
@@ -89,7 +84,6 @@ def service_process(store: str, log: Path) -> Iterator[ServiceProcess]:
         "127.0.0.1",
         "--port",
         "0",
-        "--local",
         "--json",
     ]
     with log.open("wb") as errors:
@@ -98,7 +92,7 @@ def service_process(store: str, log: Path) -> Iterator[ServiceProcess]:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env={**os.environ, **_ONE_PROCESS},
+            env=os.environ | {f"WAYGRAPH_SERVE__{name.upper()}": str(value) for name, value in ONE_PROCESS.items()},
             start_new_session=True,  # Ctrl-C reaches this process only, which stops the service in order
         )
     with process:

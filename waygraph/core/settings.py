@@ -502,6 +502,10 @@ class AgentSettings(_Section):
         return self.selector.model_copy(update=same)
 
 
+#: Settings of `serve` by which one process serves, whatever the environment says of several.
+ONE_PROCESS = {"local": True, "replicas": 1, "replicas_max": 0, "encoder_replicas": 0}
+
+
 class ServeSettings(_Section):
     """Address, access, limits and processes of the service."""
 

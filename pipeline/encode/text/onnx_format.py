@@ -1,7 +1,7 @@
 """Build a network for ONNX Runtime, without the package `onnx`, which takes 34 MB beside the library's 78.
 
 The model is a message of Protocol Buffers: field numbers and types are those of onnx.proto3 of ONNX. Constants are no
-part of it: the library gets them as arrays and does not copy them.
+part of it: the library gets them as arrays, and keeps copies.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from waygraph.cli.output import clean, print_json, print_table, say
 from waygraph.cli.selection import STATE_HELP, open_source, resolve_site, resolve_state
 from waygraph.core.errors import InvalidInput
 from waygraph.core.schemas import DescriptionModel, LeadModel, NodeAnswer, SiteDetail
+from waygraph.core.settings import ONE_PROCESS
 
 if TYPE_CHECKING:
     from waygraph.index.graph import Lead
@@ -122,8 +123,7 @@ def _open_page(store: str | None, url: str | None, address: str) -> None:
         open_at(service)
         say("Press Ctrl-C to stop.")
 
-    one_process = {"local": True, "replicas": 1, "replicas_max": 0, "encoder_replicas": 0}
-    run(load_settings({"store": store, "serve": {"port": 0, **one_process}}), on_ready=on_ready)
+    run(load_settings({"store": store, "serve": {"port": 0, **ONE_PROCESS}}), on_ready=on_ready)
 
 
 def _show_leads(

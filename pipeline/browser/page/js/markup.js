@@ -13,20 +13,8 @@ const documentHtml = () => {
   const doctype = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
   return `${doctype}${outer.slice(0, end)}${root.getHTML({ shadowRoots: shadowRoots() })}${outer.slice(end)}`;
 };
-/**
- * The accessibility snapshot of an element; empty for one that is nested too deeply for a recursive walk.
- * @param {any} element
- */
-const ariaOrNone = (element) => {
-  try {
-    return withCaches(() => ariaSnapshot(element));
-  } catch (error) {
-    if (error instanceof RangeError) return "";
-    throw error;
-  }
-};
 /** The HTML, and the accessibility snapshot of what a person can reach: the dialog in front of the page, or all of it. */
 const markup = () => {
   const reachable = modalOf(document) ?? readBody(document);
-  return stringify({ html: documentHtml(), aria: reachable ? ariaOrNone(reachable) : "" });
+  return stringify({ html: documentHtml(), aria: reachable ? withCaches(() => ariaSnapshot(reachable)) : "" });
 };
