@@ -78,7 +78,9 @@ def lead_document(lead: Lead) -> dict[str, Any]:
     """Return a lead as a JSON object, without heading and description: both may contain times."""
     document: dict[str, Any] = {"id": lead.id, "url": lead.url, "names": list(lead.names), "depth": lead.depth}
     document |= {"state": lead.state, "action": lead.action.to_json()}
-    return {**document, "refusal": lead.refusal} if lead.refusal else document
+    if lead.refusal:
+        document["refusal"] = lead.refusal
+    return {**document, "hidden": True} if lead.hidden else document
 
 
 def to_bytes(document: dict[str, Any]) -> bytes:

@@ -1,4 +1,7 @@
-"""Paths to leads: the path to the state that shows the link and a click on it, or loading the URL."""
+"""Paths to leads: the path to the state that shows the link and a click on it, or loading the URL.
+
+Nobody can click a link that is not shown: the only path to such a page loads its URL.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from waygraph.index.graph.path_costs import DEFAULT_LOAD_MS, INHERITED_PENALTY_M
 
 
 def lead_edge(lead: Lead) -> Edge:
-    """Return the click on the link of a lead as an edge that was never performed. No graph contains it."""
+    """Return the action of a lead as an edge that was never performed. No graph contains it."""
     return Edge(source=lead.state, target=lead.id, action=lead.action, cost_ms=DEFAULT_LOAD_MS, inherited=True)
 
 
@@ -60,7 +63,12 @@ def paths_to_lead(
     found: list[Path] = []
     click = lead_edge(lead)
     problem: NoPath | None = None
-    if all((edge.source, edge.target, edge.action) != (click.source, click.target, click.action) for edge in avoid):
+    if lead.action.kind == "goto":
+        problem = NoPath(
+            f"No element leads to the page {lead.url}, which was not visited: only loading its URL does.",
+            hint="Allow goto.",
+        )
+    elif all((edge.source, edge.target, edge.action) != (click.source, click.target, click.action) for edge in avoid):
         try:
             found.append(_and_click(path_to_state(), lead, edge_cost_ms(click)))
         except NoPath as error:

@@ -288,12 +288,14 @@ class Lead:
     state
         Id of the state that shows the link.
     action
-        Click on the link.
+        Click on the link. If there is nothing to click, because no person sees a link: `goto` the page.
     depth
         Number of actions from the start page to the page, over that state.
     refusal
         Reason of the policy that refuses every link to the page (`robots`, `hazard`, `rule`, ...); empty if there is
         none. A refused page is never walked to.
+    hidden
+        Whether no person sees a link to the page: it is in the markup of that state alone.
     """
 
     id: str
@@ -305,6 +307,7 @@ class Lead:
     action: Action
     depth: int
     refusal: str = ""
+    hidden: bool = False
 
     @property
     def title(self) -> str:

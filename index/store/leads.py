@@ -21,6 +21,7 @@ LEAD_SCHEMA = pa.schema(
         ("action", ACTION_TYPE),
         ("depth", pa.int32()),
         ("refusal", pa.string()),
+        ("hidden", pa.bool_()),
     ]
 )
 
@@ -38,6 +39,7 @@ def leads_table(leads: Mapping[str, Lead]) -> pa.Table:
             "action": {**lead.action.to_json(), "name": replace_surrogates(lead.action.name)},
             "depth": lead.depth,
             "refusal": lead.refusal,
+            "hidden": lead.hidden,
         }
         for lead in leads.values()
     ]

@@ -26,7 +26,7 @@ from waygraph.pipeline.explore.engine.context import CrawlContext
 from waygraph.pipeline.explore.engine.dead_links import DeadLinks
 from waygraph.pipeline.explore.engine.frontier import Frontier
 from waygraph.pipeline.explore.engine.graph_builder import GraphBuilder, GraphRules
-from waygraph.pipeline.explore.engine.leads import MIN_LEADS, LeadSources, collect_leads, tried_targets
+from waygraph.pipeline.explore.engine.leads import LeadSources, collect_leads, tried_targets
 from waygraph.pipeline.explore.engine.limits import RunLimits
 from waygraph.pipeline.explore.engine.loader import Loads
 from waygraph.pipeline.explore.engine.order import BreadthOrder, NoveltyOrder
@@ -47,6 +47,9 @@ from waygraph.pipeline.explore.refresh.refresh import Refresh
 from waygraph.pipeline.explore.session.content import check_content
 from waygraph.pipeline.explore.session.login import LoginWatch
 from waygraph.pipeline.explore.session.start import Start
+
+#: Groups of pages that advice on leads names.
+_SHOWN_GROUPS = 5
 
 
 class NoBrowserError(Exception):
@@ -327,5 +330,11 @@ class Explorer:
             refuse=parts.frontier.refuse,
             tried=tried_targets(outcomes, parts.graph.edges, states, lambda url: parts.loads.known(url) is not None),
         )
-        limit = max(MIN_LEADS, round(explore.leads_per_state * len(states))) if explore.leads_per_state else 0
-        return collect_leads(sources, limit, parts.stats.counters)
+        found = collect_leads(sources, explore.lead_bytes, parts.stats.counters)
+        if found.left_out:
+            most = ", ".join(f"{count:,} in {group}" for group, count in found.left_out.most_common(_SHOWN_GROUPS))
+            parts.stats.advise(
+                f"{found.left_out.total():,} pages that links lead to are not in the map, since its leads would take "
+                f"more than explore.lead_bytes ({explore.lead_bytes:,}): {most}"
+            )
+        return dict(found.leads)

@@ -66,6 +66,7 @@ def lead_model(lead: Lead) -> LeadModel:
         description=lead.description,
         state=lead.state,
         refusal=lead.refusal,
+        hidden=lead.hidden,
     )
 
 

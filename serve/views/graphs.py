@@ -137,7 +137,7 @@ def elements_answer(opened: OpenMap, node_id: str, outcomes: Iterable[Mapping[st
         outcomes=kept[:MAX_OUTCOMES],
         outcomes_total=len(kept),
         leads=[
-            LeadSummary(node_id=lead.id, url=lead.url, title=lead.title, refusal=lead.refusal)
+            LeadSummary(node_id=lead.id, url=lead.url, title=lead.title, refusal=lead.refusal, hidden=lead.hidden)
             for lead in leads[:MAX_LEADS]
         ],
         leads_total=len(leads),

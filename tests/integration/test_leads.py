@@ -22,7 +22,7 @@ from waygraph.pipeline.jobs.publishing.draft import draft_from_capture, encode_d
 from waygraph.sdk.local import StoreMap
 from waygraph.sdk.teleport import teleport
 
-HOME = """<title>Shop</title><h1>Shop</h1><nav><a href="/help">Help</a></nav>"""
+HOME = """<title>Shop</title><h1>Shop</h1><nav><a href="/help">Help</a></nav><a href="/archive" hidden>Archive</a>"""
 HELP = """<title>Help</title><h1>Help</h1><h2>Your orders</h2>
 <ul><li><a href="/returns">Send something back</a> <span>Labels and refunds</span></li>
 <li><a href="/invoices">Invoices</a></li><li><a href="/gone">Gift cards</a></li>
@@ -37,6 +37,7 @@ PAGES = {
     "/private": "<h1>Suppliers</h1>",
     "/letters": "<title>Send a letter</title><h1>Send a letter</h1>",
     "/sign-out": "<h1>Good bye</h1>",
+    "/archive": "<title>Archive</title><h1>Old orders</h1>",
     "/robots.txt": Page("User-agent: *\nDisallow: /private\n", content_type="text/plain"),
 }
 
@@ -77,7 +78,7 @@ def walk(maps, capture, path, start="", **options):
 def test_links_at_the_depth_limit_are_leads_with_their_context(shop):
     _, capture, _ = shop
     assert {lead.names for lead in capture.leads.values()} == {
-        ("Send something back",), ("Invoices",), ("Gift cards",), ("Suppliers",), ("Log out",)
+        ("Send something back",), ("Invoices",), ("Gift cards",), ("Suppliers",), ("Log out",), ("Archive",)
     }  # fmt: skip
     lead = lead_at(capture, "/returns")
     assert (lead.heading, lead.description, lead.depth) == ("Your orders", "Labels and refunds", 2)
@@ -90,8 +91,8 @@ def test_elements_at_the_depth_limit_are_counted_by_kind(shop):
     counters = capture.report.counters
     # Of the six links of the page one leads elsewhere, one is disallowed, and one is hazardous.
     assert counters["depth_limit/link"] == 3
-    assert counters["leads/known"] == 5
-    assert counters["leads/refused"] == 2
+    assert (counters["leads/known"], counters["leads/hidden"]) == (6, 1)
+    assert (counters["leads/refused/robots"], counters["leads/refused/hazard"]) == (1, 1)
 
 
 def test_a_lead_is_found_by_its_name_and_marked(shop):
@@ -112,6 +113,17 @@ def test_a_walk_to_a_lead_arrives_unmapped(shop, allow_goto):
         "arrived_unmapped", True, lead_at(capture, "/returns").id
     )  # fmt: skip
     assert [step.action.split()[0] for step in result.steps] == (["goto"] if allow_goto else ["click", "click"])
+
+
+def test_a_walk_to_a_page_whose_link_no_person_sees_loads_its_url(shop):
+    site, capture, maps = shop
+    assert "/archive" not in {path for _, path in site.requests}
+    assert (lead_at(capture, "/archive").hidden, lead_at(capture, "/returns").hidden) == (True, False)
+    assert maps.node(capture.site, lead_at(capture, "/archive").id).lead.hidden
+    result = walk(maps, capture, "/archive")
+    assert (result.outcome, [step.action.split()[0] for step in result.steps]) == ("arrived_unmapped", ["goto"])
+    with pytest.raises(NoPath, match="only loading its URL"):
+        maps.path(capture.site, None, lead_at(capture, "/archive").id, allow_goto=False)
 
 
 def test_a_page_with_a_word_of_the_link_is_left_for_the_page_that_the_link_leads_to(shop):
@@ -143,7 +155,7 @@ def test_a_lead_has_an_answer_of_its_own(shop):
     lead = lead_at(capture, "/returns")
     answer = maps.node(capture.site, lead.id[:8])
     assert (answer.node_id, answer.lead.names, answer.lead.state) == (lead.id, list(lead.names), lead.state)
-    assert (maps.site(capture.site).leads, len(capture.leads)) == (5, 5)
+    assert (maps.site(capture.site).leads, len(capture.leads)) == (6, 6)
 
 
 @pytest.fixture
@@ -165,12 +177,14 @@ def test_commands_mark_leads_and_list_them(shop, cli):
     assert (code, f"{lead.url}  [{lead.id[:8]}]  (not visited)" in out) == (0, True)
     assert "not visited" not in cli("search", "send something back", "--visited-only")[1]
     assert "(not visited, left alone: robots)" in cli("search", "suppliers")[1]
-    assert "5 pages more are known and were not visited" in cli("show")[1]
+    assert "6 pages more are known and were not visited" in cli("show")[1]
     assert "known from links only" in cli("show", lead.id)[1]
     assert "no path leads there: its links are left alone (robots)" in cli("show", refused.id)[1]
     listed = json.loads(cli("show", "--leads", "--offset", "1", "--limit", "2", "--json")[1])
-    assert (len(listed["leads"]), listed["total"]) == (2, 5)
-    assert json.loads(cli("show", "/", "--leads", "--json")[1])["total"] == 0
+    assert (len(listed["leads"]), listed["total"]) == (2, 6)
+    (hidden,) = json.loads(cli("show", "/", "--leads", "--json")[1])["leads"]
+    assert (hidden["hidden"], "Archive  (hidden)" in cli("show", "/", "--leads")[1]) == (True, True)
+    assert "no person sees a link to it" in cli("show", hidden["id"])[1]
     assert json.loads(cli("show", "/help", "--leads", "--json")[1])["total"] == 5
     exported = json.loads(cli("export")[1])["leads"]
     assert [each["id"] for each in exported] == sorted(capture.leads)

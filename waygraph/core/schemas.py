@@ -199,6 +199,8 @@ class LeadModel(_Schema):
     """Id of the state that shows the link."""
     refusal: str = ""
     """Why no path leads there: the rule that leaves its links alone (`robots`, `hazard`, ...). Empty: paths may."""
+    hidden: bool = False
+    """Whether no person sees a link to the page, which is in the markup of that state alone. Paths load its URL."""
 
 
 class StepModel(_Schema):

@@ -143,9 +143,9 @@ class ExploreSettings(_Section):
     alike_budget: int = Field(5, ge=0)
     """Elements without names of one list, or links to parts of their own page, that may add nothing new before the
     others are skipped; 0: no limit."""
-    leads_per_state: float = Field(2.0, ge=0)
-    """Leads that a map keeps for each of its states: pages that are known and were not visited. Every map may keep 100;
-    0: none."""
+    lead_bytes: int = Field(64 * 2**20, ge=0)
+    """Limit of the leads of a map, in bytes before they are encoded: pages that are known and were not visited. About
+    100,000 leads take the default. 0: none."""
     max_bytes: int = Field(20 * 2**30, ge=1)
     """Limit of bytes received from the site; a map that it stops is marked partial."""
     static_files_bytes: int = Field(64 * 2**20, ge=0)

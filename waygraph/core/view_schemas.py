@@ -145,6 +145,8 @@ class LeadSummary(_View):
     title: PageText
     refusal: str = ""
     """Why no path leads there; empty: paths may."""
+    hidden: bool = False
+    """Whether no person sees a link to the page."""
 
 
 class ElementsAnswer(_View):

@@ -53,6 +53,7 @@ def _lead(step: StepModel, model: LeadModel) -> Lead:
         action=_action(step.action),
         depth=0,
         refusal=model.refusal,
+        hidden=model.hidden,
     )
 
 

@@ -81,6 +81,8 @@ def graft(outer: ScriptResult, inner: ScriptResult, place: Mapping[str, Any] | N
     at = place["segments"]
     outer["segments"][at:at] = inner["segments"]
     outer["hidden"] += inner["hidden"]
+    outer["links"] += inner["links"]
+    outer["linksCut"] += inner["linksCut"]
     outer["cut"] |= inner["cut"]
     outer["password"] |= inner["password"]
     outer["login"] |= inner["login"]

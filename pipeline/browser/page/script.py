@@ -18,7 +18,7 @@ SCRIPT_PARTS = (
     "natives", "activity", "sockets", "timers", "interest", "animation", "dialogs", "tabs", "frames", "settle",
     "drawing", "hash", "rendering", "roles", "content", "names", "geometry", "paths", "overlays", "hover", "handlers",
     "workers", "declared", "kinds", "segments", "candidates", "carousels", "pass", "outline", "banner", "roots",
-    "digest", "aria", "markup", "lists", "snapshot", "revert", "find", "scroll", "api",
+    "digest", "aria", "markup", "lists", "links", "snapshot", "revert", "find", "scroll", "api",
 )  # fmt: skip
 
 #: Lines that hold only a comment: `// ...`, or a whole `/** ... */`.
@@ -40,7 +40,7 @@ def page_script() -> str:
 "use strict";
 const KEY = Symbol.for("waygraph");
 if (window[KEY]) return;
-const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, WeakMap, WeakSet }} = window;
+const {{ Array, Map, Math, Number, Object, Promise, Set, String, URL, URLSearchParams, WeakMap, WeakSet }} = window;
 {code}
 }})();"""
 

@@ -63,6 +63,24 @@ class Candidate(Struct, frozen=True, gc=False):
     form: str = ""
 
 
+class PageLink(Struct, frozen=True, gc=False):
+    """The address of a page in the markup that is no candidate, see `js/links.js`.
+
+    Attributes
+    ----------
+    url
+        The address.
+    name
+        What the markup calls it; may be empty.
+    hidden
+        Whether no person sees it. The others come after the last element of a snapshot that is `cut`.
+    """
+
+    url: str
+    name: str
+    hidden: bool
+
+
 class OutlineNode(Struct, frozen=True, gc=False):
     """A node of the accessibility tree, in document order.
 
@@ -171,6 +189,10 @@ class Snapshot:
     hidden
         Texts that are shown when their element is opened (`<details>`) or they are found (`hidden=until-found`), with
         the place of that element. They are no part of what identifies a page.
+    links
+        Addresses of pages that are no candidates, each once. They are no part of what identifies a page.
+    links_cut
+        Number of such addresses beyond the limit.
     """
 
     id: str
@@ -197,6 +219,8 @@ class Snapshot:
     outline: tuple[OutlineNode, ...] = ()
     view: WindowView = field(default_factory=WindowView)
     hidden: tuple[Segment, ...] = ()
+    links: tuple[PageLink, ...] = ()
+    links_cut: int = 0
 
     @property
     def is_page(self) -> bool:
@@ -310,6 +334,8 @@ def parse_snapshot(result: Mapping[str, Any], url_policy: UrlPolicy) -> Snapshot
         candidates=candidates,
         segments=_segments(result["segments"]),
         hidden=_segments(result["hidden"]),
+        links=tuple(PageLink(*link) for link in result["links"]),
+        links_cut=result["linksCut"],
         capped=result["settled"]["capped"],
         opened=result["opened"],
         tabs=tuple(result["tabs"]),

@@ -1,46 +1,42 @@
 """Leads: pages that the site links to and that the exploration did not visit.
 
-Links of all states are collected by target. If there are more targets than a map keeps, those are kept of which the map
-has the fewest of their kinds: a menu entry of its own before the hundredth record of a list.
+Links of all states are collected by target. If the leads exceed their budget of bytes, those are left out that were
+expected to bring the least when they were met: the hundredth record of a list before a menu entry of its own.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from waygraph.core.text import shortened
-from waygraph.index.graph import Edge, Lead, Segment, lead_id
-from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
-from waygraph.pipeline.explore.engine.novelty import ItemKind, NoveltyModel, item_kind, places
+from waygraph.index.graph import Action, Box, Edge, Lead, lead_id
+from waygraph.pipeline.browser.page.snapshot import Candidate, PageLink, Snapshot
+from waygraph.pipeline.explore.engine.lead_context import LinkContexts, clean
+from waygraph.pipeline.explore.engine.novelty import NoveltyModel, item_kind, places
+from waygraph.pipeline.explore.identity.url_groups import folder_of, group_of
 from waygraph.pipeline.explore.policies.policy import Refusal
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
 from waygraph.pipeline.explore.records.outcome import VARIES
 from waygraph.pipeline.explore.records.state import State
 
-#: Number of leads that every map may have. Larger maps may have more, see `ExploreSettings.leads_per_state`.
-MIN_LEADS = 100
 #: Targets that are compared; further ones are counted only.
 MAX_TARGETS = 200_000
 #: Longer URLs are no leads: requests of the HTTP API cannot contain them.
 MAX_URL = 8_192
-#: Characters of all URLs of a map's leads together.
-MAX_URL_CHARACTERS = 2_000_000
-#: Links of a target, with distinct names, that are kept.
-MAX_LINKS = 4
-#: Characters of a name, a heading and a description.
-MAX_TEXT = 120
-#: Texts between a link and the heading above it, and texts after a link that may describe it.
-_HEADING_REACH, _DESCRIPTION_REACH = 80, 4
-_DESCRIPTION_WORDS = 20
-#: Roles of texts that do not describe the link before them.
-_NO_DESCRIPTION = frozenset(
-    {"heading", "columnheader", "link", "button", "tab", "treeitem", "option", "switch", "checkbox", "radio"}
-    | {"menuitem", "menuitemcheckbox", "menuitemradio", "combobox", "listbox", "searchbox", "slider", "spinbutton"}
-    | {"textbox"}
-)
+#: Distinct names of links to one target that are kept.
+MAX_NAMES = 4
+#: Leads that one policy refuses and that are kept, each with a name of its own. Nobody walks to them, but an agent that
+#: is asked to log out learns where that is.
+MAX_REFUSED = 50
+#: Bytes of a lead beside its URL, which its action repeats: names, context, and path of the link.
+_BYTES_PER_LEAD = 400
+#: Place of links that no element of the page shows, see `places`.
+_NO_PLACE = "/hidden"
+_NO_BOX = Box(0, 0, 0, 0)
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,187 +119,242 @@ def tried_targets(
     }
 
 
-def collect_leads(sources: LeadSources, limit: int, counters: Counter[str]) -> dict[str, Lead]:
-    """Return the leads of a finished exploration by id, in the order of their first links.
+@dataclass(frozen=True, slots=True)
+class CollectedLeads:
+    """The leads of a finished exploration.
+
+    Attributes
+    ----------
+    leads
+        Leads by id, in the order of their first links.
+    left_out
+        Pages that the budget left out, by the group of their URLs.
+    """
+
+    leads: Mapping[str, Lead]
+    left_out: Counter[str]
+
+
+def collect_leads(sources: LeadSources, budget: int, counters: Counter[str]) -> CollectedLeads:
+    """Collect the leads of a finished exploration.
+
+    Leads that a policy refuses take no place of others: of those with one reason and one name the first is kept, if the
+    budget has room for it after all others.
 
     Parameters
     ----------
     sources
         States, policies and rules of the exploration.
-    limit
-        Number of leads to keep.
+    budget
+        Bytes of all leads together, see `ExploreSettings.lead_bytes`.
     counters
-        Incremented: `leads/known` by the number of targets, `leads/refused` by the leads that a policy refuses,
+        Incremented: `leads/known` by the number of targets, `leads/refused/<reason>` by those that a policy refuses,
+        `leads/hidden` by the leads that no person sees, `leads/left_out` by the targets that the budget left out,
         `leads/too_long` and `leads/too_many` by targets that are not compared.
 
     Returns
     -------
-    dict of str and Lead
-        At most `limit` leads.
+    CollectedLeads
+        The leads, and what was left out.
     """
-    if limit <= 0:
-        return {}
+    if budget <= 0:
+        return CollectedLeads({}, Counter())
     targets = _Targets(sources, counters)
     for state in sources.states.values():
         targets.add_links_of(state)
     counters["leads/known"] += len(targets.by_key)
-    chosen: set[str] = set()
-    characters = 0
-    for key in _most_novel_first(targets.by_key, targets.visited_kinds):
-        if len(chosen) >= limit:
-            break
-        if characters + len(key) <= MAX_URL_CHARACTERS:
-            chosen.add(key)
-            characters += len(key)
-    leads = (_lead(sources, target) for key, target in targets.by_key.items() if key in chosen)
-    found = {lead.id: lead for lead in leads}
-    counters["leads/refused"] += sum(bool(lead.refusal) for lead in found.values())
-    return found
+    for target in targets.by_key.values():
+        if target.refusal:
+            counters[f"leads/refused/{target.refusal}"] += 1
+    chosen, left_out = _within_budget(sources, targets, budget)
+    leads = _build_leads(sources, {key: target for key, target in targets.by_key.items() if key in chosen})
+    counters["leads/left_out"] += left_out.total()
+    counters["leads/hidden"] += sum(lead.hidden for lead in leads.values())
+    return CollectedLeads(leads, left_out)
 
 
 @dataclass(slots=True)
 class _Target:
-    """A page that was not visited: its kinds by its first link, and the first links with distinct names."""
+    """A page that was not visited.
 
-    kind: ItemKind
-    links: list[tuple[str, int]] = field(default_factory=list)
+    Attributes
+    ----------
+    state, number
+        State and number of the link that the lead is over: the first visible one that no policy refuses, else the first
+        visible one, else the same of hidden ones. The number is that of a candidate; -1 - the number of a link that is
+        no candidate.
+    hidden
+        Whether no person sees any link to it.
+    refusal
+        Reason of the policy that refuses the link; empty if there is none.
+    names
+        Distinct names of links, that of the chosen one first.
+    """
+
+    state: str
+    number: int
+    hidden: bool
+    refusal: str
     names: list[str] = field(default_factory=list)
 
 
 class _Targets:
-    """Pages that links lead to, by URL key: those that were not visited, and how many visited ones are of each kind."""
+    """Pages that links lead to and that were not visited, by URL key."""
 
     def __init__(self, sources: LeadSources, counters: Counter[str]) -> None:
         self._sources = sources
         self._counters = counters
         self._visited = {sources.url_key(url) for url in sources.tried}
         self._visited.update(sources.url_key(state.url) for state in sources.states.values())
-        self._counted: set[str] = set()
-        self._ignored: dict[str, bool] = {}
-        self.visited_kinds: Counter[int] = Counter()
+        self._keys: dict[str, str] = {}
+        self.links_to_visited: dict[str, tuple[str, int]] = {}
+        """By key of a visited page, state and number of the first link to it."""
         self.by_key: dict[str, _Target] = {}
 
     def add_links_of(self, state: State) -> None:
-        """Add the links of a state, in document order."""
+        """Add the links of a state: those that can be clicked in document order, then those that no element shows."""
         seen = self._sources.snapshot_of(state.id)
-        kind_at = _kinds(self._sources, state, seen)
         for number, candidate in enumerate(seen.candidates):
-            if candidate.action.kind != "click" or candidate.covered or candidate.disabled:
-                continue
-            url = candidate.action.target
-            if self._is_ignored(url):
-                continue
-            key = self._sources.url_key(url)
-            if key not in self._visited:
-                self._add(key, url, (state.id, number), _clean(candidate.action.name), kind_at)
-            elif key not in self._counted:
-                self._counted.add(key)
-                self.visited_kinds.update(kind_at(number).keys)
+            # A download is a file, not a page.
+            if candidate.action.kind == "click" and not (candidate.covered or candidate.disabled or candidate.download):
+                self._add(seen, state.id, number, candidate.action.target, candidate.action.name)
+        self._counters["leads/too_many"] += seen.links_cut
+        for number, link in enumerate(seen.links):
+            self._add(seen, state.id, -1 - number, link.url, link.name, hidden=link.hidden)
 
-    def _add(self, key: str, url: str, link: tuple[str, int], name: str, kind_at: Callable[[int], ItemKind]) -> None:
-        target = self.by_key.get(key)
+    def _add(self, seen: Snapshot, state: str, number: int, url: str, name: str, *, hidden: bool = False) -> None:
+        key = self._key(url)
+        if not key:
+            return
+        if key in self._visited:
+            self.links_to_visited.setdefault(key, (state, number))
+            return
+        target, name = self.by_key.get(key), clean(name)
         if target is None:
             if len(self.by_key) >= MAX_TARGETS:
                 self._counters["leads/too_many"] += 1
-                self._ignored[url] = True
+                self._keys[url] = ""
                 return
-            target = self.by_key[key] = _Target(kind_at(link[1]))
-        if not target.links or (len(target.links) < MAX_LINKS and name not in target.names):
-            target.links.append(link)
-            target.names.append(name)
+            refusal = self._refusal(seen, number)
+            self.by_key[key] = _Target(state, number, hidden, refusal, [name] if name else [])
+        elif target.hidden and not hidden:
+            target.state, target.number, target.hidden = state, number, False
+            target.refusal, target.names = self._refusal(seen, number), [name] if name else []
+        elif target.hidden == hidden and name and name not in target.names and len(target.names) < MAX_NAMES:
+            if target.refusal and not self._refusal(seen, number):
+                target.state, target.number, target.refusal = state, number, ""
+                target.names.insert(0, name)
+            else:
+                target.names.append(name)
 
-    def _is_ignored(self, url: str) -> bool:
-        """Return whether a URL is no lead: no page, another site's, or too long. Count it once if it is too long."""
-        ignored = self._ignored.get(url)
-        if ignored is None:
-            ignored = not url.startswith(("http:", "https:")) or not self._sources.is_in_scope(url)
-            if not ignored and len(url) > MAX_URL:
+    def _refusal(self, seen: Snapshot, number: int) -> str:
+        refusal = self._sources.refuse(_candidate(seen, number), seen)
+        return refusal.reason if refusal is not None else ""
+
+    def _key(self, url: str) -> str:
+        """Return the key of a URL; empty if it is no lead: no page, another site's, or too long, which is counted."""
+        key = self._keys.get(url)
+        if key is None:
+            is_page = url.startswith(("http:", "https:")) and self._sources.is_in_scope(url)
+            if is_page and len(url) > MAX_URL:
                 self._counters["leads/too_long"] += 1
-                ignored = True
-            self._ignored[url] = ignored
-        return ignored
+                is_page = False
+            key = self._keys[url] = self._sources.url_key(url) if is_page else ""
+        return key
 
 
-def _kinds(sources: LeadSources, state: State, seen: Snapshot) -> Callable[[int], ItemKind]:
-    """Return a function that returns the kinds of a candidate of a state. Places are computed on its first call."""
-    found: list[str] = []
-
-    def kind_at(number: int) -> ItemKind:
-        if not found:
-            found.extend(places(seen))
-        return item_kind(seen.candidates[number], found[number], state.url, sources.depth(state.id))
-
-    return kind_at
+def _candidate(seen: Snapshot, number: int) -> Candidate:
+    """Return a link as a candidate, which policies judge by name and target."""
+    return seen.candidates[number] if number >= 0 else _as_candidate(seen.links[-1 - number])
 
 
-def _most_novel_first(targets: Mapping[str, _Target], visited: Counter[int]) -> Iterator[str]:
-    """Yield the keys of targets, those first of whose kinds the map and the leads before them have the fewest."""
-    model, taken = NoveltyModel(), Counter(visited)
-    groups: dict[ItemKind, deque[tuple[int, str]]] = {}
-    for number, (key, target) in enumerate(targets.items()):
-        groups.setdefault(target.kind, deque()).append((number, key))
-    for kind, (_, key), _ in model.most_promising(groups, taken, lambda item: item[0]):
-        yield key
-        taken.update(kind.keys)
+def _as_candidate(link: PageLink) -> Candidate:
+    action = Action("click", role="link", name=link.name, target=link.url)
+    return Candidate(action, "a", disabled=False, submits="", download=False, box=_NO_BOX)
 
 
-def _lead(sources: LeadSources, target: _Target) -> Lead:
-    """Return the lead to a target over its first link that no policy refuses, or over its first link."""
-    refusals: list[str] = []
-    for state_id, number in target.links:
-        seen = sources.snapshot_of(state_id)
-        refusal = sources.refuse(seen.candidates[number], seen)
-        refusals.append(refusal.reason if refusal is not None else "")
-        if refusal is None:
-            break
-    chosen = len(refusals) - 1 if refusals[-1] == "" else 0
-    state_id, number = target.links[chosen]
-    seen = sources.snapshot_of(state_id)
-    candidate = seen.candidates[number]
-    heading, description = _context(candidate, seen.segments)
-    names = [target.names[chosen], *target.names[:chosen], *target.names[chosen + 1 :]]
+def _within_budget(sources: LeadSources, targets: _Targets, budget: int) -> tuple[set[str], Counter[str]]:
+    """Return the keys of the targets to keep, and how many of each group the budget leaves out."""
+    keys = [key for key, target in targets.by_key.items() if not target.refusal]
+    refused = list(_first_refused(targets.by_key))
+    if sum(map(_size, (*keys, *refused))) > budget:
+        gains = _expected_gains(sources, targets)
+        keys.sort(key=lambda key: (-gains[key], targets.by_key[key].hidden))
+    chosen: set[str] = set()
+    left_out: Counter[str] = Counter()
+    for key in (*keys, *refused):
+        if _size(key) <= budget:
+            budget -= _size(key)
+            chosen.add(key)
+        else:
+            left_out[folder_of(group_of(key))] += 1
+    return chosen, left_out
+
+
+def _size(key: str) -> int:
+    return _BYTES_PER_LEAD + 2 * len(key)
+
+
+def _expected_gains(sources: LeadSources, targets: _Targets) -> dict[str, float]:
+    """Return what each target was expected to bring when it was met, if each page met before brought nothing."""
+    met_in: dict[str, list[tuple[str, int]]] = {}
+    for key, (state, number) in targets.links_to_visited.items():
+        met_in.setdefault(state, []).append((key, number))
+    for key, target in targets.by_key.items():
+        if not target.refusal:
+            met_in.setdefault(target.state, []).append((key, target.number))
+    model, met = NoveltyModel(), Counter[int]()
+    gains: dict[str, float] = {}
+    for state in sources.states.values():
+        if links := met_in.get(state.id):
+            seen, depth = sources.snapshot_of(state.id), sources.depth(state.id)
+            found = places(seen)
+            for key, number in links:
+                place = found[number] if number >= 0 else _NO_PLACE
+                kind = item_kind(_candidate(seen, number), place, state.url, depth)
+                gains[key] = model.expected_gain(kind, met)
+                met.update(kind.keys)
+    return gains
+
+
+def _first_refused(targets: Mapping[str, _Target]) -> Iterator[str]:
+    """Yield the keys of refused targets: the first of each reason and name."""
+    names: dict[str, set[str]] = {}
+    for key, target in targets.items():
+        if target.refusal:
+            known = names.setdefault(target.refusal, set())
+            name = _NUMBER.sub("#", target.names[0].casefold()) if target.names else ""
+            if name not in known and len(known) < MAX_REFUSED:
+                known.add(name)
+                yield key
+
+
+def _build_leads(sources: LeadSources, targets: Mapping[str, _Target]) -> dict[str, Lead]:
+    """Return the leads to targets by id. The snapshot of each state is read once."""
+    by_state: dict[str, list[str]] = {}
+    for key, target in targets.items():
+        by_state.setdefault(target.state, []).append(key)
+    built: dict[str, Lead] = {}
+    for state, keys in by_state.items():
+        seen = sources.snapshot_of(state)
+        contexts = LinkContexts(seen.segments)
+        built.update((key, _lead(sources, targets[key], seen, contexts)) for key in keys)
+    return {built[key].id: built[key] for key in targets}
+
+
+def _lead(sources: LeadSources, target: _Target, seen: Snapshot, contexts: LinkContexts) -> Lead:
+    candidate = _candidate(seen, target.number)
     url = sources.normalize(candidate.action.target)
+    heading, description = contexts.of(candidate) if target.number >= 0 else ("", "")
     return Lead(
         id=lead_id(url),
         url=url,
-        names=tuple(name for name in names if name),
+        names=tuple(target.names),
         heading=heading,
         description=description,
-        state=state_id,
-        action=candidate.action,
-        depth=sources.depth(state_id) + 1,
-        refusal=refusals[chosen],
+        state=target.state,
+        action=candidate.action if target.number >= 0 else Action("goto", url=url),
+        depth=sources.depth(target.state) + 1,
+        refusal=target.refusal,
+        hidden=target.hidden,
     )
-
-
-def _context(candidate: Candidate, segments: Sequence[Segment]) -> tuple[str, str]:
-    """Return the heading above a link and the words that follow it; both empty if its text is not found."""
-    name = _clean(candidate.action.name)
-    texts = enumerate(segments)
-    place = next((i for i, each in texts if _clean(each.text) == name and _is_inside(each, candidate)), None)
-    if place is None:
-        return "", ""
-    above = segments[max(0, place - _HEADING_REACH) : place]
-    heading = next((_clean(each.text) for each in reversed(above) if each.role == "heading"), "")
-    return heading, _description(name, segments[place + 1 : place + 1 + _DESCRIPTION_REACH])
-
-
-def _is_inside(segment: Segment, candidate: Candidate) -> bool:
-    """Return whether the centre of a text lies in the box of an element."""
-    box, outer = segment.box, candidate.box
-    x, y = box.x + box.width / 2, box.y + box.height / 2
-    return outer.x <= x <= outer.x + outer.width and outer.y <= y <= outer.y + outer.height
-
-
-def _description(name: str, following: Iterable[Segment]) -> str:
-    words: list[str] = []
-    for segment in following:
-        if segment.role in _NO_DESCRIPTION or len(words) >= _DESCRIPTION_WORDS:
-            break
-        if (text := _clean(segment.text)) != name:
-            words += text.split()
-    return shortened(" ".join(words[:_DESCRIPTION_WORDS]), MAX_TEXT)
-
-
-def _clean(text: str) -> str:
-    return shortened(" ".join(text.split()), MAX_TEXT)

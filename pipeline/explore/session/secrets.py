@@ -91,7 +91,8 @@ class Redactor:
             return set()
         elements = (f"{candidate.action.name}\0{candidate.action.target}" for candidate in snapshot.candidates)
         texts = (segment.text for segment in (*snapshot.segments, *snapshot.hidden))
-        text = "\0".join((snapshot.url, snapshot.title, *texts, *elements))
+        links = (f"{link.name}\0{link.url}" for link in snapshot.links)
+        text = "\0".join((snapshot.url, snapshot.title, *texts, *elements, *links))
         return {secret for secret in self.secrets if secret in text}
 
     def text(self, text: str) -> str:

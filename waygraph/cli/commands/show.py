@@ -202,8 +202,8 @@ def _print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 def _print_leads(leads: Sequence[Lead]) -> None:
     for lead in leads:
-        refusal = f"  (left alone: {lead.refusal})" if lead.refusal else ""
-        say(f"{clean(lead.title, one_line=True)}{refusal}")
+        marks = ", ".join(filter(None, ("hidden" * lead.hidden, lead.refusal and f"left alone: {lead.refusal}")))
+        say(f"{clean(lead.title, one_line=True)}{f'  ({marks})' if marks else ''}")
         say(f"  {lead.url}  [{lead.id[:8]}], from [{lead.state[:8]}]")
 
 
@@ -212,6 +212,8 @@ def _print_lead(node: NodeAnswer, lead: LeadModel) -> None:
     say(f"  id {node.node_id}, {node.depth} actions from the start page, linked from [{lead.state[:8]}]")
     if lead.refusal:
         say(f"  no path leads there: its links are left alone ({lead.refusal})")
+    if lead.hidden:
+        say("  hidden: no person sees a link to it, so paths load its URL")
     for label, text in (("names", ", ".join(lead.names)), ("heading", lead.heading), ("beside", lead.description)):
         if text:
             say(f"  {label:<9} {clean(text, one_line=True)}")

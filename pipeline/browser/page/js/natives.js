@@ -30,6 +30,7 @@ const BORROWED_NAMES = [
   [Promise, "race"],
   [Promise.prototype, "then"],
   [URL, "canParse"],
+  [URLSearchParams.prototype, "append toString"],
   [CSS, "escape"],
   [window, "getComputedStyle"],
   [Element.prototype, "checkVisibility closest getAttribute getAttributeNames getBoundingClientRect getClientRects getHTML hasAttribute matches querySelector querySelectorAll removeAttribute scrollIntoView scrollTo setAttribute"],

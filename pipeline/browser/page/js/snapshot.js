@@ -46,6 +46,8 @@ const flattened = (c) => [
   c.kind, c.value, c.role, c.name, c.place, c.frame, c.css, c.target, c.tag, c.disabled, c.submits, c.download, c.nth, c.method, c.handler,
   c.icon, c.covered, c.form, ...c.box,
 ];
+/** Agents read no links beyond the candidates. */
+const NO_LINKS = { links: [], linksCut: 0 };
 /** @param {SnapshotOptions} options */
 const snapshot = (options) => {
   const start = now();
@@ -66,6 +68,7 @@ const snapshot = (options) => {
     candidates: pass.candidates.map(flattened),
     segments: pass.segments,
     hidden: pass.hidden,
+    ...(options.outline ? NO_LINKS : otherLinks(pass)),
     outline,
     view: options.outline ? viewOf() : null,
     segmentsCut: pass.counts.segmentsCut,

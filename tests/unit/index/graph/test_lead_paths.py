@@ -1,5 +1,7 @@
 """Paths to pages that were not visited."""
 
+from dataclasses import replace
+
 import pytest
 
 from waygraph.core.errors import NoPath
@@ -51,6 +53,14 @@ def test_no_path_leads_to_a_refused_page():
     refused = Lead("lead", "http://x/reports", ("Reports",), "", "", "menu", LINK, 2, refusal="robots")
     with pytest.raises(NoPath, match="robots"):
         paths("menu", refused)
+
+
+def test_a_page_whose_links_no_person_sees_is_loaded_by_its_url():
+    hidden = replace(LEAD, action=Action("goto", url=LEAD.url), hidden=True)
+    assert paths(None, hidden) == paths("menu", hidden) == [["goto"]]
+    for conditions in ({"allow_goto": False}, {"avoid_gotos": ["lead"]}):
+        with pytest.raises(NoPath, match="only loading its URL"):
+            paths("menu", hidden, **conditions)
 
 
 def test_the_last_step_is_unverified_and_expects_the_lead():

@@ -21,7 +21,7 @@ def told(url, steps, candidates=(), segments=(), **more):
             for name, place in candidates
         ],
         "segments": [[text, "text", 0, 0, 9, 9] for text in segments],
-        "hidden": [],
+        "hidden": [], "links": [], "linksCut": 0,
         "settled": {"capped": False, "waited": False}, "opened": 0, "tabs": [], "stopped": [], "dialogs": [],
         "storage": {"local": {}, "session": {}}, "password": False, "login": False,
         "digest": "d", "cut": False, "ms": 1.0,

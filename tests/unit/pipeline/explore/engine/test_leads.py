@@ -12,16 +12,33 @@ from tests.sites.static_pages import BASE
 from tests.sites.static_pages import look as snapshot_of
 from waygraph.core.urls import normalize_url
 from waygraph.index.graph import Edge, lead_id
-from waygraph.pipeline.explore.engine import leads as module
-from waygraph.pipeline.explore.engine.leads import MAX_LINKS, MAX_URL, LeadSources, collect_leads, tried_targets
+from waygraph.pipeline.browser.page.snapshot import PageLink
+from waygraph.pipeline.explore.engine.leads import (
+    MAX_NAMES,
+    MAX_REFUSED,
+    MAX_TARGETS,
+    MAX_URL,
+    LeadSources,
+    collect_leads,
+    tried_targets,
+)
 from waygraph.pipeline.explore.policies.policy import Refusal
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
 from waygraph.pipeline.explore.records.state import State
 
+#: Bytes of a lead to a short address.
+SHORT = 400 + 2 * len(f"{BASE}/tickets/100")
 
-def found(pages, *, tried=(), limit=1_000, refuse=lambda *_: None, counters=None):
-    """Return the leads of states that show these pages (HTML by path), each one click from the one before."""
+
+def collected(pages, *, links=None, tried=(), budget=2**20, refuse=lambda *_: None, counters=None):
+    """Return what is collected from states that show these pages (HTML by path), each one click from the one before.
+
+    `links` are those that no element shows, by path: `PageLink`s with paths as addresses.
+    """
     seen = [snapshot_of(html, f"{BASE}{path}") for path, html in pages.items()]
+    for number, path in enumerate(pages):
+        added = tuple(replace(link, url=f"{BASE}{link.url}") for link in (links or {}).get(path, ()))
+        seen[number] = dataclasses.replace(seen[number], links=added)
     snapshots = {each.id: each for each in seen}
     sources = LeadSources(
         states={each.id: State.of(each, each.id, depth, None) for depth, each in enumerate(seen)},
@@ -33,7 +50,12 @@ def found(pages, *, tried=(), limit=1_000, refuse=lambda *_: None, counters=None
         refuse=refuse,
         tried={f"{BASE}{path}" for path in tried},
     )
-    return list(collect_leads(sources, limit, Counter() if counters is None else counters).values())
+    return collect_leads(sources, budget, Counter() if counters is None else counters)
+
+
+def found(pages, **options):
+    """Return the leads of `collected`."""
+    return list(collected(pages, **options).leads.values())
 
 
 def paths(leads):
@@ -72,32 +94,106 @@ def test_a_link_that_no_policy_refuses_is_preferred():
     assert (y.names, y.refusal) == (("Delete",), "hazard")
 
 
-def test_of_more_targets_than_may_be_kept_those_of_new_kinds_are():
+def test_if_the_budget_is_too_small_the_hundredth_record_of_a_list_is_left_out_first():
     records = "".join(f"<li><a href='/tickets/{n}'>Ticket {n}</a></li>" for n in range(200))
     functions = "".join(f"<p><a href='/admin/{n}/list'>{n}</a></p>" for n in ("users", "mail", "backup", "log"))
-    kept = paths(found({"/": f"<ul>{records}</ul>{functions}"}, limit=10))
-    assert {f"/admin/{n}/list" for n in ("users", "mail", "backup", "log")} <= set(kept)
-    assert len(kept) == 10
+    counters = Counter()
+    kept = collected({"/": f"<ul>{records}</ul>{functions}"}, budget=10 * SHORT, counters=counters)
+    urls = paths(kept.leads.values())
+    assert {f"/admin/{n}/list" for n in ("users", "mail", "backup", "log")} <= set(urls)
+    assert 9 <= len(urls) <= 10
+    assert kept.left_out == {f"{BASE}/tickets/*": 204 - len(urls)}
+    assert (counters["leads/known"], counters["leads/left_out"]) == (204, 204 - len(urls))
 
 
 def test_visited_pages_count_as_pages_of_their_kind():
     links = "".join(f"<li><a href='/tickets/{n}'>Ticket {n}</a></li>" for n in range(60))
     other = "<ol>" + "".join(f"<li><a href='/users/{n}'>User {n}</a></li>" for n in range(60)) + "</ol>"
     tried = [f"/tickets/{n}" for n in range(50)]
-    kept = paths(found({"/": f"<ul>{links}</ul>{other}"}, tried=tried, limit=8))
+    kept = paths(found({"/": f"<ul>{links}</ul>{other}"}, tried=tried, budget=8 * SHORT))
+    assert len(kept) == 8
     assert all(path.startswith("/users/") for path in kept)
 
 
-def test_nothing_is_kept_if_the_limit_is_zero():
-    assert found({"/": "<a href='/a'>A</a>"}, limit=0) == []
+def test_nothing_is_kept_without_a_budget():
+    assert found({"/": "<a href='/a'>A</a>"}, budget=0) == []
+
+
+def test_an_index_of_functions_is_kept_as_a_whole_beside_thousands_of_records():
+    functions = [
+        f"/special/{name}" for name in ("pages", "users", "uploads", "blocks", "logs", "gadgets", "tags", "files")
+    ]
+    index = "".join(f"<li><a href='{path}'>{path[9:]}</a></li>" for path in functions)
+    records = "".join(f"<li><a href='/item/{n}'>Item {n}</a></li>" for n in range(3_000))
+    kept = paths(found({"/": f"<ul>{records}</ul><dl>{index}</dl>"}, budget=100 * SHORT))
+    assert set(functions) <= set(kept)
+
+
+def test_refused_leads_take_no_place_of_others_and_are_counted_by_reason():
+    logouts = "".join(f"<a href='/logout?from={n}'>Log out</a>" for n in range(300))
+    others = "".join(f"<li><a href='/tickets/{n}'>Ticket {n}</a></li>" for n in range(20))
+    counters = Counter()
+
+    def refuse(candidate, _):
+        return Refusal("hazard") if candidate.action.name == "Log out" else None
+
+    leads = found({"/": f"{logouts}<ul>{others}</ul>"}, refuse=refuse, counters=counters)
+    assert [lead.names for lead in leads if lead.refusal] == [("Log out",)]
+    assert sum(not lead.refusal for lead in leads) == 20
+    assert counters["leads/refused/hazard"] == 300
+    tight = found({"/": f"{logouts}<ul>{others}</ul>"}, refuse=refuse, budget=20 * SHORT)
+    assert not any(lead.refusal for lead in tight)
+
+
+def test_of_refused_leads_with_names_of_their_own_a_few_are_kept():
+    html = "".join(f"<a href='/private/{n}'>{chr(945 + n % 24) * (1 + n // 24)}</a>" for n in range(3 * MAX_REFUSED))
+    assert len(found({"/": html}, refuse=lambda *_: Refusal("robots"))) == MAX_REFUSED
+
+
+def test_a_link_that_no_element_shows_is_a_lead_that_is_loaded():
+    (lead,) = found({"/": "<p>Home</p>"}, links={"/": [PageLink("/reports", "Reports", hidden=True)]})
+    assert (lead.names, lead.hidden, lead.depth) == (("Reports",), True, 1)
+    assert (lead.action.kind, lead.action.url) == ("goto", f"{BASE}/reports")
+
+
+@pytest.mark.parametrize("hidden_first", [True, False])
+def test_a_link_that_is_hidden_on_one_page_and_visible_on_another_is_visible(hidden_first):
+    shown, hiding = ("/a", "<a href='/reports'>All reports</a>"), ("/b", "<p>B</p>")
+    pages = dict([hiding, shown] if hidden_first else [shown, hiding])
+    (lead,) = found(pages, links={"/b": [PageLink("/reports", "Reports", hidden=True)]})
+    assert (lead.names, lead.hidden, lead.action.kind) == (("All reports",), False, "click")
+
+
+def test_a_hidden_link_does_not_permit_what_a_policy_refuses_at_the_visible_one():
+    (lead,) = found(
+        {"/": "<a href='/x'>Delete</a>"},
+        links={"/": [PageLink("/x", "", hidden=True)]},
+        refuse=lambda c, _: Refusal("hazard") if c.action.name == "Delete" else None,
+    )
+    assert (lead.refusal, lead.hidden) == ("hazard", False)
+
+
+def test_policies_judge_hidden_links():
+    (lead,) = found(
+        {"/": "<p>Home</p>"},
+        links={"/": [PageLink("/private", "", hidden=True)]},
+        refuse=lambda c, _: Refusal("robots") if "private" in c.action.target else None,
+    )
+    assert (lead.refusal, lead.hidden) == ("robots", True)
+
+
+def test_downloads_are_no_leads():
+    seen = snapshot_of("<a href='/list.csv'>Export</a>", f"{BASE}/")
+    page = dataclasses.replace(seen, candidates=tuple(replace(each, download=True) for each in seen.candidates))
+    assert collect_leads(sources_of(page), 2**20, Counter()).leads == {}
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.text(max_size=3)), max_size=40), st.integers(0, 12))
-def test_each_page_has_at_most_one_lead(links, limit):
-    html = "".join(f"<a href='/p{number}'>{name}</a>" for number, name in links)
-    kept = found({"/": html}, limit=limit)
-    assert len({lead.url for lead in kept}) == len(kept) == min(limit, len({number for number, _ in links}))
-    assert all(len(lead.names) <= MAX_LINKS and all(lead.names) for lead in kept)
+def test_each_page_has_at_most_one_lead(links, count):
+    html = "".join(f"<a href='/p{number:02}'>{name}</a>" for number, name in links)
+    kept = found({"/": html}, budget=count * (400 + 2 * len(f"{BASE}/p00")))
+    assert len({lead.url for lead in kept}) == len(kept) == min(count, len({number for number, _ in links}))
+    assert all(len(lead.names) <= MAX_NAMES and all(lead.names) for lead in kept)
 
 
 @pytest.mark.parametrize("length", [MAX_URL, MAX_URL + 1])
@@ -109,26 +205,17 @@ def test_urls_that_no_request_can_contain_are_counted_and_left_out(length):
     assert counters["leads/too_long"] == (length > MAX_URL)
 
 
-def test_long_urls_do_not_exceed_their_share(monkeypatch):
-    monkeypatch.setattr(module, "MAX_URL_CHARACTERS", 10_000)
+def test_a_long_url_takes_the_place_of_several_short_ones():
     links = "".join(f"<a href='/{'a' * 5_000}/{n}'>Long {n}</a>" for n in range(10))
-    kept = found({"/": f"{links}<a href='/short'>Short</a>"})
+    kept = found({"/": f"{links}<a href='/short'>Short</a>"}, budget=12_000)
     assert "/short" in paths(kept)
     assert len(kept) == 2
 
 
-@pytest.mark.extended
-def test_a_page_of_200_000_links_gives_as_many_leads_as_may_be_kept():
-    page = snapshot_of("<a href='/0'>Go</a>", f"{BASE}/")
-    element = page.candidates[0]
-    many = tuple(
-        replace(element, action=replace(element.action, name=f"Go {n}", target=f"{BASE}/{n}")) for n in range(200_000)
-    )
-    crowded = dataclasses.replace(page, candidates=many)
-    counters = Counter()
-    sources = LeadSources(
+def sources_of(page):
+    return LeadSources(
         states={page.id: State.of(page, page.id, 0, None)},
-        snapshot_of=lambda _: crowded,
+        snapshot_of=lambda _: page,
         depth=lambda _: 0,
         normalize=normalize_url,
         url_key=normalize_url,
@@ -136,5 +223,17 @@ def test_a_page_of_200_000_links_gives_as_many_leads_as_may_be_kept():
         refuse=lambda *_: None,
         tried=frozenset(),
     )
-    assert len(collect_leads(sources, 500, counters)) == 500
-    assert counters["leads/known"] == 200_000
+
+
+@pytest.mark.extended
+def test_of_more_links_than_are_compared_the_rest_is_counted():
+    page = snapshot_of("<a href='/0'>Go</a>", f"{BASE}/")
+    element = page.candidates[0]
+    many = tuple(
+        replace(element, action=replace(element.action, name=f"Go {n:x}", target=f"{BASE}/{n}"))
+        for n in range(MAX_TARGETS + 10)
+    )
+    counters = Counter()
+    found = collect_leads(sources_of(dataclasses.replace(page, candidates=many)), 500 * SHORT, counters)
+    assert 0 < len(found.leads) < 600
+    assert (counters["leads/known"], counters["leads/too_many"]) == (MAX_TARGETS, 10)
