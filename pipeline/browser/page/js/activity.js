@@ -96,17 +96,25 @@ const endRequest = (request) => {
 
 // ---- DOM mutations ----
 
-// Scripts, style sheets and images that a script adds are requests as well: bundlers load their chunks this way.
-const LOADING = "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], img[src]:not([loading=lazy])";
+// Scripts, style sheets, images and frames that a script adds are requests as well: bundlers load their chunks this way.
+const LOADING =
+  "script[src], link[rel~=stylesheet][href], link[rel~=modulepreload][href], :is(img, iframe)[src]:not([loading=lazy]), frame[src]";
+/** @param {any} element */
+const mayLoad = (element) => {
+  if (element.localName === "img") return !element.complete;
+  if (element.localName === "script") return !element.noModule;
+  return !element.matches("iframe, frame") || isEmptyFrame(element);
+};
 /** @param {any} element */
 const awaitLoading = (element) => {
-  if (element.localName === "img" ? element.complete : element.localName === "script" && element.noModule) return;
+  if (!mayLoad(element)) return;
   beginRequest(element);
   for (const type of ["load", "error"]) element.addEventListener(type, () => endRequest(element), { once: true });
 };
 /** @param {MutationRecord[]} records */
 const awaitLoadingIn = (records) => {
   for (const record of records) {
+    if (record.attributeName === "src" && /** @type {any} */ (record.target).matches(LOADING)) awaitLoading(record.target);
     for (const node of /** @type {any} */ (record.addedNodes)) {
       if (node.nodeType !== 1) continue;
       if (node.matches(LOADING)) awaitLoading(node);

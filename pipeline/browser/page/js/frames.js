@@ -41,6 +41,42 @@ const documentIn = (element) => {
 const isCrossOrigin = (element) =>
   documentIn(element) === null && windowIn(element) !== null && (!element.sandbox?.length || element.sandbox.contains("allow-scripts"));
 
+/**
+ * Whether a frame of this origin has loaded no document yet. Its empty one reports no navigations, unlike all later ones.
+ * @param {any} frame
+ */
+const isEmptyFrame = (frame) => {
+  const inner = documentIn(frame)?.defaultView;
+  return Boolean(inner) && /** @type {any} */ (inner).navigation?.currentEntry === null;
+};
+/**
+ * Wait for the document that a link or a form loads into an empty frame of this document.
+ * @param {string} name Name of the frame.
+ */
+const awaitEmptyFrame = (name) => {
+  for (const frame of name ? framesOf(window) : []) {
+    if (windowIn(frame)?.name === name && isEmptyFrame(frame)) awaitLoading(frame);
+  }
+};
+
+const IS_ROUTE = /^#[/!]/; // a fragment that names what an application shows
+/**
+ * The address of the document in a frame, if it is not the one that was loaded with the page; else "". The page's own
+ * address stays the same when a link or a script loads another document into a frame, so this is part of its structure.
+ * @param {Element | null} frame Null if it cannot be read from here.
+ * @param {any} win The window in the frame.
+ * @returns {string}
+ */
+const addressShown = (frame, win) => {
+  const { origin, pathname, search, hash, protocol } = win.location;
+  if (!protocol.startsWith("http")) return "";
+  const address = (/** @type {any} */ url) => url.origin + url.pathname + url.search + (IS_ROUTE.test(url.hash) ? url.hash : "");
+  const shown = address({ origin, pathname, search, hash });
+  const isEmptyFirst = frame !== null && !frame.getAttribute("src") && !frame.getAttribute("data") && !frame.hasAttribute("srcdoc");
+  const first = win.navigation?.entries()[0]?.url;
+  return isEmptyFirst || (first && address(new URL(first)) !== shown) ? shown : "";
+};
+
 // Most documents have no frames; reading `window.length` is faster than a search.
 const frameCount = Function.prototype.call.bind(/** @type {any} */ (readProperty(window, "length")).get); // without those in shadow roots
 /**

@@ -237,7 +237,7 @@ const visitFrame = (pass, frame, { context, place, rect }) => {
   const doc = documentIn(frame);
   const path = [...pass.documents[context.number], pathOf(pass, /** @type {number} */ (place))];
   const origin = originIn(frame, rect, context.origin);
-  if (doc?.documentElement) visitDocument(pass, doc, path, origin);
+  if (doc?.documentElement) visitDocument(pass, doc, path, origin, addressShown(frame, doc.defaultView));
   // Of a frame of another origin only the element is known here.
   else if (!doc) pass.crossOrigin.set(frame, { path, origin, candidates: pass.candidates.length, segments: pass.segments.length });
 };
@@ -292,10 +292,14 @@ const addSvgsAround = (element, svgs) => {
  * @param {Document} doc
  * @param {string[]} path
  * @param {Point} origin
+ * @param {string} [address] What the document adds to the structure of the page, see `addressShown`.
  */
-const visitDocument = (pass, doc, path, origin) => {
+const visitDocument = (pass, doc, path, origin, address = "") => {
   const root = doc.documentElement; // a script may have removed it
-  if (root) visit(pass, root, root, `/${stepName(root, 1)}`, rootPosition(pass, doc, path, origin));
+  if (!root) return;
+  const position = rootPosition(pass, doc, path, origin);
+  if (address && !pass.only) addPlace(pass, position, `=> ${address}`);
+  visit(pass, root, root, `/${stepName(root, 1)}`, position);
 };
 
 // ---- whole passes ----
@@ -315,7 +319,7 @@ const pageOrigin = (options) => options.origin ?? { x: window.scrollX, y: window
 const passOverPage = (options) =>
   withCaches(() => {
     const pass = newPass(options);
-    visitDocument(pass, document, [], pageOrigin(options));
+    visitDocument(pass, document, [], pageOrigin(options), window === window.top ? "" : addressShown(null, window));
     const counts = new Map();
     for (const candidate of pass.candidates) {
       const key = `${candidate.kind} ${candidate.value}\n${candidate.frame}\n${candidate.role}\n${candidate.name}`;

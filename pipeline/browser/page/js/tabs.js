@@ -41,7 +41,10 @@ const targetOf = (element) =>
   element.getAttribute("target") ?? document.querySelector("base[target]")?.getAttribute("target") ?? "";
 window.addEventListener("click", (event) => {
   const link = event.composedPath().find((node) => node instanceof Element && node.matches("a[href], area[href]"));
-  if (link && !event.defaultPrevented && isNewTab(targetOf(/** @type {Element} */ (link)))) activity.opened += 1;
+  if (!link || event.defaultPrevented) return;
+  const target = targetOf(/** @type {Element} */ (link));
+  if (isNewTab(target)) activity.opened += 1;
+  else if (target) withNatives(() => awaitEmptyFrame(target));
 });
 
 // A form post into a new tab is stopped here: the tab would send it before a guard is attached.
@@ -61,7 +64,9 @@ const stopsForm = (form, submitter) => {
   return true;
 };
 window.addEventListener("submit", (event) => {
-  if (stopsForm(/** @type {HTMLFormElement} */ (event.target), event.submitter)) event.preventDefault();
+  const form = /** @type {HTMLFormElement} */ (event.target);
+  if (stopsForm(form, event.submitter)) event.preventDefault();
+  else if (!event.defaultPrevented) withNatives(() => awaitEmptyFrame(formTarget.call(form)));
 });
 const nativeSubmit = HTMLFormElement.prototype.submit;
 HTMLFormElement.prototype.submit = function () {
