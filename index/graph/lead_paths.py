@@ -1,6 +1,6 @@
 """Paths to leads: the path to the state that shows the link and a click on it, or loading the URL.
 
-Nobody can click a link that is not shown: the only path to such a page loads its URL.
+No element leads to a page that only a sitemap or markup that is not shown names: the only path there loads its URL.
 """
 
 from __future__ import annotations
@@ -62,13 +62,16 @@ def paths_to_lead(
         )
     found: list[Path] = []
     click = lead_edge(lead)
+    is_avoided = any(
+        (edge.source, edge.target, edge.action) == (click.source, click.target, click.action) for edge in avoid
+    )
     problem: NoPath | None = None
-    if lead.action.kind == "goto":
+    if not lead.is_linked:
         problem = NoPath(
             f"No element leads to the page {lead.url}, which was not visited: only loading its URL does.",
             hint="Allow goto.",
         )
-    elif all((edge.source, edge.target, edge.action) != (click.source, click.target, click.action) for edge in avoid):
+    elif not is_avoided:
         try:
             found.append(_and_click(path_to_state(), lead, edge_cost_ms(click)))
         except NoPath as error:

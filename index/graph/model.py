@@ -286,9 +286,9 @@ class Lead:
     description
         The words that follow the link; empty if there are none.
     state
-        Id of the state that shows the link.
+        Id of the state that shows the link; the start state for a page that only the site's sitemaps and feeds list.
     action
-        Click on the link. If there is nothing to click, because no person sees a link: `goto` the page.
+        Click on the link. `goto` if there is nothing to click: no person sees a link, or only the site lists the page.
     depth
         Number of actions from the start page to the page, over that state.
     refusal
@@ -296,6 +296,9 @@ class Lead:
         none. A refused page is never walked to.
     hidden
         Whether no person sees a link to the page: it is in the markup of that state alone.
+    lastmod
+        When the page changed last, as the site's sitemap or feed says, in UTC: `2026-01-31` or `2026-01-31T12:00:00Z`.
+        Empty if that is not known.
     """
 
     id: str
@@ -308,6 +311,12 @@ class Lead:
     depth: int
     refusal: str = ""
     hidden: bool = False
+    lastmod: str = ""
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether a state shows a link to the page."""
+        return self.action.kind != "goto"
 
     @property
     def title(self) -> str:

@@ -22,6 +22,7 @@ LEAD_SCHEMA = pa.schema(
         ("depth", pa.int32()),
         ("refusal", pa.string()),
         ("hidden", pa.bool_()),
+        ("lastmod", pa.string()),
     ]
 )
 
@@ -40,6 +41,7 @@ def leads_table(leads: Mapping[str, Lead]) -> pa.Table:
             "depth": lead.depth,
             "refusal": lead.refusal,
             "hidden": lead.hidden,
+            "lastmod": lead.lastmod,
         }
         for lead in leads.values()
     ]

@@ -30,6 +30,7 @@ from waygraph.pipeline.explore.session.network_boundary import network_boundary
 from waygraph.pipeline.explore.session.secrets import redacted_logs
 from waygraph.pipeline.explore.session.start import Start, prepare_start
 from waygraph.pipeline.explore.shaping import shaping, visitor
+from waygraph.pipeline.explore.sitemap.listing import read_listing
 
 
 async def explore_site(
@@ -94,6 +95,7 @@ async def explore_site(
     """
     explore = settings.explore
     counters: Counter[str] = Counter()
+    stop = stop or asyncio.Event()
     pacer = pacer or Pacer(delay_seconds=explore.delay_seconds, max_delay_seconds=explore.max_delay_seconds)
     slots = slots or Slots()
     async with AsyncExitStack() as stack:
@@ -116,12 +118,21 @@ async def explore_site(
         # A resumed run may hold secrets of another session.
         start = replace(start, redactor=start.redactor.with_secrets(opened.withheld()))
         stack.enter_context(redacted_logs(start.redactor))
+        listing = await asyncio.to_thread(opened.listing)
+        if listing is None:
+            listing = await read_listing(start, explore, pacer, stop)
+            await opened.record_listing(listing)
+        if prior is not None:
+            listed_counters = Counter(listing.counters)
+            listed_counters["refresh/listed_as_changed"] += prior.heed_dates(listing)
+            listing = replace(listing, counters=listed_counters)
         explorer = Explorer(
             start,
             settings,
             Resources(browsers, pacer, slots, opened, blobs, counters),
-            callbacks=Callbacks(on_progress or (lambda _: None), on_state, stop or asyncio.Event()),
+            callbacks=Callbacks(on_progress or (lambda _: None), on_state, stop),
             prior=prior,
+            listing=listing,
         )
         rules = rules_digest(explore.rules, start.site)
         return replace(await explorer.run(), settings={"visitor": visitor(explore), "rules": rules})

@@ -41,6 +41,7 @@ from waygraph.pipeline.explore.politeness.pacer import Pacer
 from waygraph.pipeline.explore.politeness.slots import Slots
 from waygraph.pipeline.explore.records.capture import NEXT_ITEMS, SENDS_STOPPED, BlobSink, ExploreProgress, SiteCapture
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome, with_details
+from waygraph.pipeline.explore.records.listing import SiteListing
 from waygraph.pipeline.explore.records.stats import ExplorationStats
 from waygraph.pipeline.explore.refresh.prior_exploration import PriorExploration
 from waygraph.pipeline.explore.refresh.refresh import Refresh
@@ -118,6 +119,8 @@ class Explorer:
         Progress and interruption.
     prior
         An earlier exploration of the site, for a refresh.
+    listing
+        What the site lists of itself; None: nothing.
     """
 
     def __init__(
@@ -128,6 +131,7 @@ class Explorer:
         *,
         callbacks: Callbacks,
         prior: PriorExploration | None = None,
+        listing: SiteListing | None = None,
     ) -> None:
         explore = settings.explore
         prior = prior or PriorExploration.empty(explore.url_policy)
@@ -135,6 +139,7 @@ class Explorer:
         self._start = start
         self._settings = settings
         self._resources = resources
+        self._listing = listing or SiteListing()
         self._snapshot_options = SnapshotOptions.from_settings(settings.browser, explore, start.scope.frames)
         self._reached: set[str] = set()
         resumed = journal.last()
@@ -217,9 +222,13 @@ class Explorer:
         finally:
             await asyncio.gather(*(worker.close() for worker in workers))
         self._check_content()
-        for warning in self._start.warnings:
+        for warning in filter(None, (*self._start.warnings, self._listing.advice)):
             self._parts.stats.advise(warning)
-        for counts in (self._start.boundary.counters, self._resources.pacer.take_counters(self._start.site)):
+        for counts in (
+            self._listing.counters,
+            self._start.boundary.counters,
+            self._resources.pacer.take_counters(self._start.site),
+        ):
             self._parts.stats.counters.update(counts)
         self._parts.stats.counters["egress/bytes"] += self._start.boundary.bytes_received
         # In a thread, since it takes milliseconds per state while other sites are explored in this loop.
@@ -292,7 +301,7 @@ class Explorer:
         leads = self._leads(known)
         elements = [redactor.element_outcome(each) for each in known]
         noise = {state.url: crawl.noise_at(state.url) for state in states.values()}
-        record = parts.refresh.to_record(states, loads, noise, redactor.is_public)
+        record = parts.refresh.to_record(states, loads, noise, redactor.is_public, at=self._listing.at)
         capture = SiteCapture(
             site=self._start.site,
             start_url=self._start.url,
@@ -328,6 +337,8 @@ class Explorer:
             url_key=parts.recogniser.url_key,
             is_in_scope=lambda url: self._start.scope.refuse_url(url) is None,
             refuse=parts.frontier.refuse,
+            listed=self._listing.pages,
+            refuse_url=self._start.refuse_url,
             tried=tried_targets(outcomes, parts.graph.edges, states, lambda url: parts.loads.known(url) is not None),
         )
         found = collect_leads(sources, explore.lead_bytes, parts.stats.counters)

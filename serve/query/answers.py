@@ -67,6 +67,8 @@ def lead_model(lead: Lead) -> LeadModel:
         state=lead.state,
         refusal=lead.refusal,
         hidden=lead.hidden,
+        linked=lead.is_linked,
+        lastmod=lead.lastmod,
     )
 
 

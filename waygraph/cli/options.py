@@ -257,6 +257,15 @@ PlaceholderOption = Annotated[
 RobotsOption = Annotated[
     bool | None, typer.Option("--robots/--no-robots", help="Honour robots.txt.", show_default="yes")
 ]
+SitemapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sitemap",
+        metavar="URL|off",
+        help="Sitemap of the site, or none. By default those that robots.txt names, else /sitemap.xml, and feeds.",
+        show_default="auto",
+    ),
+]
 HoverOption = Annotated[
     bool | None,
     typer.Option("--hover/--no-hover", help="Also hover elements that seem to open something.", show_default="yes"),

@@ -196,11 +196,15 @@ class LeadModel(_Schema):
     description: PageText = ""
     """Words that follow the link."""
     state: str
-    """Id of the state that shows the link."""
+    """Id of the state that shows the link; the start state if none does."""
     refusal: str = ""
     """Why no path leads there: the rule that leaves its links alone (`robots`, `hazard`, ...). Empty: paths may."""
+    linked: bool = True
+    """Whether a state shows a link to the page. If not, it is `hidden`, or only the site's sitemaps or feeds list it."""
     hidden: bool = False
     """Whether no person sees a link to the page, which is in the markup of that state alone. Paths load its URL."""
+    lastmod: str = ""
+    """When the page changed last, as the site's sitemap or feed says, in UTC; empty if that is not known."""
 
 
 class StepModel(_Schema):

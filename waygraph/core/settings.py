@@ -111,6 +111,9 @@ class ExploreSettings(_Section):
     """YAML file of rules: elements to block or allow by site, and limits of single sites."""
     robots: bool = True
     """Honour robots.txt."""
+    sitemap: str = "auto"
+    """Where a site lists its pages: `auto` reads the sitemaps that robots.txt names, else `/sitemap.xml`, and the feeds
+    that the start page names; a URL names the sitemap of the site that it belongs to; `off` requests none."""
     fragment: Literal["route", "keep", "drop"] = "route"
     """Which URL fragments identify a page, see `UrlPolicy`."""
     drop_parameters: tuple[str, ...] = (*TRACKING_PARAMETERS, *SECRET_PARAMETERS)
@@ -210,6 +213,13 @@ class ExploreSettings(_Section):
                 is_proxy = False
             if not is_proxy:
                 raise ValueError("it does not have the form http://[user:password@]host:port or socks5://host:port")
+        return value
+
+    @field_validator("sitemap")
+    @classmethod
+    def _check_sitemap(cls, value: str) -> str:
+        if value not in {"auto", "off"} and not re.fullmatch(r"https?://[^\s/@]+/[^\s@]*", value):
+            raise ValueError("it is neither 'auto' nor 'off' nor a web address without a user name")
         return value
 
     @field_validator("scope_hosts")

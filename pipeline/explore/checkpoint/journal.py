@@ -44,6 +44,7 @@ from waygraph.pipeline.explore.checkpoint.journal_records import (
     to_text,
 )
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
+from waygraph.pipeline.explore.records.listing import SiteListing
 from waygraph.pipeline.explore.records.outcome import ActionOutcome
 from waygraph.pipeline.explore.records.state import Load
 
@@ -239,6 +240,17 @@ class Journal:
         self._cache[key] = snapshot
         if len(self._cache) > CACHED_SNAPSHOTS:
             self._cache.popitem(last=False)
+
+    # ---- the listing of the site ---------------------------------------------------------------------------------
+
+    def listing(self) -> SiteListing | None:
+        """Return what the site lists of itself, if it was read before."""
+        rows = self._read("SELECT value FROM meta WHERE name = 'listing'")
+        return unpack(rows[0][0], SiteListing) if rows else None
+
+    async def record_listing(self, listing: SiteListing) -> None:
+        """Store what the site lists of itself."""
+        await self._write(lambda: [set_meta("listing", listing)])
 
     # ---- secrets -------------------------------------------------------------------------------------------------
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from waygraph.index.graph import Action, Box, Edge, Lead, lead_id
 from waygraph.pipeline.browser.page.snapshot import Candidate, PageLink, Snapshot
 from waygraph.pipeline.explore.engine.lead_context import LinkContexts, clean
+from waygraph.pipeline.explore.engine.listed_leads import ListedLeads
 from waygraph.pipeline.explore.engine.novelty import NoveltyModel, item_kind, places
 from waygraph.pipeline.explore.identity.url_groups import folder_of, group_of
 from waygraph.pipeline.explore.policies.policy import Refusal
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
+from waygraph.pipeline.explore.records.listing import ListedPage
 from waygraph.pipeline.explore.records.outcome import VARIES
 from waygraph.pipeline.explore.records.state import State
 
@@ -33,6 +35,8 @@ MAX_NAMES = 4
 MAX_REFUSED = 50
 #: Bytes of a lead beside its URL, which its action repeats: names, context, and path of the link.
 _BYTES_PER_LEAD = 400
+#: Pages that only the site lists, which are mostly records: at least that many, and more for larger maps.
+_MIN_LISTED, _LISTED_PER_STATE = 1_000, 50
 #: Place of links that no element of the page shows, see `places`.
 _NO_PLACE = "/hidden"
 _NO_BOX = Box(0, 0, 0, 0)
@@ -61,6 +65,10 @@ class LeadSources:
         Returns why a policy leaves an element alone; None if it does not.
     tried
         Targets of the links that were followed.
+    listed
+        Pages that the site lists in sitemaps and feeds.
+    refuse_url
+        Returns the reason of the policy that refuses a URL; None if there is none.
     """
 
     states: Mapping[str, State]
@@ -71,6 +79,8 @@ class LeadSources:
     is_in_scope: Callable[[str], bool]
     refuse: Callable[[Candidate, Snapshot], Refusal | None]
     tried: AbstractSet[str]
+    listed: Sequence[ListedPage] = ()
+    refuse_url: Callable[[str], str | None] = lambda _: None
 
 
 def tried_targets(
@@ -126,7 +136,7 @@ class CollectedLeads:
     Attributes
     ----------
     leads
-        Leads by id, in the order of their first links.
+        Leads by id, in the order of their first links, then listed pages.
     left_out
         Pages that the budget left out, by the group of their URLs.
     """
@@ -139,7 +149,7 @@ def collect_leads(sources: LeadSources, budget: int, counters: Counter[str]) -> 
     """Collect the leads of a finished exploration.
 
     Leads that a policy refuses take no place of others: of those with one reason and one name the first is kept, if the
-    budget has room for it after all others.
+    budget has room for it after all others. Pages that only the site lists take the room that is left then.
 
     Parameters
     ----------
@@ -167,9 +177,23 @@ def collect_leads(sources: LeadSources, budget: int, counters: Counter[str]) -> 
         if target.refusal:
             counters[f"leads/refused/{target.refusal}"] += 1
     chosen, left_out = _within_budget(sources, targets, budget)
-    leads = _build_leads(sources, {key: target for key, target in targets.by_key.items() if key in chosen})
-    counters["leads/left_out"] += left_out.total()
+    listed = ListedLeads(sources.listed, sources.url_key)
+    linked = _build_leads(sources, {key: target for key, target in targets.by_key.items() if key in chosen})
+    leads = {lead.id: listed.completed(lead) for lead in linked.values()}
     counters["leads/hidden"] += sum(lead.hidden for lead in leads.values())
+    room = budget - sum(map(_size, chosen))
+    places_left = max(_MIN_LISTED, _LISTED_PER_STATE * len(sources.states))
+    visited = (state.url for state in sources.states.values())
+    for page in listed.most_novel_first(targets.is_known, visited, sources.refuse_url, counters):
+        room -= _size(page.url)
+        places_left -= 1
+        if room < 0 or places_left < 0:
+            left_out[folder_of(group_of(page.url))] += 1
+            continue
+        lead = listed.lead(page, sources.normalize(page.url), next(iter(sources.states)))
+        counters["leads/listed"] += lead.id not in leads
+        leads.setdefault(lead.id, lead)
+    counters["leads/left_out"] += left_out.total()
     return CollectedLeads(leads, left_out)
 
 
@@ -210,6 +234,10 @@ class _Targets:
         self.links_to_visited: dict[str, tuple[str, int]] = {}
         """By key of a visited page, state and number of the first link to it."""
         self.by_key: dict[str, _Target] = {}
+
+    def is_known(self, key: str) -> bool:
+        """Return whether a page was visited, or a link leads to it."""
+        return key in self._visited or key in self.by_key
 
     def add_links_of(self, state: State) -> None:
         """Add the links of a state: those that can be clicked in document order, then those that no element shows."""

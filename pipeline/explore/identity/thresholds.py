@@ -202,6 +202,8 @@ OVERHEAD_MS = 250.0
 
 #: Largest share of the work of a refresh that goes into page loads; actions get the rest. Set by hand; no benchmark.
 PAGES_SHARE = 0.75
+#: Part of these pages that may go to those that the site says have changed. Set by hand: sites do not list every page.
+LISTED_SHARE = 0.75
 
 #: Share of the re-asked actions that is drawn with equal chances; the share of stale edges is estimated from these.
 #: Set by hand; no benchmark.

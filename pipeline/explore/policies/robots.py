@@ -117,6 +117,11 @@ class RobotsPolicy:
         """Return whether the file of the host of `url` was read."""
         return site_key(url) in self._files
 
+    def sitemaps(self, url: str) -> tuple[str, ...]:
+        """Return the sitemaps that the file of the host of `url` names, as far as it was read."""
+        cached = self._files.get(site_key(url))
+        return cached.robots.sitemaps if cached is not None and cached.robots is not None else ()
+
     def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:  # noqa: ARG002 - an ElementPolicy
         """Return why a link is not followed."""
         action = candidate.action

@@ -12,6 +12,7 @@ from protego import Protego
 
 from waygraph.core.errors import RobotsForbidden, SiteUnreachable
 from waygraph.core.urls import site_key
+from waygraph.pipeline.browser.egress.download import download
 from waygraph.pipeline.explore.policies.policy import Refusal
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,6 @@ TIMEOUT_S = 10.0
 #: Least time after which a host that failed to answer may be tried again, in seconds.
 _RETRY_AFTER_S = 5.0
 _MAX_REDIRECTS = 5
-_TOO_MANY_REDIRECTS = 310
 
 
 class RobotsFile:
@@ -47,6 +47,11 @@ class RobotsFile:
         if (rate := self._rules.request_rate(AGENT)) is not None:
             delays.append(rate.seconds / rate.requests)
         return max((seconds for seconds in delays if math.isfinite(seconds)), default=None)
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """URLs of the sitemaps that the file names, as written."""
+        return tuple(self._rules.sitemaps)
 
     def refuse_url(self, url: str) -> Refusal | None:
         """Return why a document is not loaded."""
@@ -86,7 +91,14 @@ class RobotsFile:
         address = f"{urlsplit(url).scheme}://{site_key(url)}/robots.txt"
         try:
             async with asyncio.timeout(timeout_s):
-                status, content = await _download(address, user_agent, proxy)
+                answer = await download(
+                    address,
+                    {"User-Agent": user_agent, "Accept": "text/plain, */*;q=0.5"},
+                    proxy=proxy,
+                    max_bytes=MAX_BYTES,
+                    timeout_s=TIMEOUT_S,
+                    max_redirects=_MAX_REDIRECTS,
+                )
         except (TimeoutError, httpx.ReadTimeout, httpx.PoolTimeout, httpx.WriteTimeout) as error:
             raise SiteUnreachable(
                 f"{address} gave no answer for {timeout_s:g} s, and robots.txt must be readable first.",
@@ -96,39 +108,16 @@ class RobotsFile:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             log.info("robots/not_loaded %s: %s", address, error or type(error).__name__)
             return cls("")
-        if status >= 500:
+        if answer.status >= 500:
             raise RobotsForbidden(
-                f"{address} answered {status}, and robots.txt must be readable first.",
+                f"{address} answered {answer.status}, and robots.txt must be readable first.",
                 hint="Try again later, or use --no-robots on a site of your own.",
                 retry_after_s=_RETRY_AFTER_S,
             )
-        if status >= 300:
+        if answer.status >= 300:
             return cls("")
         # In a thread: half a megabyte of rules takes half a second to parse.
-        return await asyncio.to_thread(cls, _decode(content))
-
-
-async def _download(address: str, user_agent: str, proxy: str) -> tuple[int, bytes]:
-    """Return the status and the content, up to the chunk that exceeds `MAX_BYTES`."""
-    async with httpx.AsyncClient(
-        follow_redirects=True,
-        max_redirects=_MAX_REDIRECTS,
-        timeout=TIMEOUT_S,
-        proxy=proxy or None,
-        trust_env=not proxy,  # Proxies of the environment apply unless a proxy is given.
-    ) as client:
-        headers = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "text/plain, */*;q=0.5"}
-        try:
-            async with client.stream("GET", address, headers=headers) as answer:
-                content = bytearray()
-                if answer.is_success:
-                    async for chunk in answer.aiter_bytes():
-                        content += chunk
-                        if len(content) > MAX_BYTES:
-                            break
-                return answer.status_code, bytes(content)
-        except httpx.TooManyRedirects:
-            return _TOO_MANY_REDIRECTS, b""
+        return await asyncio.to_thread(cls, _decode(answer.content))
 
 
 def _decode(content: bytes) -> str:

@@ -72,10 +72,13 @@ class RecordedLoad:
         The result.
     track
         History of the answer.
+    asked
+        When the exploration began that asked for it last, in the form of `ListedPage.lastmod`.
     """
 
     load: Load
     track: AnswerHistory
+    asked: str = ""
 
 
 class RecordedOutcome(msgspec.Struct, frozen=True):

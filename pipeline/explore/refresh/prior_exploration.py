@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +19,7 @@ from waygraph.pipeline.explore.checkpoint.journal_records import Blobs
 from waygraph.pipeline.explore.engine.outages import failure_kind, is_outage
 from waygraph.pipeline.explore.identity import feature_change
 from waygraph.pipeline.explore.identity.thresholds import SAME_OUTCOME_SIMILARITY
+from waygraph.pipeline.explore.records.listing import SiteListing, is_later
 from waygraph.pipeline.explore.records.outcome import ActionOutcome
 from waygraph.pipeline.explore.records.state import Load, Source
 from waygraph.pipeline.explore.refresh.exploration_record import (
@@ -30,6 +31,9 @@ from waygraph.pipeline.explore.refresh.exploration_record import (
 )
 from waygraph.pipeline.explore.refresh.noise import changed_features, have_same_order
 from waygraph.pipeline.explore.refresh.sample import RefreshPlan
+
+#: Changed pages that are visited before all others.
+_MAX_FIRST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ class PriorExploration:
         Identifies record and plan: an interrupted refresh is resumed only with the same.
     wanted
         URLs of pages that the earlier exploration did not visit and that agents reached since. They are visited first.
+    replan
+        Returns the plan that chooses these recorded URLs first; None: `plan` chooses in any case.
     """
 
     def __init__(
@@ -96,6 +102,7 @@ class PriorExploration:
         grace: int = 0,
         name: str = "nothing",
         wanted: Collection[str] = (),
+        replan: Callable[[Sequence[str]], RefreshPlan] | None = None,
     ) -> None:
         self.wanted = wanted
         self.record = record
@@ -103,6 +110,7 @@ class PriorExploration:
         self.name = name
         self._url_policy = url_policy
         self._grace = grace
+        self._replan = replan
         self._by_snapshot: dict[Any, int] = {}
         """Index of each outcome by the snapshot key and the element that was acted on."""
         self._by_state: dict[Any, int] = {}
@@ -125,6 +133,35 @@ class PriorExploration:
     def empty(cls, url_policy: UrlPolicy) -> PriorExploration:
         """Return the prior exploration of a site that was not explored before."""
         return cls(ExplorationRecord({}), RefreshPlan(), url_policy=url_policy)
+
+    def heed_dates(self, listing: SiteListing) -> int:
+        """Visit first what the site says has changed since it was last asked for, the latest changes first.
+
+        Pages that were not visited count as changed if that was after the earlier exploration. What the site says
+        decides the order only: it spares no page from the sample.
+
+        Parameters
+        ----------
+        listing
+            What the site lists of itself.
+
+        Returns
+        -------
+        int
+            Number of pages that have changed.
+        """
+        before = str(self.record.about.get("at", ""))
+        if not before:
+            return 0
+        dates = {normalize_url(page.url, self._url_policy): page.lastmod for page in listing.pages if page.lastmod}
+        recorded = self.record.loads
+        asked = {url: known.asked or before for url, known in recorded.items()}
+        changed = [url for url, date in dates.items() if is_later(date, asked.get(url, before))]
+        changed.sort(key=lambda url: (dates[url], url), reverse=True)
+        if self._replan is not None:
+            self.plan = self._replan([url for url in changed if url in recorded])
+        self.wanted = (*self.wanted, *changed[:_MAX_FIRST])
+        return len(changed)
 
     # ---- reused answers ------------------------------------------------------------------------------------------
 

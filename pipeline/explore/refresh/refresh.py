@@ -268,6 +268,8 @@ class Refresh:
         loads: Mapping[str, Load],
         noise: Mapping[str, Collection[str]],
         is_public: Callable[[str], bool],
+        *,
+        at: str = "",
     ) -> bytes:
         """Return the record of this exploration, which the next refresh reuses.
 
@@ -281,6 +283,8 @@ class Refresh:
             Features that are known as noise, by URL. Noise of the prior exploration is added.
         is_public
             Whether the JSON of an entry contains no secret.
+        at
+            When this exploration began, in the form of `ListedPage.lastmod`.
 
         Returns
         -------
@@ -293,9 +297,9 @@ class Refresh:
             for url, features in sorted(noise.items())
         }
         contents = RecordContents(
-            about={"script": page_script_hash()},
+            about={"script": page_script_hash(), "at": at},
             states={node_id: state.snapshot_key for node_id, state in states.items()},
-            loads={url: self._recorded_load(url, load, noise) for url, load in sorted(loads.items())},
+            loads={url: self._recorded_load(url, load, noise, at) for url, load in sorted(loads.items())},
             outcomes=self._recorded_outcomes(states),
             snapshot=self._snapshots.read,
             blobs=self._snapshots.blobs,
@@ -303,14 +307,15 @@ class Refresh:
         )
         return write_record(contents, is_public)
 
-    def _recorded_load(self, url: str, load: Load, noise: Mapping[str, Collection[str]]) -> RecordedLoad:
+    def _recorded_load(self, url: str, load: Load, noise: Mapping[str, Collection[str]], at: str) -> RecordedLoad:
         recorded = self._prior.record.loads.get(url)
         changed = False
         if recorded is not None and not load.source and recorded.load.snapshot_key != load.snapshot_key:
             old = self._prior.record.snapshot(recorded.load.snapshot_key) if recorded.load.snapshot_key else None
             new = self._snapshots.read(load.snapshot_key) if load.snapshot_key else None
             changed = old is None or new is None or bool(changed_features(old, new, frozenset(noise.get(new.url, ()))))
-        return RecordedLoad(replace(load, source=""), self._prior.load_history(url, load, changed=changed))
+        asked = recorded.asked if recorded is not None and load.source else at
+        return RecordedLoad(replace(load, source=""), self._prior.load_history(url, load, changed=changed), asked)
 
     def _recorded_outcomes(self, states: Mapping[str, State]) -> Iterator[RecordedOutcome]:
         for state_id, candidate, outcome in self._journal.performed():

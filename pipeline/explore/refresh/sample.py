@@ -7,10 +7,12 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
+from math import ceil
 
 from waygraph.pipeline.explore.identity.thresholds import (
     ACTION_COST,
     FIRST_SNAPSHOT_COST,
+    LISTED_SHARE,
     LONE_ACTION_COST,
     OVERHEAD_MS,
     PAGES_SHARE,
@@ -45,6 +47,7 @@ class RefreshPlan:
 
 def plan_refresh(
     record: ExplorationRecord,
+    changed: Sequence[str] = (),
     *,
     share: float,
     budget_ms: float,
@@ -59,6 +62,8 @@ def plan_refresh(
     ----------
     record
         Record of the earlier exploration.
+    changed
+        Recorded URLs that the site says have changed, most recently changed first. They are chosen first.
     share
         Largest share of the browser work of a first exploration that the refresh may take, in [0, 1].
     budget_ms
@@ -76,7 +81,11 @@ def plan_refresh(
     chance = random.Random(hashlib.sha256(seed.encode()).digest())  # noqa: S311 - a sample, no secret
     urls = sorted(record.loads)
     work = share * (FIRST_SNAPSHOT_COST * len(urls) + ACTION_COST * len(record.outcomes))
-    stale_pages = _draw_stale([record.loads[url].track for url in urls], int(PAGES_SHARE * work), chance)
+    page_count = int(PAGES_SHARE * work)
+    stale_pages = _draw_stale([record.loads[url].track for url in urls], page_count, chance)
+    numbers = {url: number for number, url in enumerate(urls)}
+    listed = [numbers[url] for url in changed[: ceil(LISTED_SHARE * page_count)]]
+    stale_pages = list(dict.fromkeys((*listed, *stale_pages)))[:page_count]
     action_count = round((work - len(stale_pages)) / LONE_ACTION_COST)
     doubted_actions = frozenset(number for number, recorded in enumerate(record.outcomes) if doubted(recorded))
     uniform, stale = _draw_actions(record.outcomes, doubted_actions, action_count, chance)

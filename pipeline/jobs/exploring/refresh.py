@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from waygraph.core.errors import SiteUnreachable, WaygraphError
@@ -132,7 +133,8 @@ def load_prior_exploration(store: Store, manifest: Manifest, settings: Settings)
     if refresh.full:
         name = f"{name}, in full"
         return PriorExploration(record, RefreshPlan(), url_policy=policy, grace=refresh.grace, name=name, wanted=wanted)
-    plan = plan_refresh(
+    plan = partial(
+        plan_refresh,
         record,
         share=refresh.share,
         budget_ms=1000 * refresh.budget_seconds,
@@ -140,7 +142,9 @@ def load_prior_exploration(store: Store, manifest: Manifest, settings: Settings)
         doubted=_doubts(reports, manifest),
     )
     name = f"{name}, {refresh.share:g} of it, {refresh.budget_seconds:g} s"
-    return PriorExploration(record, plan, url_policy=policy, grace=refresh.grace, name=name, wanted=wanted)
+    return PriorExploration(
+        record, plan(), url_policy=policy, grace=refresh.grace, name=name, wanted=wanted, replan=plan
+    )
 
 
 def _reached_leads(reports: Iterable[Mapping[str, Any]], policy: UrlPolicy) -> list[str]:

@@ -140,7 +140,8 @@ def _show_leads(
     known = [lead for lead in leads if state in {None, lead.state}]
     shown = known[offset : offset + limit]
     if as_json:
-        print_json({"site": site, "leads": [lead_document(lead) for lead in shown], "total": len(known)})
+        documents = [{**lead_document(lead), **({"lastmod": lead.lastmod} if lead.lastmod else {})} for lead in shown]
+        print_json({"site": site, "leads": documents, "total": len(known)})
         return
     _print_leads(shown)
     say(f"{len(shown)} of {len(known)} pages that are known and were not visited")
@@ -204,17 +205,28 @@ def _print_leads(leads: Sequence[Lead]) -> None:
     for lead in leads:
         marks = ", ".join(filter(None, ("hidden" * lead.hidden, lead.refusal and f"left alone: {lead.refusal}")))
         say(f"{clean(lead.title, one_line=True)}{f'  ({marks})' if marks else ''}")
-        say(f"  {lead.url}  [{lead.id[:8]}], from [{lead.state[:8]}]")
+        source = f"from [{lead.state[:8]}]" if lead.is_linked or lead.hidden else "listed by the site"
+        changed = f", changed {lead.lastmod}" if lead.lastmod else ""
+        say(f"  {lead.url}  [{lead.id[:8]}], {source}{changed}")
 
 
 def _print_lead(node: NodeAnswer, lead: LeadModel) -> None:
-    say("  not visited: known from links only")
-    say(f"  id {node.node_id}, {node.depth} actions from the start page, linked from [{lead.state[:8]}]")
+    if lead.linked or lead.hidden:
+        say("  not visited: known from links only")
+        say(f"  id {node.node_id}, {node.depth} actions from the start page, linked from [{lead.state[:8]}]")
+    else:
+        say("  not visited: known from the site's sitemaps or feeds only")
+        say(f"  id {node.node_id}")
     if lead.refusal:
         say(f"  no path leads there: its links are left alone ({lead.refusal})")
     if lead.hidden:
         say("  hidden: no person sees a link to it, so paths load its URL")
-    for label, text in (("names", ", ".join(lead.names)), ("heading", lead.heading), ("beside", lead.description)):
+    for label, text in (
+        ("names", ", ".join(lead.names)),
+        ("heading", lead.heading),
+        ("beside", lead.description),
+        ("changed", lead.lastmod),
+    ):
         if text:
             say(f"  {label:<9} {clean(text, one_line=True)}")
 

@@ -24,16 +24,18 @@ from waygraph.pipeline.explore.engine.leads import (
 )
 from waygraph.pipeline.explore.policies.policy import Refusal
 from waygraph.pipeline.explore.records.element_outcome import ElementOutcome
+from waygraph.pipeline.explore.records.listing import ListedPage
 from waygraph.pipeline.explore.records.state import State
 
 #: Bytes of a lead to a short address.
 SHORT = 400 + 2 * len(f"{BASE}/tickets/100")
 
 
-def collected(pages, *, links=None, tried=(), budget=2**20, refuse=lambda *_: None, counters=None):
+def collected(pages, *, links=None, tried=(), budget=2**20, refuse=lambda *_: None, counters=None, **listing):
     """Return what is collected from states that show these pages (HTML by path), each one click from the one before.
 
-    `links` are those that no element shows, by path: `PageLink`s with paths as addresses.
+    `links` are those that no element shows, by path: `PageLink`s with paths as addresses. `listing` is what the site
+    lists, see `LeadSources`.
     """
     seen = [snapshot_of(html, f"{BASE}{path}") for path, html in pages.items()]
     for number, path in enumerate(pages):
@@ -49,6 +51,7 @@ def collected(pages, *, links=None, tried=(), budget=2**20, refuse=lambda *_: No
         is_in_scope=lambda url: url.startswith(BASE),
         refuse=refuse,
         tried={f"{BASE}{path}" for path in tried},
+        **listing,
     )
     return collect_leads(sources, budget, Counter() if counters is None else counters)
 
@@ -237,3 +240,40 @@ def test_of_more_links_than_are_compared_the_rest_is_counted():
     found = collect_leads(sources_of(dataclasses.replace(page, candidates=many)), 500 * SHORT, counters)
     assert 0 < len(found.leads) < 600
     assert (counters["leads/known"], counters["leads/too_many"]) == (MAX_TARGETS, 10)
+
+
+def listed(pages, entries, *, budget=2**20, refuse_url=lambda _: None, counters=None):
+    """Return the leads of these pages (HTML by path) on a site that lists these pages: (path, name, date)."""
+    listing = [ListedPage(f"{BASE}{path}", name, date) for path, name, date in entries]
+    return found(pages, budget=budget, counters=counters, listed=listing, refuse_url=refuse_url)
+
+
+def test_pages_that_only_the_site_lists_are_leads_without_a_link():
+    first, second = listed(
+        {"/": "<a href=/linked>Linked</a>"},
+        [("/", "Home", ""), ("/linked", "Its title", "2026-01-02"), ("/new#top", "New  shoes", "2026-01-03")],
+    )
+    assert (first.names, first.lastmod, first.is_linked) == (("Linked",), "2026-01-02", True)
+    assert (second.url, second.names, second.lastmod) == (f"{BASE}/new", ("New shoes",), "2026-01-03")
+    assert (str(second.action), second.state, second.is_linked) == (f"goto {BASE}/new", first.state, False)
+
+
+def test_a_link_without_a_name_gets_the_listed_title():
+    (lead,) = listed({"/": "<a href=/linked><img></a>"}, [("/linked", "Its title", "")])
+    assert lead.names == ("Its title",)
+
+
+def test_listed_pages_take_the_room_that_links_leave_and_the_first_of_each_kind_comes_first():
+    pages = {"/": "<a href=/linked>Linked</a>"}
+    records = [(f"/shop/{n}", "", "") for n in range(9)]
+    kept = listed(
+        pages, [*records, ("/shop/help", "", ""), ("/find?q=1", "", ""), ("/find?q=2", "", "")], budget=4 * SHORT
+    )
+    assert paths(kept) == ["/linked", "/shop/0", "/find?q=1", "/shop/help"]
+
+
+def test_listed_pages_that_a_policy_refuses_are_counted_and_take_no_room():
+    counters = Counter()
+    refuse = {f"{BASE}/private": "robots"}.get
+    kept = listed({"/": ""}, [("/private", "", ""), ("/b", "", "")], budget=SHORT, refuse_url=refuse, counters=counters)
+    assert (paths(kept), counters["sitemap/refused"], counters["leads/listed"]) == (["/b"], 1, 1)
