@@ -1,13 +1,12 @@
 """Benchmark of leads beside states: whether searches still find the pages that were visited, and what leads add.
 
-    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--factors]
-        [--save]
+    python -m bench.retrieval.leads --store FOLDER --sites NAME ... [--states N] [--before FILE] [--save]
 
-Asks the questions of `questions/` and those of `bench.function_pages` of maps that `bench.retrieval.maps` made, with
-the MaxSim of the `text` encoder and with words, and compares each ranking with leads with the same one without. As in
-the service, the 200 best by MaxSim get words, and further states of a URL are lowered. `--factors` adds other ways to
-count leads. `--states N` takes the maps that `bench.retrieval.maps --states N` made: the fewer states, the more pages
-are leads. `--save` replaces the rows of these maps in bench/results/lead-words.json.
+Asks the questions of `questions/` and those of `bench.function_pages` of maps that `bench.retrieval.maps` made, as the
+service does: each map is encoded with the `text` encoder and published twice, with its leads and without.
+`--states N` takes the maps that `bench.retrieval.maps --states N` made: the fewer states, the more pages are leads.
+`--before` compares each question with the same one in a result file of another build. `--save` replaces the rows of
+these maps in bench/results/lead-words.json, or in the file that `--out` names.
 """
 
 from __future__ import annotations
@@ -15,37 +14,31 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from bench import function_pages
 from bench.result_files import RESULTS, run_info, write_result
 from bench.retrieval.embeddings import identity, remembering_encoder
 from bench.retrieval.maps import open_map
-from bench.retrieval.metrics import Scores, bootstrap, ranks_of
+from bench.retrieval.metrics import bootstrap
 from bench.retrieval.queries import Target, read_queries, resolve
-from bench.retrieval.systems import lowered_repeats, maxsim
-from waygraph.index.catalog.lexical import (
-    LEAD_FACTOR,
-    LEAD_PENALTIES,
-    WORDS_CANDIDATES,
-    WORDS_WEIGHTS,
-    LexicalIndex,
-    lead_texts,
-    state_texts,
-)
-from waygraph.index.graph import Lead, Node
-from waygraph.index.store import MapVersion
+from waygraph.core.settings import Settings
+from waygraph.index.catalog.catalog import Catalog
+from waygraph.index.store import MapDraft, MapVersion, Store
+from waygraph.index.vectors.edge import EdgeIndex
 from waygraph.pipeline.encode.text.encoder import TextEncoder
-from waygraph.pipeline.jobs.publishing.draft import encode_map
+from waygraph.pipeline.jobs.publishing.draft import draft_from_version, encode_map
 from waygraph.serve.select.confidence import TEXT_LEVELS
 from waygraph.serve.select.no_match import TEXT_THRESHOLD
 
 RESULT = RESULTS / "lead-words.json"
+#: Hits that are asked for, and the rank of a page that is not among them.
+HITS, NOT_FOUND = 30, 1_000
 
 
 @dataclass(frozen=True)
@@ -62,91 +55,55 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Variant:
-    """How leads take part in a search.
+class Answer:
+    """The answer to a question: rank of the best right page, score of the first hit and its lead over the second."""
 
-    Attributes
-    ----------
-    name
-        For the report.
-    words
-        Weight of the words of the query.
-    leads
-        Factor of the words of leads; None: without leads.
-    counted
-        Whether leads count for the rarity of words and the mean length.
-    vectors
-        Factor of the vectors of leads.
-    penalty
-        What is subtracted from the score of a lead that shows none of the query's words.
-    """
-
-    name: str
-    words: float
-    leads: float | None
-    counted: bool = False
-    vectors: float = LEAD_FACTOR
-    penalty: float = 0.0
+    rank: int
+    best: float
+    margin: float
 
 
-MAXSIM_ALONE = Variant("MaxSim, no leads", 0.0, None)
-MAXSIM = Variant("MaxSim, leads", 0.0, 1.0)
-ALONE = Variant("words, no leads", WORDS_WEIGHTS["text"], None)
-SERVED = Variant("words, leads", WORDS_WEIGHTS["text"], LEAD_FACTOR, penalty=LEAD_PENALTIES["text"])
-#: What was tried: leads counted as documents like states, other factors, and other penalties. Those with other factors
-#: have no penalty.
-TRIED = (
-    Variant("words, leads counted", WORDS_WEIGHTS["text"], 1.0, counted=True),
-    Variant("words, leads counted, x 0.7", WORDS_WEIGHTS["text"], 0.7, counted=True),
-    Variant("MaxSim, leads not lowered", 0.0, 1.0, vectors=1.0),
-    Variant("words, leads not lowered", WORDS_WEIGHTS["text"], 1.0, vectors=1.0),
-    *(Variant(f"words, leads x {factor:g}", WORDS_WEIGHTS["text"], factor) for factor in (1.0, 0.85, 0.5, 0.25, 0.0)),
-    *(
-        Variant(f"words, leads - {penalty:g}", WORDS_WEIGHTS["text"], LEAD_FACTOR, penalty=penalty)
-        for penalty in (0.0, 0.05, 0.07, 0.09, 0.12)
-    ),
-)
-
-
-class AskedMap:
-    """The questions about a map, with what every variant adds up: MaxSim and shares of words of states and leads."""
-
-    def __init__(self, name: str, version: MapVersion, text: TextEncoder) -> None:
-        self.name = name
-        self.states = len(version.graph)
-        self.leads = len(version.leads)
-        self.questions = _questions(name, version)
-        asks = [question.ask for question in self.questions]
-        self.maxsim = _maxsim(version, text, asks)
-        self._nodes: list[Node | Lead] = [*version.graph.nodes.values(), *version.leads.values()]
-        pages = state_texts(version.graph, version.observations)
-        leads = lead_texts(version.leads.values())
-        self._shares = {
-            counted: _shares(
-                LexicalIndex({**pages, **leads}) if counted else LexicalIndex(pages, leads), asks, pages, leads
-            )
-            for counted in (False, True)
+def asked_map(name: str, version: MapVersion, text: TextEncoder) -> dict[str, Any]:
+    """Return the questions about a map with their ranks, with leads among the hits and without."""
+    questions = _questions(name, version)
+    found = encode_map(version.graph, version.observations.values(), version.leads.values(), text)
+    draft = draft_from_version(
+        version, Settings(), pages=found.pages, lead_pages=found.lead_pages, encoder=found.encoder, run_id=""
+    )
+    served = _asked(draft, questions, version, text)
+    alone = _asked(replace(draft, leads={}, lead_pages={}), questions, version, text)
+    rows = [
+        {
+            "ask": question.ask,
+            "source": question.source,
+            "visited": bool(question.states),
+            "lead": bool(question.leads),
+            "rank": answer.rank,
+            "rank without leads": without.rank,
+            "best": round(answer.best, 4),
+            "margin": round(answer.margin, 4),
         }
-        self._alone = _shares(LexicalIndex(pages), asks, pages, {})
+        for question, answer, without in zip(questions, served, alone, strict=True)
+    ]
+    return {"site": name, "states": len(version.graph), "leads": len(version.leads), "questions": rows}
 
-    def scores(self, variant: Variant) -> Scores:
-        """Return the scores of shape (questions, states and leads); -inf for what a search does not score."""
-        found = self.maxsim.copy()
-        found[:, self.states :] *= variant.vectors / LEAD_FACTOR
-        if variant.leads is None:
-            found[:, self.states :] = -np.inf
-        if not variant.words:
-            return found
-        last = min(WORDS_CANDIDATES, found.shape[1]) - 1
-        found[found < -np.partition(-found, last, axis=1)[:, [last]]] = -np.inf
-        if variant.leads is None:
-            found[:, : self.states] += variant.words * self._alone
-            return lowered_repeats(found, self._nodes)
-        shares = self._shares[variant.counted].copy()
-        shares[:, self.states :] *= variant.leads
-        found += variant.words * shares
-        found[:, self.states :] -= variant.penalty * (1 - self._shares[variant.counted][:, self.states :])
-        return lowered_repeats(found, self._nodes)
+
+def _asked(draft: MapDraft, questions: Sequence[Asked], version: MapVersion, text: TextEncoder) -> list[Answer]:
+    """Publish a map to a store of its own, and ask it all questions, as the service does."""
+    ids = [*version.graph.nodes, *version.leads]
+    answers = []
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.open(folder, create=True)
+        bare = {node: replace(seen, screenshot="", dom="", aria="") for node, seen in draft.observations.items()}
+        store.publish(replace(draft, observations=bare, report={}))
+        make_index = lambda manifest: EdgeIndex(manifest.encoder.dim)  # noqa: E731
+        with closing(Catalog(store, make_index)) as catalog, catalog.open(draft.site) as opened:
+            for question, query in zip(questions, text.encode_queries([q.ask for q in questions]), strict=True):
+                hits = opened.search(query, HITS, words=question.ask)
+                right = {ids[i] for i in question.states | question.leads}
+                rank = next((hit.rank for hit in hits if hit.node_id in right), NOT_FOUND)
+                answers.append(Answer(rank, hits[0].score, hits[0].score - hits[1].score))
+    return answers
 
 
 def _questions(name: str, version: MapVersion) -> list[Asked]:
@@ -167,139 +124,68 @@ def _questions(name: str, version: MapVersion) -> list[Asked]:
     return asked
 
 
-def _maxsim(version: MapVersion, text: TextEncoder, asks: Sequence[str]) -> Scores:
-    """Return MaxSim of shape (questions, states and leads)."""
-    found = encode_map(version.graph, version.observations.values(), version.leads.values(), text)
-    pages = [*(found.pages[name] for name in version.graph.nodes), *(found.lead_pages[name] for name in version.leads)]
-    return maxsim(text.encode_queries(asks), [page.vectors for page in pages])
-
-
-def _shares(
-    index: LexicalIndex, asks: Sequence[str], pages: Mapping[str, object], leads: Mapping[str, object]
-) -> Scores:
-    return np.stack([index.scores(ask, (*pages, *leads)) for ask in asks])
-
-
-def best_rank(asked: Asked, row: Scores) -> float:
-    """Return the rank of the best page that answers a question; infinite if none is scored."""
-    columns = [column for column in asked.states | asked.leads if np.isfinite(row[column])]
-    return ranks_of(columns, row)[0] if columns else float("inf")
-
-
-def measure(maps: Sequence[AskedMap], variants: Sequence[Variant]) -> dict[str, Any]:
-    """Return recall, paired differences, confidence and flags of each variant.
-
-    Parameters
-    ----------
-    maps
-        The maps with their questions.
-    variants
-        The variants; each is compared with that of the same weight of words without leads.
-
-    Returns
-    -------
-    dict
-        By variant.
-    """
-    ranks = {
-        variant: {
-            each.name: [best_rank(asked, row) for asked, row in zip(each.questions, each.scores(variant), strict=True)]
-            for each in maps
-        }
-        for variant in variants
-    }
+def summary(maps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return recall, and what leads change for the questions about visited pages; confidence and flags as served."""
+    rows = [row for each in maps for row in each["questions"]]
     found: dict[str, Any] = {}
-    for variant in variants:
-        base = ranks[ALONE if variant.words else MAXSIM_ALONE]
-        found[variant.name] = {
-            **{source: _visited(maps, ranks[variant], base, source) for source in ("questions", "function pages")},
-            "leads alone": _recall(
-                [
-                    rank
-                    for each in maps
-                    for asked, rank in zip(each.questions, ranks[variant][each.name], strict=True)
-                    if asked.leads and not asked.states
-                ]
-            ),
-            **(_scores_shown(maps, variant) if variant.words else {}),
-        }
+    for source in ("questions", "function pages"):
+        visited = [row for row in rows if row["visited"] and row["source"] == source]
+        found[source] = {**_recall(visited), **_changes(maps, source, "rank without leads")}
+        found[f"confidence, {source}"] = [[least, served, *_right(visited, least)] for least, served in TEXT_LEVELS]
+    found["leads alone"] = _recall([row for row in rows if row["lead"] and not row["visited"]])
+    for name, answerable in (("with an answer", True), ("without an answer", False)):
+        asked = [row for row in rows if (row["visited"] if answerable else not (row["visited"] or row["lead"]))]
+        found[f"flagged, {name}"] = [sum(row["best"] < TEXT_THRESHOLD for row in asked), len(asked)]
     return found
 
 
-def _recall(ranks: Sequence[float]) -> dict[str, float]:
-    if not ranks:
-        return {"n": 0}
-    shares = {f"recall@{k}": statistics.fmean(rank <= k for rank in ranks) for k in (1, 10)}
-    return {"n": len(ranks), **shares}
+def _recall(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    shares = {f"recall@{k}": statistics.fmean(row["rank"] <= k for row in rows) for k in (1, 10)} if rows else {}
+    return {"n": len(rows), **shares}
 
 
-def _visited(
-    maps: Sequence[AskedMap],
-    ranks: Mapping[str, Sequence[float]],
-    base: Mapping[str, Sequence[float]],
-    source: str,
-) -> dict[str, Any]:
-    """Return recall of the questions whose page was visited, and its difference from that without leads."""
-    pairs = {
-        each.name: [
-            (rank, before)
-            for asked, rank, before in zip(each.questions, ranks[each.name], base[each.name], strict=True)
-            if asked.source == source and asked.states
-        ]
-        for each in maps
-    }
-    pairs = {name: found for name, found in pairs.items() if found}
-    result: dict[str, Any] = _recall([rank for found in pairs.values() for rank, _ in found])
+def _changes(maps: Sequence[Mapping[str, Any]], source: str, base: str) -> dict[str, Any]:
+    """Return the questions about visited pages that leave or enter the first hits, against the rank `base`."""
+    found: dict[str, Any] = {}
     for k in (1, 10):
-        changes = {name: [float(a <= k) - float(b <= k) for a, b in found] for name, found in pairs.items()}
+        changes = {
+            each["site"]: [
+                float(row["rank"] <= k) - float(row[base] <= k)
+                for row in each["questions"]
+                if row["visited"] and row["source"] == source
+            ]
+            for each in maps
+        }
+        changes = {site: each for site, each in changes.items() if each}
         if changes:
             flat = [change for each in changes.values() for change in each]
-            result[f"recall@{k}, minus without leads"] = list(bootstrap(changes))
-            result[f"recall@{k}, lost and won"] = [flat.count(-1.0), flat.count(1.0)]
-    return result
+            found[f"recall@{k}, change"] = list(bootstrap(changes))
+            found[f"recall@{k}, lost and won"] = [flat.count(-1.0), flat.count(1.0)]
+    return found
 
 
-def _scores_shown(maps: Sequence[AskedMap], variant: Variant) -> dict[str, Any]:
-    """Return how often the first hit is right at each level of confidence, and how often the flag is set."""
-    lists = ("questions", "function pages")
-    right: dict[tuple[str, float], list[bool]] = {(each, least): [] for each in lists for least, _ in TEXT_LEVELS}
-    flagged: dict[bool, list[bool]] = {True: [], False: []}
-    for each in maps:
-        for asked, row in zip(each.questions, each.scores(variant), strict=True):
-            first, second = np.argsort(-row, kind="stable")[:2]
-            answers = asked.states | asked.leads
-            if asked.states:  # as the levels were fitted: the page is in the map
-                level = next(least for least, _ in TEXT_LEVELS if row[first] - row[second] >= least)
-                right[asked.source, level].append(int(first) in answers)
-            if asked.states or not answers:
-                flagged[bool(answers)].append(bool(row[first] < TEXT_THRESHOLD))
-    return {
-        "confidence": [
-            {
-                "least lead": least,
-                "served": served,
-                **{f"right, of {each}": [sum(right[each, least]), len(right[each, least])] for each in lists},
-            }
-            for least, served in TEXT_LEVELS
-        ],
-        "flagged of those without an answer": [sum(flagged[False]), len(flagged[False])],
-        "flagged of those with one": [sum(flagged[True]), len(flagged[True])],
-    }
+def _right(rows: Sequence[Mapping[str, Any]], least: float) -> list[int]:
+    """Return how many first hits are right of those at a level of confidence, and how many there are."""
+    at = [row for row in rows if next(each for each, _ in TEXT_LEVELS if row["margin"] >= each) == least]
+    return [sum(row["rank"] == 1 for row in at), len(at)]
 
 
-def table(result: Mapping[str, Any]) -> str:
-    """Return the variants as lines of text."""
-    lines = [f"{'':30}{'questions @1 @10 lost/won':>36}{'function pages':>36}{'leads alone':>22}"]
-    for name, each in result.items():
-        shown = []
-        for source in ("questions", "function pages"):
-            found = each[source]
-            changes = "  ".join("{}/{}".format(*found.get(f"recall@{k}, lost and won", (0, 0))) for k in (1, 10))
-            shown.append(f"{found.get('recall@1', 0):.3f} {found.get('recall@10', 0):.3f} {changes} of {found['n']}")
-        alone = each["leads alone"]
-        shown.append(f"{alone.get('recall@1', 0):.3f} {alone.get('recall@10', 0):.3f} of {alone['n']}")
-        lines.append(f"{name:30}{shown[0]:>36}{shown[1]:>36}{shown[2]:>22}")
-    return "\n".join(lines)
+def paired(maps: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return lines that compare the ranks of two builds, question by question."""
+    ranks = {(each["site"], row["ask"]): row for each in before for row in each["questions"]}
+    lines = []
+    for name, visited in (("visited pages", True), ("leads alone", False)):
+        pairs = [
+            (ranks[each["site"], row["ask"]]["rank"], row["rank"])
+            for each in maps
+            for row in each["questions"]
+            if row["visited"] is visited and (row["visited"] or row["lead"]) and (each["site"], row["ask"]) in ranks
+        ]
+        for k in (1, 10):
+            old, new = (sum(pair[i] <= k for pair in pairs) for i in (0, 1))
+            lost, won = (sum(a <= k < b for a, b in each) for each in (pairs, [(b, a) for a, b in pairs]))
+            lines.append(f"{name} @{k}: {old} -> {new} of {len(pairs)} (lost {lost}, won {won})")
+    return lines
 
 
 def main() -> None:
@@ -308,30 +194,27 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=Path("retrieval-maps"))
     parser.add_argument("--sites", nargs="+", default=["wagtail", "fossil", "dokuwiki"])
     parser.add_argument("--states", type=int, help="take the maps of at most this many states")
-    parser.add_argument("--factors", action="store_true", help="measure also what was tried, over all these sites")
-    parser.add_argument("--save", action="store_true", help="replace these rows in bench/results/lead-words.json")
+    parser.add_argument("--before", type=Path, help="result file of another build to compare with")
+    parser.add_argument("--out", type=Path, default=RESULT, help="file of --save")
+    parser.add_argument("--save", action="store_true", help="replace these rows in the file")
     options = parser.parse_args()
 
     remembering = remembering_encoder("text", options.store)
-    text = remembering.text
-    maps = [AskedMap(name, open_map(name, options.store, options.states), text) for name in options.sites]
-    remembering.save()
-    main_variants = (MAXSIM_ALONE, MAXSIM, ALONE, SERVED)
-    rows = []
-    for group in (*([each] for each in maps), *([maps] if len(maps) > 1 else [])):
-        tried = TRIED if options.factors and len(group) == len(maps) else ()
-        result = measure(group, (*main_variants, *tried))
-        name = ", ".join(each.name for each in group)
-        print(f"{name}: {sum(m.states for m in group)} states, {sum(m.leads for m in group)} leads\n{table(result)}\n")
-        sizes = {each.name: {"states": each.states, "leads": each.leads} for each in group}
-        about = {**identity(text), **run_info()}
-        rows.append({"sites": name, "limit": options.states, "maps": sizes, "variants": _rounded(result), **about})
-    print(json.dumps({k: v for k, v in rows[-1]["variants"][SERVED.name].items() if k != "questions"}))
+    about = {**identity(remembering.text), **run_info(), "limit": options.states}
+    maps = []
+    for name in options.sites:
+        maps.append(asked_map(name, open_map(name, options.store, options.states), remembering.text))
+        remembering.save()
+        print(f"{name}: {json.dumps(_rounded(summary(maps[-1:])))}", flush=True)
+    print(f"all: {json.dumps(_rounded(summary(maps)), indent=1)}")
+    if options.before is not None:
+        before = json.loads(options.before.read_text(encoding="utf-8"))["results"]
+        print("\n".join(paired(maps, [row for row in before if row["limit"] == options.states])))
     if options.save:
-        done = {(row["sites"], row["limit"]) for row in rows}
-        before = json.loads(RESULT.read_text(encoding="utf-8"))["results"] if RESULT.exists() else []
-        kept_rows = [row for row in before if (row["sites"], row["limit"]) not in done]
-        write_result(RESULT, {"results": [*kept_rows, *rows]})
+        rows = [{**each, **about, "summary": _rounded(summary([each]))} for each in maps]
+        done = {(row["site"], row["limit"]) for row in rows}
+        kept = json.loads(options.out.read_text(encoding="utf-8"))["results"] if options.out.exists() else []
+        write_result(options.out, {"results": [*(r for r in kept if (r["site"], r["limit"]) not in done), *rows]})
 
 
 def _rounded(value: Any) -> Any:

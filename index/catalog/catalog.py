@@ -246,7 +246,7 @@ class Catalog:
         skipped: dict[str, str] = {}
         wanted = [site for site in self.sites() if sites is None or site in sites]
         for group in self._groups_by_budget(wanted, fingerprint, skipped):
-            fetched = max(k, WORDS_CANDIDATES) if words else k
+            fetched = max(k, 2 * WORDS_CANDIDATES) if words else k  # of states and leads
             found: dict[str, list[ScoredNode]] = defaultdict(list)
             maps = {site: opened.searchable for site, opened in group.items()}
             for site, hit in search_across_maps(maps, query, fetched):

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import numpy as np
 import snowballstemmer
@@ -27,15 +27,7 @@ from waygraph.index.graph import Description, InteractionGraph, Lead, Observatio
 #: Weight of lexical scores beside MaxSim, by name of the encoder: each has a scale of its own. Chosen on dev
 #: sites of `bench/retrieval`. Encoders without an entry have not been measured, and rank by MaxSim alone.
 WORDS_WEIGHTS: dict[str, float] = {"text": 0.5, "text-large": 0.5}
-#: Factor of the scores of leads, MaxSim and words alike: a few words about a page are weaker evidence than the page.
-#: Chosen for MaxSim on the questions about Fossil (`python -m bench.leads`); `bench.retrieval.leads` measures both.
-LEAD_FACTOR = 0.7
-#: Subtracted from the score of a lead that shows none of the query's words, in a search in words, by name of the
-#: encoder; less by the share that it shows, so that the name of a link finds its page. No lead then pushes the right
-#: visited page out of the first ten hits. Chosen on the questions of `bench.retrieval.leads`; other encoders have not
-#: been measured.
-LEAD_PENALTIES: dict[str, float] = {"text": 0.1}
-#: Number of states and leads with the best MaxSim that get a lexical score.
+#: Number of states with the best MaxSim that get a lexical score, and of leads.
 WORDS_CANDIDATES = 200
 #: Saturation of repeated words, and how much long documents are discounted. Usual values (k1 1.2 to 2, b 0.5 to 0.8).
 K1, B = 1.2, 0.5
@@ -104,9 +96,18 @@ def _url_path(url: str) -> str:
         return ""
 
 
+def _path_and_query(url: str) -> str:
+    """Return path and query of a URL, without percent signs; empty if the URL is malformed."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return f"{unquote(parts.path)} {unquote(parts.query)}"
+
+
 def lead_texts(leads: Iterable[Lead]) -> dict[str, Sequence[str]]:
-    """Return the texts whose words count for each lead, by id: names of its links, URL path, heading, description."""
-    return {lead.id: (*lead.names, _url_path(lead.url), lead.heading, lead.description) for lead in leads}
+    """Return the texts whose words count for each lead, by id: names of its links, URL, heading, description."""
+    return {lead.id: (*lead.names, _path_and_query(lead.url), lead.heading, lead.description) for lead in leads}
 
 
 class LexicalIndex:

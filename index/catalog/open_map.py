@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Self
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from waygraph.core.errors import EncoderMismatch
 from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
-from waygraph.index.catalog.lexical import LEAD_FACTOR, LEAD_PENALTIES, WORDS_CANDIDATES, WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import WORDS_CANDIDATES, WORDS_WEIGHTS
 from waygraph.index.catalog.loaded_map import LoadedMap
 from waygraph.index.catalog.locate import LocatedState
-from waygraph.index.catalog.repeats import plain_first, repeat_penalties
+from waygraph.index.catalog.repeats import REFUSED_PENALTIES, after_copied, plain_first, repeat_penalties
 from waygraph.index.graph import (
     Description,
     Evidence,
@@ -172,18 +172,19 @@ class OpenMap:
         InvalidInput
             If the query is not a finite matrix of this map's dim, or k < 1.
         """
-        # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some.
-        fetched = max(k, WORDS_CANDIDATES) if keep is None else max(k, len(self._loaded.index))
-        hits = self.rescored(self._loaded.index.search(query, fetched if words or keep else k), words)
+        # Scoring is exhaustive within a site: fetching all hits costs little more than fetching some. Leads take no
+        # place of states.
+        found = self._loaded.index.search(query, max(k, len(self._loaded.index)) if words or keep else k)
+        hits = self.rescored(list(self._candidates(found, max(k, WORDS_CANDIDATES))) if keep is None else found, words)
         kept = (h for h in hits if keep is None or keep(self._state_or_lead(h.node_id), h.score))
         return [self.explain_hit(rank, hit, query) for rank, hit in enumerate(islice(kept, k), start=1)]
 
     def rescored(self, hits: Sequence[ScoredNode], words: str) -> list[ScoredNode]:
-        """Add the words of a query to scores, put plain states first, lower leads and further states of one page.
+        """Add the words of a query to scores, put plain states first, lower refused leads and repetitions.
 
-        What is added is the weighted share of the words that each state or lead shows. Shares of leads count
-        `LEAD_FACTOR` times, like their vectors, and `LEAD_PENALTIES` times the share that they lack is subtracted.
-        What is subtracted from further states, and which state of a page is its first, is in `repeats.py`.
+        What is added is the weighted share of the words that each state or lead shows. What is subtracted from further
+        states of a page and from leads of one name, which state of a page is its first, and where leads stay behind
+        visited pages, is in `repeats.py`.
 
         Parameters
         ----------
@@ -204,19 +205,29 @@ class OpenMap:
         names = [hit.node_id for hit in hits]
         places = list(map(self._loaded.places.__getitem__, names))
         lexical = self._loaded.lexical
-        shares = lexical.scores(words, names).tolist()
-        penalty = LEAD_PENALTIES.get(encoder, 0.0)
+        refused = REFUSED_PENALTIES.get(encoder, 0.0)
         added = [
-            hit.score + weight * LEAD_FACTOR * share - penalty * (1 - share)
-            if place.is_lead
-            else hit.score + weight * share
-            for hit, share, place in zip(hits, shares, places, strict=True)
+            hit.score + weight * share - refused * place.is_refused
+            for hit, share, place in zip(hits, lexical.scores(words, names).tolist(), places, strict=True)
         ]
-        raised = plain_first(added, places, lambda of: lexical.shown(words, [names[i] for i in of]), encoder)
-        order = sorted(range(len(hits)), key=lambda i: (-raised[i], places[i].plainness, names[i]))
+
+        def shown(of: Sequence[int]) -> list[frozenset[str]]:
+            return lexical.shown(words, [names[i] for i in of])
+
+        raised = after_copied(plain_first(added, places, shown, encoder), names, places, shown)
+        order = sorted(range(len(names)), key=lambda i: (-raised[i], places[i].plainness, names[i]))
         penalties = repeat_penalties((places[i].page for i in order), encoder)
         found = [ScoredNode(names[i], raised[i] - less) for i, less in zip(order, penalties, strict=True)]
         return sorted(found, key=lambda hit: (-hit.score, hit.node_id))
+
+    def _candidates(self, hits: Sequence[ScoredNode], most: int) -> Iterator[ScoredNode]:
+        """Yield the best states and the best leads of some hits, at most `most` of each, in their order."""
+        left = {True: most, False: most}
+        for hit in hits:
+            is_lead = hit.node_id in self.leads
+            if left[is_lead]:
+                left[is_lead] -= 1
+                yield hit
 
     def explain_hit(self, rank: int, hit: ScoredNode, query: MultiVector) -> SearchHit:
         """Complete a scored state or lead by its title, URL, screenshot, and the rows that earned the score."""

@@ -1,17 +1,19 @@
 """Lower the scores of further states of one page, so that the first hits of a search show different pages.
 
 A page and the same page with a menu open, or in a dark theme, show nearly the same texts, and score nearly the same.
-Without a penalty a page with many such states fills the first hits, and the right page follows them.
+Without a penalty a page with many such states fills the first hits, and the right page follows them. The same holds for
+leads with one name: "History" of every record.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from waygraph.index.graph import Lead, Node
+from waygraph.index.graph.url_templates import Template, url_templates
 
 #: The query of a URL, not one within its fragment.
 _QUERY = re.compile(r"^([^?#]*)\?[^#]*")
@@ -20,6 +22,10 @@ _QUERY = re.compile(r"^([^?#]*)\?[^#]*")
 #: of its own. Chosen on dev sites of `bench/retrieval`. Encoders without an entry have not been measured: their
 #: scores stay as they are. The penalty grows no further, since an application may have one URL for all its states.
 REPEAT_PENALTIES: dict[str, tuple[float, float]] = {"text": (0.1, 0.2)}
+#: Subtracted from the score of a lead that a policy refuses, by name of the encoder: nobody is led there.
+REFUSED_PENALTIES: dict[str, float] = {"text": 0.3}
+#: How far a copy stays behind the visited page that it is a copy of.
+_BEHIND = 1e-4
 
 
 def page_key(url: str, title: str) -> tuple[str, str]:
@@ -40,29 +46,91 @@ class Place(NamedTuple):
     Attributes
     ----------
     page
-        Number of its page in the map.
+        Number of its page in the map. Leads of one name count as one page, if no state is of theirs.
     plainness
         How little a state is a variant of its page, plainest first: reached by its address, short, near.
     is_lead
         Whether it is a lead.
+    is_refused
+        Whether it is a lead that a policy refuses.
+    copied
+        Of a lead, the visited states of the same function for another entity: their URLs differ from its URL in one
+        place, and their titles contain its name.
     """
 
     page: int
     plainness: tuple[bool, int, int]
-    is_lead: bool
+    is_lead: bool = False
+    is_refused: bool = False
+    copied: tuple[str, ...] = ()
 
 
 def places_of(states_and_leads: Iterable[Node | Lead]) -> dict[str, Place]:
     """Return the place of each state and lead of a map, by id."""
+    every = list(states_and_leads)
     pages: dict[Hashable, int] = {}
-    return {
-        each.id: Place(
-            pages.setdefault(page_key(each.url, each.title), len(pages)),
-            (False, 0, 0) if isinstance(each, Lead) else (not each.addressable, len(each.url), each.depth),
-            isinstance(each, Lead),
-        )
-        for each in states_and_leads
-    }
+    visited: dict[Template, list[Node]] = defaultdict(list)
+    for each in every:
+        if isinstance(each, Node):
+            for template, _ in url_templates(each.url):
+                visited[template].append(each)
+    found = {}
+    for each in every:
+        if isinstance(each, Lead):
+            key = page_key(each.url, each.title)
+            page = pages.setdefault(key if key in pages else each.title.casefold(), len(pages))
+            found[each.id] = Place(page, (False, 0, 0), True, bool(each.refusal), _copied(each, visited))
+        else:
+            page = pages.setdefault(page_key(each.url, each.title), len(pages))
+            found[each.id] = Place(page, (not each.addressable, len(each.url), each.depth))
+    return found
+
+
+def _copied(lead: Lead, visited: Mapping[Template, Sequence[Node]]) -> tuple[str, ...]:
+    if not lead.names:
+        return ()
+    name = lead.names[0].casefold()
+    alike = (node for template, _ in url_templates(lead.url) for node in visited.get(template, ()))
+    return tuple(dict.fromkeys(node.id for node in alike if name in node.title.casefold()))
+
+
+def after_copied(
+    scores: Sequence[float],
+    names: Sequence[str],
+    places: Sequence[Place],
+    shown: Callable[[Sequence[int]], Sequence[frozenset[str]]],
+) -> list[float]:
+    """Return scores with which no lead comes before a visited page that it is a copy of.
+
+    A lead "History" of one record is described by what the visited history of another record shows. It comes first only
+    if it shows a word of the query that the visited page does not show, such as the name of its record.
+
+    Parameters
+    ----------
+    scores
+        Score of each hit.
+    names
+        Id of each hit.
+    places
+        The place of each hit.
+    shown
+        Returns the words of the query that hits show, by their indices.
+
+    Returns
+    -------
+    list of float
+        By hit.
+    """
+    at = {name: index for index, name in enumerate(names)}
+    found = list(scores)
+    for index, place in enumerate(places):
+        copied = [at[name] for name in place.copied if name in at]
+        if copied and scores[index] > (most := max(scores[each] for each in copied)):
+            best = next(each for each in copied if scores[each] == most)
+            own, theirs = shown([index, best])
+            if own <= theirs:
+                found[index] = most - _BEHIND
+    return found
 
 
 def plain_first(

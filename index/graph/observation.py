@@ -68,6 +68,8 @@ class Observation:
         them: they are set only while a site is encoded (`waygraph.pipeline.encode.text.anchor_text`).
     generated_texts
         Texts of the state's description (`waygraph.index.graph.Description`), also set only while a site is encoded.
+    visited
+        Whether the page was seen. False: only links to it were, and `anchor_texts` are their names.
     """
 
     node_id: str
@@ -79,6 +81,7 @@ class Observation:
     aria: str = ""
     anchor_texts: tuple[str, ...] = ()
     generated_texts: tuple[str, ...] = ()
+    visited: bool = True
 
     @property
     def content_hash(self) -> str:
@@ -88,6 +91,8 @@ class Observation:
             content.append(self.anchor_texts)
         if self.generated_texts:
             content.append({"generated": self.generated_texts})
+        if not self.visited:
+            content.append("not visited")
         return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()
 
 

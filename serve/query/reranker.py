@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeVar
 from waygraph.core.optional import check_torch, needs_torch
 from waygraph.core.settings import ServeSettings
 from waygraph.index.catalog.catalog import OpenMap, SearchHit
-from waygraph.index.catalog.lexical import LEAD_FACTOR
 from waygraph.index.vectors.multivector import MultiVector
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
 
 Site = TypeVar("Site")
 
+#: Factor of the scores of leads: a few words about a page are weaker evidence than the page. Set by hand.
+LEAD_FACTOR = 0.7
 #: Texts of a state that are read, those that match best first, and the length of all together. 900 characters are about
 #: 200 tokens.
 TEXTS, CHARS = 4, 900

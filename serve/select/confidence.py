@@ -21,11 +21,11 @@ TEXT_LARGE_LEVELS = ((0.2, 0.91), (0.1, 0.54), (0.0, 0.49))
 
 #: Levels by fingerprint of the encoder: scores of different encoders are not comparable.
 LEVELS: dict[str, Sequence[tuple[float, float]]] = {
-    "text-176d936a219460e0": TEXT_LEVELS,
-    "text-large-ea782e89008327e6": TEXT_LARGE_LEVELS,
+    "text-f6ca572c19837519": TEXT_LEVELS,
+    "text-large-ae942ed659b3e492": TEXT_LARGE_LEVELS,
 }
 #: Levels of described maps, by the same.
-DESCRIBED_LEVELS: dict[str, Sequence[tuple[float, float]]] = {"text-176d936a219460e0": DESCRIBED_TEXT_LEVELS}
+DESCRIBED_LEVELS: dict[str, Sequence[tuple[float, float]]] = {"text-f6ca572c19837519": DESCRIBED_TEXT_LEVELS}
 
 
 def confidence(fingerprint: str, hits: Sequence[Hit], *, described: bool = False) -> float | None:

@@ -19,11 +19,11 @@ TEXT_LARGE_THRESHOLD = 0.705
 
 #: Thresholds by fingerprint of the encoder: scores of different encoders are not comparable.
 THRESHOLDS: dict[str, float] = {
-    "text-176d936a219460e0": TEXT_THRESHOLD,
-    "text-large-ea782e89008327e6": TEXT_LARGE_THRESHOLD,
+    "text-f6ca572c19837519": TEXT_THRESHOLD,
+    "text-large-ae942ed659b3e492": TEXT_LARGE_THRESHOLD,
 }
 #: Thresholds of described maps, by the same.
-DESCRIBED_THRESHOLDS: dict[str, float] = {"text-176d936a219460e0": DESCRIBED_TEXT_THRESHOLD}
+DESCRIBED_THRESHOLDS: dict[str, float] = {"text-f6ca572c19837519": DESCRIBED_TEXT_THRESHOLD}
 
 
 def nothing_matches(fingerprint: str, hits: Sequence[Hit], *, described: bool = False) -> bool | None:

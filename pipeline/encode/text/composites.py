@@ -57,7 +57,8 @@ class StateText:
     passages
         Running text.
     names
-        The anchor texts of the state, or its own name if it has none.
+        The anchor texts of the state, or its own name if it has none; empty for a page that was not visited, whose
+        names are a row.
     named
         Whether `names` are anchor texts.
     generated
@@ -92,6 +93,10 @@ def describe(observation: Observation, site: SiteText) -> StateText:
     texts = dict.fromkeys([p.text for p in headings] + [p.text for p in pieces if has_words(p.text)])
 
     context = _sentences(title, words, *list(texts)[: len(headings) + MAX_TEXTS])
+    generated = tuple(TextRow(text, ()) for text in observation.generated_texts)
+    if not observation.visited:
+        row = TextRow(_sentences(*observation.anchor_texts) or words, ())
+        return StateText(context, (row,), (), "", generated=generated)
     heading = tuple(p.index for p in headings if p.text == title)
     rows = [TextRow(_sentences(title, words), heading)]
     rows += _summary(name, headings, [p for p in pieces if p.role in BUTTON_ROLES][:MAX_BUTTONS])
@@ -104,7 +109,6 @@ def describe(observation: Observation, site: SiteText) -> StateText:
         rows += _listing(f"{name}: actions", actions[start : start + ACTIONS_PER_ROW])
     passages = _passages(name, [p for p in pieces if has_words(p.text)])
     names = _sentences(*observation.anchor_texts) or name
-    generated = tuple(TextRow(text, ()) for text in observation.generated_texts)
     named = bool(observation.anchor_texts)
     return StateText(context, tuple(rows), tuple(passages), names, named=named, generated=generated)
 

@@ -3,7 +3,8 @@
 For a state with composites `s_1 .. s_n`, context text `p` and anchor text `n` (see
 `waygraph.pipeline.encode.text.composites`), row `j` is `embed(s_j) + embed(p) + w embed(n)`, not re-normalised. For a
 query `q` therefore `q . row_j = q . s_j + q . p + w q . n`: one dot product scores the best part, its page, and with a
-small weight the page's anchor text. A query is one row: it is embedded as a whole.
+small weight the page's anchor text. A page that was not visited has no row but that of its names. A query is one row:
+it is embedded as a whole.
 
 People ask in other words than pages use. `text` therefore embeds queries and pages with an adapter each, which
 `bench.retrieval.training.adapter` trained on questions about invented applications. The adapter for pages is part of
@@ -27,7 +28,7 @@ from waygraph.index.graph import Observation, SegmentCounts
 from waygraph.index.vectors.multivector import EncodedPage, MultiVector
 from waygraph.pipeline.encode.protocol import Reads, SiteContext
 from waygraph.pipeline.encode.queries import cleaned_query, refuse_longer
-from waygraph.pipeline.encode.text.composites import describe
+from waygraph.pipeline.encode.text.composites import StateText, describe
 from waygraph.pipeline.encode.text.sentence_model import CACHED_TEXTS, SentenceModel
 from waygraph.pipeline.encode.text.site_text import SiteText
 from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weights
@@ -35,6 +36,8 @@ from waygraph.pipeline.encode.text.weights import MODELS, TextWeights, find_weig
 #: Part of the fingerprint. Increase it with every change of `composites`, `site_text` or `url_words` that changes
 #: texts.
 RECIPE = "composites+passages+names+context/4"
+#: The same for texts and rounding of leads: `lead_text`, `borrowed_text`.
+LEAD_RECIPE = "names+context/2"
 #: Weight of a state's anchor text beside its own texts. Chosen on the dev queries of `bench/retrieval`, where 1 scored
 #: worse than 0.
 NAMES_WEIGHT = np.float32(0.2)
@@ -133,7 +136,7 @@ class TextEncoder:
             ends.append(ends[-1] + 2 + len(state.rows))
         return [
             EncodedPage(
-                vectors=vectors[start + 2 : end] + (vectors[start] + NAMES_WEIGHT * vectors[start + 1]),
+                vectors=vectors[start + 2 : end] + (vectors[start] + _weight(state) * vectors[start + 1]),
                 rows=tuple(row.text for row in state.rows),
                 segments=tuple(row.segments for row in state.rows),
             )
@@ -176,6 +179,11 @@ class TextEncoder:
         return [vectors[row : row + 1] for row in range(len(queries))]
 
 
+def _weight(state: StateText) -> np.float32:
+    """Return the weight of a state's anchor text; 0 if it has none."""
+    return NAMES_WEIGHT if state.names else np.float32(0)
+
+
 def has_adapters(weights: TextWeights, name: str) -> bool:
     """Return whether an encoder with these weights has adapters: only `text` with those of its published model."""
     return name == "text" and weights.model_sha256 == MODELS["text"].sha256
@@ -196,7 +204,8 @@ def fingerprint(weights: TextWeights, dim: int, name: str = "text", page_adapter
         content["prompts"] = [recipe.query_prompt, recipe.document_prompt]
     if page_adapter is not None:
         content["page adapter"] = _sha256(page_adapter)
-    return f"{name}-" + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    of_states = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    return f"{name}-" + hashlib.sha256(f"{of_states} {LEAD_RECIPE}".encode()).hexdigest()[:16]
 
 
 @cache

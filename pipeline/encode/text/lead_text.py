@@ -1,44 +1,75 @@
-"""The text by which a lead is found: the names of its links, their heading, the words beside them, and its URL."""
+"""The texts by which a lead is found: names of its links, the words beside them, its URL, and what its kind shows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from waygraph.index.catalog.lexical import LEAD_FACTOR
-from waygraph.index.graph import Box, Lead, Observation, Segment
+from waygraph.index.graph import Box, Description, Lead, Observation, Segment
 from waygraph.index.vectors.multivector import EncodedPage
-from waygraph.pipeline.encode.protocol import Reads
+from waygraph.pipeline.encode.text.borrowed_text import BorrowedTexts
+from waygraph.pipeline.encode.text.site_text import SiteText
+from waygraph.pipeline.encode.text_counts import count_segments
 
-#: Factor of the scores of leads beside those of states, by what the encoder reads. The `text` encoder adds the vectors
-#: of a row and of the whole text, which for a lead are almost the same, so its scores are higher than those of states
-#: that match as well. Not measured for encoders of screenshots.
-LEAD_WEIGHTS: dict[Reads, float] = {"text": LEAD_FACTOR, "screenshot": 1.0}
-
-#: The vectors of leads are rounded to multiples of this. Their file is less than half as large, since float16 hardly
-#: compresses and about 200 distinct values do. The cosine of a row of `text` to the original stays above 0.9995.
-_STEP = np.float32(2**-8)
+#: The vectors of leads are rounded to multiples of this. Their file is less than a third as large, since float16 hardly
+#: compresses and about 60 distinct values do. The cosine of a row of `text` to the original stays above 0.99.
+_STEP = np.float32(2**-6)
 #: Rows of encoders that are shorter than this lose too much by rounding, and are kept as they are.
 _SHORT = 0.7
 
 _NO_BOX = Box(0, 0, 0, 0)
 
 
-def lead_observation(lead: Lead) -> Observation:
-    """Return what is known of a page that was not visited as an observation, which every encoder reads.
+def lead_observations(
+    leads: Iterable[Lead],
+    observations: Iterable[Observation],
+    descriptions: Mapping[str, Description] = MappingProxyType({}),
+) -> list[Observation]:
+    """Return what is known of pages that were not visited as observations, which every encoder reads.
 
-    The first link name is the title. Further names, heading and description are texts of the page. There is no
-    screenshot, so encoders of screenshots read the text as well.
+    The first link name is the title. Further names, heading, description and what the page borrows from visited pages
+    of its kind are its text. There is no screenshot, so encoders of screenshots read the text as well.
+
+    Parameters
+    ----------
+    leads
+        The leads.
+    observations
+        What the states of the site show.
+    descriptions
+        Generated descriptions by id.
+
+    Returns
+    -------
+    list of Observation
+        In the order of the leads.
     """
-    context = ". ".join(text for text in (*lead.names[1:], lead.heading, lead.description) if text)
+    known = list(leads)
+    if not known:
+        return []
+    seen = list(observations)
+    borrowed = BorrowedTexts(seen, SiteText.from_counts(count_segments(seen)))
+    return [
+        _observation(lead, borrowed.of(lead.url), descriptions[lead.id].texts if lead.id in descriptions else ())
+        for lead in known
+    ]
+
+
+def _observation(lead: Lead, borrowed: Sequence[str], generated: tuple[str, ...]) -> Observation:
+    texts = (*lead.names[1:], lead.heading, lead.description, ", ".join(borrowed))
+    context = ". ".join(text for text in texts if text)
     segments = (Segment(context, "text", _NO_BOX),) if context else ()
-    return Observation(lead.id, lead.url, lead.names[0] if lead.names else "", segments)
+    title = lead.names[0] if lead.names else ""
+    return Observation(
+        lead.id, lead.url, title, segments, anchor_texts=lead.names, generated_texts=generated, visited=False
+    )
 
 
-def weighted_page(page: EncodedPage, reads: Reads) -> EncodedPage:
-    """Return the vectors of a lead, scaled so that its scores compare with those of states, then rounded."""
-    scaled = page.vectors * np.float32(LEAD_WEIGHTS[reads])
-    if np.linalg.norm(scaled, axis=1).min(initial=np.inf) < _SHORT:
-        return replace(page, vectors=scaled)
-    return replace(page, vectors=np.round(scaled / _STEP) * _STEP)
+def rounded_page(page: EncodedPage) -> EncodedPage:
+    """Return the vectors of a lead, rounded."""
+    if np.linalg.norm(page.vectors, axis=1).min(initial=np.inf) < _SHORT:
+        return page
+    return replace(page, vectors=np.round(page.vectors / _STEP) * _STEP)

@@ -15,7 +15,7 @@ from waygraph.pipeline.encode.protocol import SiteContext, content_key
 from waygraph.pipeline.encode.text.anchor_text import anchored_observations
 from waygraph.pipeline.encode.text.boilerplate_reuse import has_same_vectors, reuse_boilerplate
 from waygraph.pipeline.encode.text.descriptions import with_descriptions
-from waygraph.pipeline.encode.text.lead_text import lead_observation, weighted_page
+from waygraph.pipeline.encode.text.lead_text import lead_observations, rounded_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.jobs.actors.protocol import ObjectRef
 from waygraph.pipeline.jobs.encoding.batches import StateBatch, plan_batches
@@ -161,7 +161,8 @@ class SiteVectorizer:
         if keep_boilerplate and previous is not None and is_encoded_by(previous.manifest, identity):
             context = reuse_boilerplate(previous.manifest.encoder.context, context)
         encoder = _encoder_info(identity, context)
-        of_leads = {lead.id: lead_observation(lead) for lead in leads}
+        unvisited = await asyncio.to_thread(lead_observations, leads, observations.values())
+        of_leads = {each.node_id: each for each in unvisited}
         contents = {**observations, **of_leads}
         keys = {node_id: content_key(each, identity.reads) for node_id, each in contents.items()}
         pages = await asyncio.to_thread(lambda: _reusable_pages(previous or self._previous(site), encoder, identity))
@@ -178,11 +179,7 @@ class SiteVectorizer:
         return SiteVectors(
             encoder=encoder,
             pages=pages_by_node,
-            lead_pages={
-                node_id: weighted_page(pages[keys[node_id]], identity.reads)
-                for node_id in of_leads
-                if keys[node_id] in pages
-            },
+            lead_pages={node_id: rounded_page(pages[keys[node_id]]) for node_id in of_leads if keys[node_id] in pages},
             failures={
                 node_id: spooled.failures[key]
                 for node_id, key in keys.items()

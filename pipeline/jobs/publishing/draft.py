@@ -13,7 +13,7 @@ from waygraph.index.vectors.multivector import EncodedPage
 from waygraph.pipeline.encode.protocol import Encoder
 from waygraph.pipeline.encode.runtime.model_files import public_name
 from waygraph.pipeline.encode.text.anchor_text import with_anchor_texts
-from waygraph.pipeline.encode.text.lead_text import lead_observation, weighted_page
+from waygraph.pipeline.encode.text.lead_text import lead_observations, rounded_page
 from waygraph.pipeline.encode.text_counts import count_segments
 from waygraph.pipeline.explore.records.capture import SiteCapture
 
@@ -162,15 +162,15 @@ def encode_map(
     Returns
     -------
     EncodedMap
-        The vectors; those of leads are lowered.
+        The vectors; those of leads are rounded.
     """
     states = with_anchor_texts(graph, observations)
-    unvisited = [lead_observation(lead) for lead in leads]
+    unvisited = lead_observations(leads, states)
     context = encoder.prepare_site(count_segments(states))
     vectors = iter(encoder.encode_pages([*states, *unvisited], context))
     return EncodedMap(
         pages={each.node_id: next(vectors) for each in states},
-        lead_pages={each.node_id: weighted_page(next(vectors), encoder.reads) for each in unvisited},
+        lead_pages={each.node_id: rounded_page(next(vectors)) for each in unvisited},
         encoder=EncoderInfo(encoder.name, encoder.dim, encoder.fingerprint, context),
     )
 

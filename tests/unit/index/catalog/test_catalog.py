@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from waygraph.core.errors import EncoderMismatch, InvalidInput, NoPath, NotFound, StoreError
 from waygraph.core.urls import UrlPolicy
 from waygraph.index.catalog.catalog import MIN_STRUCTURE_SIMILARITY, Catalog, ExplainedRow, HitExplanation, map_key
-from waygraph.index.catalog.lexical import LEAD_FACTOR, LEAD_PENALTIES, WORDS_WEIGHTS
+from waygraph.index.catalog.lexical import WORDS_WEIGHTS
 from waygraph.index.catalog.locate import Locator
-from waygraph.index.catalog.repeats import REPEAT_PENALTIES
+from waygraph.index.catalog.repeats import REFUSED_PENALTIES, REPEAT_PENALTIES
 from waygraph.index.graph import (
     Action,
     Box,
@@ -186,30 +186,33 @@ def test_the_first_hits_of_a_search_in_words_show_different_pages(store, catalog
         assert hits[2].score == pytest.approx(alone[1].score - REPEAT_PENALTIES["text"][0])
 
 
-def test_words_of_leads_count_less_than_those_of_states(store, catalog):
-    other = replace(LEAD, names=("Welcome",), heading="Cart")  # the words of a state, and no more
-    store.publish(replace(draft_with_lead(), leads={LEAD.id: other}))
-    with catalog.open(SITE) as opened:
-        query = rows([0.5, 0, 0.5])
-        alone, found = (
-            {hit.node_id: hit.score for hit in opened.search(query, 5, words=words)} for words in ("", "welcome")
-        )
-        most = LEAD_FACTOR * WORDS_WEIGHTS["text"]
-        assert 0 < found[LEAD.id] - alone[LEAD.id] < found[HOME.id] - alone[HOME.id] < most
-
-
-def test_leads_are_lowered_in_searches_in_words_by_the_words_that_they_lack(store, catalog):
+def test_words_of_a_lead_count_like_those_of_a_state(store, catalog):
     store.publish(draft_with_lead())
     with catalog.open(SITE) as opened:
-        query = rows([0.6, 0, 0.8])
-        alone, none, one, half = (
-            {hit.node_id: hit.score for hit in opened.search(query, 5, words=words)}
-            for words in ("", "nothing", "returns", "returns nothing")
+        alone, none, found = (
+            {hit.node_id: hit.score for hit in opened.search(rows([0.6, 0, 0.8]), 5, words=words)}
+            for words in ("", "nothing", "returns")
         )
-    penalty, lead = LEAD_PENALTIES["text"], alone.pop(LEAD.id)
-    assert none.pop(LEAD.id) == pytest.approx(lead - penalty)
     assert none == alone
-    assert lead - penalty < half[LEAD.id] < one[LEAD.id] <= lead + LEAD_FACTOR * WORDS_WEIGHTS["text"]
+    assert alone[LEAD.id] < found.pop(LEAD.id) <= alone[LEAD.id] + WORDS_WEIGHTS["text"]
+    assert found == {name: score for name, score in alone.items() if name != LEAD.id}
+
+
+def test_a_refused_lead_is_lowered_in_searches_in_words(store, catalog):
+    store.publish(replace(draft_with_lead(), leads={LEAD.id: replace(LEAD, refusal="hazard")}))
+    with catalog.open(SITE) as opened:
+        alone, found = ({h.node_id: h.score for h in opened.search(rows([0.6, 0, 0.8]), 5, words=w)} for w in ("", "x"))
+    assert found[LEAD.id] == pytest.approx(alone[LEAD.id] - REFUSED_PENALTIES["text"])
+
+
+def test_leads_take_no_place_of_states_among_what_a_search_compares(store, catalog, monkeypatch):
+    monkeypatch.setattr("waygraph.index.catalog.open_map.WORDS_CANDIDATES", 1)
+    leads = [replace(LEAD, id=lead_id(url), url=url) for url in (f"https://{SITE}/returns/{n}" for n in "abc")]
+    page = EncodedPage(rows([0.72, 0, 0.72]), ("Returns",), ((),))  # before all states, but for words
+    store.publish(replace(draft(), leads={e.id: e for e in leads}, lead_pages={e.id: page for e in leads}))
+    with catalog.open(SITE) as opened:
+        assert opened.search(rows([1, 0, 0.5]), 1)[0].lead is not None
+        assert opened.search(rows([1, 0, 0.5]), 1, words="welcome")[0].node_id == HOME.id
 
 
 def test_leads_change_no_score_of_a_state(store, catalog):

@@ -7,7 +7,14 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waygraph.index.catalog.repeats import REPEAT_PENALTIES, page_key, places_of, plain_first, repeat_penalties
+from waygraph.index.catalog.repeats import (
+    REPEAT_PENALTIES,
+    after_copied,
+    page_key,
+    places_of,
+    plain_first,
+    repeat_penalties,
+)
 from waygraph.index.graph import Action, Lead, Node
 
 SECOND, FURTHER = REPEAT_PENALTIES["text"]
@@ -98,3 +105,48 @@ def test_putting_plain_states_first_lowers_no_score_and_exceeds_no_best_score(hi
     found = put_first(scores, [each for each, _ in hits])
     assert all(before <= after for before, after in zip(scores, found, strict=True))
     assert max(found, default=0) == max(scores, default=0)
+
+
+def history_of(name: str, *names: str) -> Lead:
+    url = f"http://s/pages/{name}/history"
+    return Lead(name, url, names, "", "", "a", Action("click", target=url), 2)
+
+
+def test_leads_of_one_name_are_one_page():
+    places = places_of([PLAIN, history_of("b", "History"), history_of("c", "history"), history_of("d", "Edit")])
+    pages = [place.page for place in places.values()]
+    assert pages[1] == pages[2]
+    assert len({pages[0], pages[1], pages[3]}) == 3
+
+
+VISITED = Node("visited", "http://s/pages/about/history", "History: About us", (), 2, True)
+COPY, ELSEWHERE = history_of("prints", "History", "Prints"), history_of("maps", "Where charts lie")
+COPY_PLACES = places_of([VISITED, COPY, ELSEWHERE])
+
+
+def in_order(scores: dict[str, float], shown: dict[str, set[str]]) -> list[str]:
+    names = list(scores)
+    found = after_copied(
+        list(scores.values()),
+        names,
+        [COPY_PLACES[name] for name in names],
+        lambda of: [frozenset(shown.get(names[i], ())) for i in of],
+    )
+    return sorted(names, key=lambda name: -found[names.index(name)])
+
+
+def test_a_lead_never_comes_before_the_visited_page_whose_copy_it_is():
+    scores = {"visited": 1.0, "prints": 1.4}
+    assert in_order(scores, {"visited": {"histori"}, "prints": {"histori"}}) == ["visited", "prints"]
+    assert in_order(scores, {}) == ["visited", "prints"]
+
+
+def test_it_comes_first_by_a_word_of_the_query_that_the_visited_page_does_not_show():
+    shown = {"visited": {"histori"}, "prints": {"histori", "print"}}
+    assert in_order({"visited": 1.0, "prints": 1.4}, shown) == ["prints", "visited"]
+    assert in_order({"visited": 1.0, "prints": 0.9}, shown) == ["visited", "prints"]
+
+
+def test_a_lead_of_another_name_is_no_copy():
+    assert COPY_PLACES["maps"].copied == ()
+    assert in_order({"visited": 1.0, "maps": 1.4}, {}) == ["maps", "visited"]

@@ -15,13 +15,12 @@ from waygraph.core.errors import InvalidInput, WeightsMissing
 from waygraph.core.schemas import Filter, NavigateRequest, SearchRequest
 from waygraph.core.settings import ServeSettings, Settings
 from waygraph.index.catalog.hits import ExplainedRow, HitExplanation, SearchHit
-from waygraph.index.catalog.lexical import LEAD_FACTOR
 from waygraph.index.graph import Action, Lead
 from waygraph.index.store import Store
 from waygraph.pipeline.encode.registry import create_encoder
 from waygraph.pipeline.encode.text.cross_encoder import CrossEncoder
 from waygraph.serve.query.maps import Maps
-from waygraph.serve.query.reranker import Reranker
+from waygraph.serve.query.reranker import LEAD_FACTOR, Reranker
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "credit", "card", "returns", "address", "money", "shop", "your", "account")
 TEXTS = ["card", "your account", "money returns money " * 30, "credit card number", "address"]

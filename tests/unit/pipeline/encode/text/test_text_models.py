@@ -103,10 +103,10 @@ def test_the_fingerprint_follows_pooling_prompts_and_length(plain, tmp_path):
     assert len(found) == 4
 
 
-def test_the_fingerprint_without_an_adapter_stays_what_it_was():
+def test_the_fingerprint_without_an_adapter_is_that_of_recipes_and_files():
     published = TextWeights(Path("/nowhere"), "package", "53aa51172d14", "be50c3628f2b")
     assert published.recipe == SentenceRecipe("mean", 256, "", "")
-    assert fingerprint(published, 384) == "text-c3d1df2d93171856"
+    assert fingerprint(published, 384) == "text-9163ff682cb4134f"
 
 
 def test_the_larger_encoder_makes_the_same_vectors_from_the_same_model_under_a_name_and_fingerprint_of_its_own(
