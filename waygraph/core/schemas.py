@@ -200,7 +200,7 @@ class LeadModel(_Schema):
     refusal: str = ""
     """Why no path leads there: the rule that leaves its links alone (`robots`, `hazard`, ...). Empty: paths may."""
     linked: bool = True
-    """Whether a state shows a link to the page. If not, it is `hidden`, or only the site's sitemaps or feeds list it."""
+    """Whether a state shows a link to the page. If not, it is `hidden`, or only a sitemap or feed of the site lists it."""
     hidden: bool = False
     """Whether no person sees a link to the page, which is in the markup of that state alone. Paths load its URL."""
     lastmod: str = ""
