@@ -166,6 +166,30 @@ def _concatenation() -> Mapping[str, Answer]:
     return {"/manual/": answer, "*": answer}
 
 
+def _ignored_rest(start: str, title: str, links: tuple[str, ...]) -> Callable[[], Mapping[str, Answer]]:
+    """A server that answers every path below one with the same page, whose relative links grow without end."""
+
+    def answer(request: Request) -> str | Page:
+        if not request.path.startswith(start.rstrip("/")):
+            return Page(status=404)
+        offered = "".join(f"<li><a href='{link}'>To {link}</a>" for link in links)
+        return html(title, f"<ul>{offered}</ul><p>All that there is of {title.lower()}.</p>")
+
+    return lambda: {start: answer, "*": answer}
+
+
+def _tree() -> Mapping[str, Answer]:
+    """Folders of folders with equal names, all different."""
+    folders = {"/tree/": "roots", "/tree/old/": "bark", "/tree/old/old/": "leaves", "/tree/new/": "twigs"}
+
+    def page(path: str, what: str) -> str:
+        below = [other for other in folders if other.startswith(path) and other.count("/") == path.count("/") + 1]
+        links = "".join(f"<li><a href='{other.removeprefix(path)}'>{other.split('/')[-2]}</a>" for other in below)
+        return html("Folder", f"<ul>{links}</ul><p>Here are {what}.</p>")
+
+    return {path: page(path, what) for path, what in folders.items()}
+
+
 def _session_in_query() -> Mapping[str, Answer]:
     """Three pages whose links carry a session id that is new with every load."""
     loads = count()
@@ -247,6 +271,38 @@ ENDLESS = (
         _session_in_path,
         {f"gym {name}": Shown(r"/gym.*", (f"Gym hall {name}",)) for name in "xyz"},
     ),
+)
+#: Endless since the server ignores the rest of a path. They cost no state at all.
+IGNORED_RESTS = (
+    Area(
+        "partners",
+        "/partners/",
+        _ignored_rest(
+            "/partners/", "Partners", ("www.partner.example/x/", "other.example/shop/", "www2.third.example")
+        ),
+        {"partners": Shown("/partners/", ("of partners",))},
+    ),
+    Area(
+        "notes",
+        "/notes/",
+        _ignored_rest("/notes/", "Notes", ("alpha/", "beta/", "gamma/delta/")),
+        {"notes": Shown("/notes/", ("of notes",))},
+    ),
+    Area(
+        "script",
+        "/desk.php",
+        _ignored_rest("/desk.php", "Desk", ("desk.php/help/", "desk.php/about/")),
+        {"desk": Shown("/desk.php", ("of desk",))},
+    ),
+)
+#: Folders that only look like it.
+TREE = Area(
+    "tree",
+    "/tree/",
+    _tree,
+    {what: Shown(f"/tree/{path}", (what,)) for path, what in (("", "roots"), ("old/", "bark"), ("old/old/", "leaves"))}
+    | {"twigs": Shown("/tree/new/", ("twigs",))},
+    depth=4,
 )
 #: Endless by script: a browser is needed.
 #: A chart whose points say numbers, and buttons without names, each of which opens something of its own.

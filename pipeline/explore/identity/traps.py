@@ -11,10 +11,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from waygraph.index.graph.url_tokens import url_parts
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.identity.difference import difference_key
+from waygraph.pipeline.explore.identity.features import content_key
 from waygraph.pipeline.explore.identity.gain import PageGroup, pack_numbers, unpack_numbers
 from waygraph.pipeline.explore.identity.recognition_rules import Arrival
 from waygraph.pipeline.explore.identity.skeleton import Skeleton
@@ -68,6 +70,10 @@ class TrapDetector:
     `/list/#` is exhausted: the link to `/list/7` is refused. Had `/list/3` shown many new words, the budget would have
     been full again (a gain gives 2 back, up to 5), and the walk would have ended at `/list/8`.
 
+    A server may ignore the rest of a path. A relative link (`b/`, or `partner.example/` without a scheme) then leads to
+    the same page at `/b/`, `/b/b/`, `/b/c/b/` ... A page that shows what a page above it shows, in equal texts and
+    elements, and whose links grow from its own address as those grow from the other, is no state.
+
     An exhausted group is still visited for *choices* that no visit of it made: words of a parameter that has few of
     them. A tool that every page links to with the page's name (`/media?page=a`, `/media?page=b`) spends the budget on
     names alone; its tabs (`&tab=upload`) are pages of their own.
@@ -96,6 +102,8 @@ class TrapDetector:
         chain."""
         self._offered: set[int] = set()
         self._visited: set[int] = set()
+        self._contents: dict[int, int] = {}
+        """By URL of a visited page, what it shows."""
         self._filters: set[int] = set()
         self._choices: dict[int, set[int]] = {}
         """By group and parameter, the words that links offered for it; one more than `MAX_CHOICES` at most."""
@@ -144,7 +152,29 @@ class TrapDetector:
         """
         if self._is_in_page(snapshot, source, arrival):
             return None
+        if above := self._page_above(snapshot):
+            return Refusal("trap", f"the page shows what {above} shows, and its relative links lead on and on")
         return self.refuse_link(snapshot.url)
+
+    def _page_above(self, snapshot: Snapshot) -> str:
+        """Return the address of a page above a page that shows the same, from which the same links grow; else ""."""
+        parts = urlsplit(self._url_key(snapshot.url))
+        content = content_key(snapshot)
+        if content is None or parts.path.count("/") < 2:
+            return ""
+        here = _folder(snapshot.url)
+        links = self._links(snapshot)
+        grown = {link.removeprefix(here) for link in links if link.startswith(here) and link != here} - {""}
+        path = parts.path.rstrip("/")
+        while grown and path:
+            path = path.rpartition("/")[0]
+            for address in (f"{path}/", path):
+                above = urlunsplit((*parts[:2], address, *parts[3:]))
+                if self._contents.get(_crc(above)) == _crc(content) and any(
+                    _crc(f"{_folder(above)}{rest}") in self._offered for rest in grown
+                ):
+                    return above
+        return ""
 
     def refuse_state(self, node_id: str) -> Refusal | None:
         """Return why the elements of a state are not acted on: its visit brought nothing and its group is exhausted."""
@@ -195,6 +225,8 @@ class TrapDetector:
         group.untried_choices += group.exhausted and self._is_untried_choice(url)
         self._made.update(choice for _, choice in _choices(url))
         self._visited.add(_crc(url))
+        if (content := content_key(snapshot)) is not None:
+            self._contents[_crc(url)] = _crc(content)
         self._unverified_links_by_folder.pop(folder_of(name), None)
         new_links = [link for link in new_links if link != url]
         more = [link for link in new_links if group_of(link) == name and _is_more(group, cluster, link)]
@@ -358,6 +390,7 @@ class TrapDetector:
             "in_page": sorted(self._in_page),
             "offered": pack_numbers(self._offered),
             "visited": pack_numbers(self._visited),
+            "contents": list(self._contents.items()),
             "filters": pack_numbers(self._filters),
             "choices": [[parameter, pack_numbers(offered)] for parameter, offered in self._choices.items()],
             "made": pack_numbers(self._made),
@@ -372,6 +405,7 @@ class TrapDetector:
         self._in_page = set(checkpoint.get("in_page", checkpoint["member_of"]))
         self._offered = set(unpack_numbers(checkpoint["offered"]))
         self._visited = set(unpack_numbers(checkpoint["visited"]))
+        self._contents = dict(checkpoint["contents"])
         self._filters = set(unpack_numbers(checkpoint["filters"]))
         # Checkpoints written before 2026-11-25 lack choices.
         self._choices = {
@@ -401,6 +435,11 @@ def _has_new_handlers(snapshot: Snapshot, source: Snapshot) -> bool:
         not candidate.action.target and difference_key(candidate, "element") not in known
         for candidate in snapshot.candidates
     )
+
+
+def _folder(url: str) -> str:
+    """Return the address that the relative links of a page begin with."""
+    return url.partition("?")[0].partition("#")[0].rpartition("/")[0] + "/"
 
 
 def _crc(text: str) -> int:

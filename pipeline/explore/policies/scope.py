@@ -7,6 +7,7 @@ names (`--scope-host`). The scope can be widened by these options, not switched 
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from functools import cache
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ from waygraph.pipeline.explore.policies.policy import Refusal
 
 #: Schemes of links that lead nowhere: the click runs the page's own script.
 _IN_PAGE_SCHEMES = frozenset({"", "javascript"})
+#: What people write for the address of a host. Other names with dots are names of files, packages and users as well.
+_HOST_LIKE = re.compile(r"www\d?\.(?:[\w-]+\.)+[a-z]{2,}(?=[/?#:]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +103,15 @@ class Scope:
         host = _host_of(key)
         return bool(self.domain) and (host == self.domain or host.endswith(f".{self.domain}"))
 
-    def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:  # noqa: ARG002 - an ElementPolicy
+    def refuse(self, candidate: Candidate, snapshot: Snapshot) -> Refusal | None:
         """Return why a link is not followed."""
         target = candidate.action.target
         if candidate.action.kind in PASSIVE_KINDS or target.partition(":")[0].lower() in _IN_PAGE_SCHEMES:
             return None
         if candidate.download:
             return Refusal("download", target)
+        if _forgot_scheme(target, snapshot.raw_url):
+            return Refusal("external", target)
         return self.refuse_url(target)
 
     def refuse_url(self, url: str) -> Refusal | None:
@@ -115,6 +120,16 @@ class Scope:
         if scheme not in {"http", "https"}:
             return Refusal("scheme", scheme)
         return None if self.covers(site_key(url)) else Refusal("external", url)
+
+
+def _forgot_scheme(target: str, here: str) -> bool:
+    """Return whether a link is the address of another host without its scheme, which browsers read as a relative path.
+
+    >>> _forgot_scheme("http://x/a/www.partner.example/shop", "http://x/a/b"), _forgot_scheme("http://x/www/b", "http://x/")
+    (True, False)
+    """
+    folder = here.partition("?")[0].partition("#")[0].rpartition("/")[0] + "/"
+    return target.startswith(folder) and _HOST_LIKE.match(target, len(folder)) is not None
 
 
 def registrable_domain(key: str) -> str:

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from tests.sites.static_pages import BASE, Walk, look
 from tests.sites.traps import (
     ENDLESS,
+    IGNORED_RESTS,
     LARGE_CATALOGUE,
     LEGITIMATE,
     NUMBERED_CATALOGUE,
     REST,
     TOOL,
+    TREE,
     Area,
     html,
     trap_pages,
@@ -47,6 +49,12 @@ def test_a_trap_costs_at_most_ten_states_and_the_rest_of_the_site_is_found(area)
     _, missing, extra = judged((area,), depth=20)
     assert missing == []
     assert extra + 1 <= 10
+
+
+@pytest.mark.parametrize("area", IGNORED_RESTS, ids=lambda area: area.name)
+def test_a_server_that_ignores_the_rest_of_a_path_costs_no_state(area):
+    _, missing, extra = judged((area, TREE), depth=12)
+    assert (missing, extra) == ([], 0)
 
 
 def test_all_traps_and_legitimate_areas_on_one_site():

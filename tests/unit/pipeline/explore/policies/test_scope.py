@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.sites.static_pages import look
+from tests.unit.pipeline.explore.policies.test_policies import candidate
 from waygraph.core.errors import InvalidInput
 from waygraph.core.settings import ExploreSettings
 from waygraph.pipeline.explore.policies.scope import Scope, registrable_domain
@@ -59,6 +61,22 @@ def test_urls_of_other_schemes_belong_to_no_site():
     found = scope("shop.example")
     for url in ("file:///etc/passwd", "javascript:alert(1)", "chrome://version", "data:text/html,x", "about:blank"):
         assert found.refuse_url(url).reason == "scheme"
+
+
+@pytest.mark.parametrize(
+    ("target", "here", "reason"),
+    [
+        ("http://x/www.partner.example/x/", "http://x/", "external"),
+        ("http://x/shop/www2.partner.example", "http://x/shop/cart?a=/b/", "external"),
+        ("http://x/archive/www.partner.example/", "http://x/", None),
+        ("http://x/github.com/you/it", "http://x/", None),
+        ("http://x/www.html", "http://x/", None),
+        ("http://x/www/partner.example", "http://x/", None),
+    ],
+)
+def test_the_address_of_a_host_without_its_scheme_is_external(target, here, reason):
+    refused = scope("x").refuse(candidate("Partner", target=target), look("<p>Hello", here))
+    assert (refused.reason if refused else None) == reason
 
 
 @pytest.mark.parametrize("host", ["", " ", "https://a.example", "a.example/x", "*.example", "a b", "user@a", "a:99999"])
