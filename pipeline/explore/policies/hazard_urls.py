@@ -18,6 +18,7 @@ from waygraph.pipeline.explore.policies.lexicon import (
     lexicon,
     path_segments,
 )
+from waygraph.pipeline.explore.policies.login_addresses import has_login_address
 
 #: Words of the longest path segment of which a part may match.
 _MAX_ACT_WORDS = 3
@@ -30,6 +31,8 @@ _RESOURCE = re.compile(
     r"\.(?:m?js|css|map|wasm|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf|otf|eot|mp[34]|webm|ogg)$", re.IGNORECASE
 )
 _IDENTIFIER = re.compile(r"\d+|(?=.*\d)[0-9a-fA-F-]{8,}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+#: A code that was made for one mail or one person.
+_CODE = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w.=~:+-]{6,}|\d{4,}|[\w.=~:+-]{20,}")
 _ID_PARAMETER = re.compile(r"(?:^|[_-])(?:id|ids|uid|pid|item|key)$|[a-z]Id$", re.IGNORECASE)
 
 
@@ -47,7 +50,7 @@ def hazard_in_url(url: str) -> LexiconMatch | None:
         return None
     lex = lexicon()
     match = None if _RESOURCE.search(parts.path) else _match_path(parts.path, parts.query, lex)
-    match = match or _match_query(parts.query, lex)
+    match = match or _match_query(parts.query, lex) or _match_login_query(parts.path, parts.query, lex)
     if match is None and parts.fragment[:1] in {"/", "!"}:
         path, _, query = parts.fragment.lstrip("!").partition("?")
         match = _match_path(path, query, lex) or _match_query(query, lex)
@@ -75,11 +78,12 @@ def state_changing_globs() -> tuple[str, ...]:
     values that change data only in certain parameters (`?do=send`) are left out.
     """
     lex = lexicon()
-    beside = {act for act in lex.beside | lex.behind if len("".join(act)) >= _MIN_GLOB_LETTERS}
-    at_start = {act for act in lex.acts if len("".join(act)) < _MIN_GLOB_LETTERS_ANYWHERE} | lex.whole | beside
-    globs = {f"*{glob}*" for act in lex.acts - at_start for glob in _globs_anywhere(act)}
+    acts, behind, pairs = (phrases - lex.of_documents for phrases in (lex.acts, lex.behind, lex.pairs))
+    beside = {act for act in lex.beside | behind if len("".join(act)) >= _MIN_GLOB_LETTERS}
+    at_start = {act for act in acts if len("".join(act)) < _MIN_GLOB_LETTERS_ANYWHERE} | lex.whole | beside
+    globs = {f"*{glob}*" for act in acts - at_start for glob in _globs_anywhere(act)}
     globs |= {f"*/{_glob_at_start(act)}*" for act in at_start}
-    globs |= {f"*/{first}/{second}*" for first, second in (pair for pair in lex.pairs if len(pair) == 2)}
+    globs |= {f"*/{first}/{second}*" for first, second in (pair for pair in pairs if len(pair) == 2)}
     return tuple(sorted(globs))
 
 
@@ -124,10 +128,30 @@ def _match_path(path: str, query: str, lex: Lexicon) -> str | None:
             return " ".join(phrase)
         if phrase in lex.beside and index > 1 and phrases[index - 2] in lex.named_items and not is_text:
             return " ".join(phrase)
+        if not is_text and (_is_session_end(index, phrases, lex) or _is_before_code(index, segments, phrase, lex)):
+            return " ".join(phrase)
     if is_text and not _names_item(query) and not any(map(_IDENTIFIER.fullmatch, segments)):
         return None
     pairs = (first + second for first, second in pairwise(phrases))
     return next((" ".join(pair) for pair in pairs if pair in lex.pairs), None)
+
+
+def _is_session_end(index: int, phrases: Sequence[Words], lex: Lexicon) -> bool:
+    """Return whether a segment ends the session: `/salir`, `/exit`, `/auth/exit`, but not `/exit/north`."""
+    phrase = phrases[index]
+    if _ends_session(phrase):
+        return True
+    if index < len(phrases) - 1:
+        return False
+    is_below_session = index > 0 and phrases[index - 1] in lex.session_paths
+    if phrase in lex.session_ends:
+        return index == 0 or is_below_session
+    return phrase in lex.session_ends_below and is_below_session
+
+
+def _is_before_code(index: int, segments: Sequence[str], phrase: Words, lex: Lexicon) -> bool:
+    """Return whether a segment says what the code behind it does: `/newsletter/confirm/abc123`."""
+    return phrase in lex.before_code and any(map(_CODE.fullmatch, segments[index + 1 : index + 3]))
 
 
 def _is_item(segments: Sequence[str], match: str, lex: Lexicon) -> bool:
@@ -152,20 +176,46 @@ def _follows_item(segments: Sequence[str], phrases: Sequence[Words], query: str,
 
 def _match_query(query: str, lex: Lexicon) -> str | None:
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=200)
+        # Some applications separate by ";": ?action=markasread;sa=all
+        pairs = parse_qsl(query.replace(";", "&"), keep_blank_values=True, max_num_fields=200)
     except ValueError:
         return None
     for key, value in pairs:
         parameter, phrase = code_words(key), code_words(value)
-        if parameter in lex.verbs_in and (phrase in lex.values or _has_act(phrase, lex)):
+        if parameter in lex.verbs_in and _is_verb(value, lex):
             return f"{key}={value}"
         if parameter in lex.routes_in:
-            steps = (code_words(step) for step in re.split(r"[/.:]", value))
-            if any(_has_act(step, lex) for step in steps):
+            steps = [code_words(step) for step in re.split(r"[/.:]", value)]
+            if any(_has_act(step, lex) for step in steps) or any(a + b in lex.pairs for a, b in pairwise(steps)):
                 return f"{key}={value}"
+        if (values := lex.parameters.get(parameter)) is not None and (phrase in values if values else value):
+            return f"{key}={value}" if values else key
         if value.lower() not in _OFF_VALUES and _begins_with_act(_without_numbers(parameter), lex):
             return key
     return None
+
+
+def _match_login_query(path: str, query: str, lex: Lexicon) -> str | None:
+    """Return the parameter with which a login page ends the session: `/login?bye=1`."""
+    if not query or not has_login_address(path):
+        return None
+    for key, value in parse_qsl(query, keep_blank_values=True, max_num_fields=200):
+        if code_words(key) in lex.session_ends | lex.session_ends_below and value.lower() not in _OFF_VALUES:
+            return key
+    return None
+
+
+def _is_verb(value: str, lex: Lexicon) -> bool:
+    """Return whether the value of a parameter that names an action is one that changes data."""
+    phrase = code_words(value)
+    if phrase in lex.values or _has_act(phrase, lex) or phrase in lex.whole:
+        return True
+    # Of "controller.verb" and "controller/verb", the verb.
+    *above, verb = re.split(r"[./:]", value)
+    if above and code_words(verb) in lex.values:
+        return True
+    at = phrase.index("add") if "add" in phrase else len(phrase)
+    return any(phrase[at + 1 : at + 1 + len(each)] == each for each in lex.added)
 
 
 def _has_act(phrase: Words, lex: Lexicon) -> bool:
@@ -187,7 +237,9 @@ def _without_numbers(phrase: Words) -> Words:
 
 
 def _ends_session(phrase: Words) -> bool:
-    entry = lexicon().spaced.get(phrase)
+    """Return whether a path segment is a phrase of the group "log out", in whatever language."""
+    lex = lexicon()
+    entry = lex.spaced.get(phrase) or lex.unspaced.get("".join(phrase))
     return entry is not None and entry.always
 
 

@@ -112,6 +112,14 @@ class Lexicon:
         Path segments that change data as a whole segment only.
     beside
         Path segments that change data beside an identifier.
+    session_ends
+        Words by which a session ends as a whole path, below `session_paths` and in the query of a login page.
+    session_ends_below
+        The same, but not as a whole path.
+    session_paths
+        Path segments below which `session_ends` count.
+    before_code
+        Path segments that change data before a code.
     collections
         Those of `beside` that are names of collections as well, before an identifier.
     behind
@@ -120,12 +128,18 @@ class Lexicon:
         Path segments that an identifier follows, whatever it looks like.
     pairs
         Two consecutive path segments that change data.
+    of_documents
+        Those of `acts`, `behind` and `pairs` that count in addresses of documents only.
     verbs_in
         Query parameters whose value names an action.
     routes_in
         Query parameters whose value is a path of the application.
     values
         Values of `verbs_in` that change data, besides `acts`.
+    added
+        Objects of "add" in a value of `verbs_in`.
+    parameters
+        Query parameters that change data, with the values that they do so with; with none, whatever the value.
     methods
         HTTP methods that change data, as attributes of links name them.
     handlers
@@ -150,13 +164,20 @@ class Lexicon:
     acts: frozenset[Words]
     whole: frozenset[Words]
     beside: frozenset[Words]
+    session_ends: frozenset[Words]
+    session_ends_below: frozenset[Words]
+    session_paths: frozenset[Words]
+    before_code: frozenset[Words]
     collections: frozenset[Words]
     behind: frozenset[Words]
     named_items: frozenset[Words]
     pairs: frozenset[Words]
+    of_documents: frozenset[Words]
     verbs_in: frozenset[Words]
     routes_in: frozenset[Words]
     values: frozenset[Words]
+    added: frozenset[Words]
+    parameters: Mapping[Words, frozenset[Words]]
     methods: frozenset[str]
     handlers: frozenset[Words]
     icons: frozenset[Words]
@@ -234,6 +255,7 @@ def lexicon() -> Lexicon:
                             languages=(*first.languages, language), whole=first.whole and entry.whole
                         )
     articles, addresses = document["articles"], document["addresses"]
+    of_documents = addresses["documents"]
     return Lexicon(
         spaced=spaced,
         unspaced=unspaced,
@@ -246,16 +268,23 @@ def lexicon() -> Lexicon:
         article_unspaced=tuple(map(fold, articles["unspaced"])),
         article_paths=_phrases(articles["paths"]),
         max_article_words=articles["words_at_most"],
-        acts=_phrases(addresses["acts"]),
+        acts=_phrases(addresses["acts"] + of_documents["acts"]),
         whole=_phrases(addresses["whole"]),
         beside=_phrases(addresses["beside_identifier"]),
+        session_ends=_phrases(addresses["session_ends"]),
+        session_ends_below=_phrases(addresses["session_ends_below"]),
+        session_paths=_phrases(addresses["session_paths"]),
+        before_code=_phrases(addresses["before_code"]),
         collections=_phrases(addresses["collections"]),
-        behind=_phrases(addresses["behind_identifier"]),
+        behind=_phrases(addresses["behind_identifier"] + of_documents["behind_identifier"]),
         named_items=_phrases(addresses["named_items"]),
-        pairs=_phrases(addresses["pairs"]),
+        pairs=_phrases(addresses["pairs"] + of_documents["pairs"]),
+        of_documents=_phrases(phrase for phrases in of_documents.values() for phrase in phrases),
         verbs_in=_phrases(addresses["verbs_in"]),
         routes_in=_phrases(addresses["routes_in"]),
         values=_phrases(addresses["values"]),
+        added=_phrases(addresses["added"]),
+        parameters=_parameters(addresses["parameters"]),
         methods=frozenset(document["methods"]),
         handlers=_phrases(document["handlers"]),
         icons=_phrases(document["icons"]),
@@ -265,6 +294,14 @@ def lexicon() -> Lexicon:
 
 def _phrases(lines: Iterable[str]) -> frozenset[Words]:
     return frozenset(map(words, _expand(lines)))
+
+
+def _parameters(lines: Iterable[str]) -> dict[Words, frozenset[Words]]:
+    """Return the values of parameters, from "name" or "name=value"."""
+    found: dict[Words, set[Words]] = {}
+    for name, _, value in (line.partition("=") for line in _expand(lines)):
+        found.setdefault(words(name), set()).update({words(value)} if value else ())
+    return {name: frozenset(values) for name, values in found.items()}
 
 
 def _generic(by_language: Mapping[str, Sequence[str]]) -> frozenset[str]:

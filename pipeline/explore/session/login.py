@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from http import HTTPStatus
 
 from waygraph.core.errors import LoggedOut
 from waygraph.core.urls import url_template
 from waygraph.index.graph import similarity
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.storage.session_file import SessionState, SignedIn
+from waygraph.pipeline.explore.policies.login_addresses import has_login_address
 
 #: Consecutive suspicious loads of different URLs that end a run. One such page may be a part of the site that asks for
 #: the password again.
 IN_A_ROW = 2
 #: Jaccard similarity of structures from which on two pages are the same login page.
 _SAME_PAGE_SIMILARITY = 0.8
-#: A segment of an address at which people log in.
-_LOGIN_SEGMENT = re.compile(
-    r"(?:wp-|user|account|auth|admin)?[-_.]?(?:log[-_]?in|log[-_]?on|sign[-_]?in|anmelden|connexion|entrar|accedi"
-    r"|inloggen|logga[-_]?in|zaloguj)(?:\.\w+)?|sso|oauth2?|authorize|authenticate|auth",
-    re.IGNORECASE,
-)
 #: Removed values that a warning names.
 _SHOWN_VALUES = 3
 _SAVE_ANEW = "Save a new one with `waygraph login`, or leave --storage-state out to map what visitors see."
+
+
+_LOG_IN_AGAIN = (
+    "Log in again with `waygraph login`, and continue with `waygraph index --resume`. If an action of the exploration"
+    " ended the session, name it in a block rule (--rules); the run then starts again."
+)
 
 
 @dataclass(slots=True)
@@ -43,12 +43,15 @@ class LoginWatch:
         Key of the site, for messages.
     logged_in
         Whether the session is a user's. The session of a visitor cannot end, so nothing is suspicious.
+    start
+        The start page in the session; None: pages that were not loaded before are never suspicious.
     in_a_row
         Suspicious loads that end the run.
     """
 
     site: str
     logged_in: bool
+    start: Snapshot | None = None
     in_a_row: int = IN_A_ROW
     _suspects: list[str] = field(default_factory=list)
     _login_page: Snapshot | None = None
@@ -81,6 +84,60 @@ class LoginWatch:
             return True
         has_other_url = url_template(snapshot.url) != url_template(expected.url)
         return has_other_url or similarity(expected.structure, snapshot.structure) < _SAME_PAGE_SIMILARITY
+
+    def may_be_signed_out(self, requested: str, snapshot: Snapshot) -> bool:
+        """Return whether a page that was loaded may be what the site shows to visitors, so that the session has ended.
+
+        That is a page that asks for a login where another one was requested, or that links to a login, which the start
+        page did not. Whether the session has ended, the start page tells: it is loaded again (`check_start`).
+
+        Parameters
+        ----------
+        requested
+            URL that was requested.
+        snapshot
+            Page that it led to.
+
+        Returns
+        -------
+        bool
+            False if the session is a visitor's, and for addresses of logins.
+        """
+        if not self.logged_in or self.start is None or has_login_address(requested):
+            return False
+        is_led_away = url_template(requested) != url_template(snapshot.raw_url)
+        if is_led_away and (snapshot.password or has_login_address(snapshot.raw_url)):
+            return True
+        if snapshot.status == HTTPStatus.UNAUTHORIZED:
+            return True
+        return _offers_login(snapshot) and not _offers_login(self.start)
+
+    def check_start(self, requested: str, snapshot: Snapshot, again: Snapshot) -> None:
+        """Check the start page, which was loaded again in the restored session since another page is suspicious.
+
+        Parameters
+        ----------
+        requested
+            URL of the suspicious page.
+        snapshot
+            What it showed.
+        again
+            The start page.
+
+        Raises
+        ------
+        LoggedOut
+            If the start page is what visitors see.
+        """
+        start = self.start
+        if start is None or (again.id == start.id and not _offers_login(again)):
+            return
+        if self.is_suspicious(start, again) or self.may_be_signed_out(start.raw_url, again):
+            raise LoggedOut(
+                f"{self.site} shows {snapshot.url} for {requested}, and its start page as to visitors:"
+                " the session has ended.",
+                hint=_LOG_IN_AGAIN,
+            )
 
     def check(self, expected: Snapshot | None, snapshot: Snapshot) -> bool:
         """Check one load.
@@ -115,8 +172,7 @@ class LoginWatch:
             raise LoggedOut(
                 f"{self.site} shows its login page where it showed content before"
                 f" ({', '.join(self._suspects)}): the session has ended.",
-                hint="Log in again with `waygraph login`, and continue with `waygraph index --resume`. If an action of"
-                " the exploration ended the session, name it in a block rule (--rules); the run then starts again.",
+                hint=_LOG_IN_AGAIN,
             )
         return True
 
@@ -191,21 +247,17 @@ def sign_in_doubts(requested: str, snapshot: Snapshot, given: SessionState) -> l
     reasons = []
     if snapshot.password and not signed_in.password:
         reasons.append("it shows a password field")
-    if _has_login_address(snapshot.raw_url) and not _has_login_address(requested):
+    if has_login_address(snapshot.raw_url) and not has_login_address(requested):
         reasons.append(f"it leads to {snapshot.url}, an address of a login")
     if signed_in.account and url_template(signed_in.url) == url_template(requested) and not _shows(snapshot, signed_in):
         reasons.append("it does not show the name of the account, which it showed after the login")
     return reasons
 
 
-def _has_login_address(url: str) -> bool:
-    """Return whether a segment of the path, or of a route in the fragment, is one of a login.
-
-    >>> _has_login_address("https://x.example/users/sign_in?next=/"), _has_login_address("https://x.example/logins-explained")
-    (True, False)
-    """
-    parts = urlsplit(url)
-    return any(_LOGIN_SEGMENT.fullmatch(segment) for segment in f"{parts.path}/{parts.fragment}".split("/"))
+def _offers_login(snapshot: Snapshot) -> bool:
+    """Return whether a page has a link to a login."""
+    targets = (candidate.action.target for candidate in snapshot.candidates if candidate.action.kind == "click")
+    return any(has_login_address(target) for target in targets if target.startswith(("http:", "https:")))
 
 
 def _shows(snapshot: Snapshot, signed_in: SignedIn) -> bool:

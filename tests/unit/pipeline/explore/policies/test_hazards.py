@@ -111,7 +111,7 @@ def test_every_group_has_words_in_more_than_ten_languages(group):
     assert len(spaced) >= 20
 
 
-@pytest.mark.parametrize("path", KNOWN["addresses_that_act"])
+@pytest.mark.parametrize("path", KNOWN["addresses_that_act"] + KNOWN["addresses_of_documents_that_act"])
 def test_urls_that_change_data_are_refused(path):
     assert hazard_in_url(f"https://shop.example{path}") is not None
     assert refusal("Innocent", "link", f"http://x{path}") is not None
