@@ -80,7 +80,7 @@ class SearchHit:
     node_id
         Id of the state or lead.
     url
-        Its normalised URL.
+        URL that is requested to load it.
     title
         Title of its document; of a lead the name of the link.
     score

@@ -99,7 +99,7 @@ class LoadedMap:
 
     @cached_property
     def addressable(self) -> Mapping[str, Sequence[str]]:
-        """By URL, the states that loading it shows."""
+        """By normalised URL, the states that loading the page shows."""
         found: dict[str, list[str]] = {}
         for node in self.version.graph.nodes.values():
             if node.addressable:

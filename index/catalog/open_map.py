@@ -234,10 +234,10 @@ class OpenMap:
         node = self._state_or_lead(hit.node_id)
         matched = self._explanation(hit.node_id, np.asarray(query, dtype=np.float32))
         if isinstance(node, Lead):
-            return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, lead=node)
+            return SearchHit(rank, node.id, node.load_url, node.title, hit.score, matched, lead=node)
         observation = self.observations.get(node.id)
         screenshot = observation.screenshot if observation is not None else ""
-        return SearchHit(rank, node.id, node.url, node.title, hit.score, matched, screenshot)
+        return SearchHit(rank, node.id, node.load_url, node.title, hit.score, matched, screenshot)
 
     def best_texts(self, node_id: str, query: MultiVector, count: int) -> list[str]:
         """Return the texts of a state or lead that match a query best.
@@ -332,8 +332,8 @@ class OpenMap:
         return self.path_finder.cheapest_path(source, target, allow_goto=allow_goto)
 
     def states_loaded_by(self, url: str) -> Sequence[str]:
-        """Return the states that loading exactly this URL shows."""
-        return self._loaded.addressable.get(url, ())
+        """Return the states that loading a URL shows."""
+        return self._loaded.addressable.get(normalize_url(url, self.manifest.url_policy), ())
 
     def share(self) -> OpenMap:
         """Return another open map of the same version, which is closed separately."""

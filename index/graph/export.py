@@ -10,7 +10,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from waygraph.index.graph.description import Description
-from waygraph.index.graph.model import Edge, Lead
+from waygraph.index.graph.model import Edge, Lead, Node
 from waygraph.index.graph.multigraph import InteractionGraph
 from waygraph.index.graph.recognition import NO_RECOGNITION, Recognition
 
@@ -48,13 +48,11 @@ def to_json(
     -------
     dict
         The document. `openers`, `opens_tab`, `blocked` and `dialogs` of an edge are present only if they are not empty.
-        So are `merges` (snapshots that were recognised as a known state, with the reason), `stands_for` (the number of
-        pages that a state represents), `leads` and `descriptions`.
+        So are `address` of a node (the URL to request, if that is not the normalised one), `merges` (snapshots that
+        were recognised as a known state, with the reason), `stands_for` (the number of pages that a state represents),
+        `leads` and `descriptions`.
     """
-    nodes = [
-        {"id": n.id, "url": n.url, "title": n.title, "depth": n.depth, "addressable": n.addressable}
-        for _, n in sorted(graph.nodes.items())
-    ]
+    nodes = [_node_document(node) for _, node in sorted(graph.nodes.items())]
     edges = [_edge_document(edge) for edge in _sorted_edges(graph, inherited=inherited)]
     document = {"site": site, "version": version, "nodes": nodes, "edges": edges}
     if recognition.merges:
@@ -72,6 +70,12 @@ def to_json(
             for node_id, each in sorted(descriptions.items())
         }
     return document
+
+
+def _node_document(node: Node) -> dict[str, Any]:
+    document: dict[str, Any] = {"id": node.id, "url": node.url, "title": node.title, "depth": node.depth}
+    document["addressable"] = node.addressable
+    return {**document, "address": node.address} if node.address else document
 
 
 def lead_document(lead: Lead) -> dict[str, Any]:

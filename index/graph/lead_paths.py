@@ -78,7 +78,7 @@ def paths_to_lead(
             problem = error
     if allow_goto and lead.id not in avoid_gotos:
         cost = goto_cost_ms(0) + INHERITED_PENALTY_MS
-        step = PathStep(Action(kind="goto", url=lead.url), lead.id, lead.url, cost, inherited=True, lead=lead)
+        step = PathStep(Action(kind="goto", url=lead.load_url), lead.id, lead.url, cost, inherited=True, lead=lead)
         found.append(Path(source, lead.id, (step,), cost))
     if not found:
         raise problem or NoPath(

@@ -184,7 +184,7 @@ class Node:
     id
         MD5 (hex) over the sorted element hashes and the normalised URL, see `waygraph.index.graph.identity`.
     url
-        Normalised URL.
+        Normalised URL, by which pages are compared.
     title
         Title of the document.
     structure
@@ -192,9 +192,12 @@ class Node:
     depth
         Number of actions from the start state on the canonical discovery path.
     addressable
-        Loading `url` in the prepared session reproduces this state.
+        Loading `load_url` in the prepared session reproduces this state.
     load_ms
         Measured duration of that load in milliseconds; 0 if it was not measured.
+    address
+        URL that is requested to load the page, as the site writes it; empty if that is `url`. Servers may refuse the
+        normalised form.
     """
 
     id: str
@@ -204,6 +207,12 @@ class Node:
     depth: int
     addressable: bool
     load_ms: float = 0.0
+    address: str = ""
+
+    @property
+    def load_url(self) -> str:
+        """The URL that is requested to load the page."""
+        return self.address or self.url
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +331,12 @@ class Lead:
     def title(self) -> str:
         """The name that stands for the title of the page: its first link name, else its URL."""
         return self.names[0] if self.names else self.url
+
+    @property
+    def load_url(self) -> str:
+        """The URL that is requested to load the page: as its link or the site's listing writes it."""
+        written = self.action.target or self.action.url
+        return (written if "#" in self.url else written.partition("#")[0]) or self.url
 
 
 @dataclass(frozen=True, slots=True)

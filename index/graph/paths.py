@@ -122,7 +122,7 @@ class PathFinder:
 
     def _goto_step(self, number: int) -> PathStep:
         node = self._nodes[number]
-        return PathStep(Action(kind="goto", url=node.url), node.id, node.url, goto_cost_ms(node.load_ms))
+        return PathStep(Action(kind="goto", url=node.load_url), node.id, node.url, goto_cost_ms(node.load_ms))
 
     def _usable_edges(self, graph: InteractionGraph) -> _EdgesByPair:
         usable: _EdgesByPair = {}

@@ -38,6 +38,7 @@ NODE_SCHEMA = pa.schema(
         ("depth", pa.int32()),
         ("addressable", pa.bool_()),
         ("load_ms", pa.float64()),
+        ("address", pa.string()),
         ("observation", _OBSERVATION),
     ]
 )
@@ -99,6 +100,7 @@ def nodes_table(graph: InteractionGraph, observations: Mapping[str, Observation]
             "depth": node.depth,
             "addressable": node.addressable,
             "load_ms": node.load_ms,
+            "address": node.address,
             "observation": _observation_row(observations[node.id]) if node.id in observations else None,
         }
         for node in _start_first(graph)
@@ -196,6 +198,7 @@ def read_nodes(table: pa.Table) -> tuple[list[Node], dict[str, Observation]]:
             depth=row["depth"],
             addressable=row["addressable"],
             load_ms=row["load_ms"],
+            address=row["address"],
         )
         for row, structure in zip(rows, structures, strict=True)
     ]

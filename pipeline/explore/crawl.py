@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 
-from waygraph.core.errors import BrowserFailure
+from waygraph.core.errors import BrowserFailure, LoggedOut
 from waygraph.core.settings import ExploreSettings
 from waygraph.index.graph import Observation, PathStep, similarity
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
@@ -135,8 +135,8 @@ class Crawl:
         rest = self._states_not_added()
         if self._parts.start.robots is not None:
             # Leads are checked against the policies, also those of states at the depth limit.
-            await self._parts.limits.run(self._parts.start.robots.prefetch(self._links(rest)))
-        await self._parts.limits.run(self._probe_all(rest, workers))
+            await self._run(self._parts.start.robots.prefetch(self._links(rest)))
+        await self._run(self._probe_all(rest, workers))
         self._commit_probes(rest)
         for state in rest:
             if self._graph.depth(state.id) >= self._parts.settings.depth:
@@ -144,7 +144,15 @@ class Crawl:
         if not self._stats.partial:
             known, loads = self._graph.states, self._loads.all()
             noise = self._parts.refresh.find_noise(known, loads, workers[0].loader, self.noise_at)
-            await self._parts.limits.run(noise)
+            await self._run(noise)
+
+    async def _run(self, work: Awaitable[None]) -> None:
+        """Await `work` within the limits. A session that has ended ends the run, with what was found until then."""
+        try:
+            await self._parts.limits.run(work)
+        except LoggedOut as error:
+            self._stats.advise(f"{error.message} {error.hint}")
+            self._stats.interrupt("logged_out")
 
     def _has_ended(self) -> bool:
         """Return whether no further round begins. A round of an earlier process is completed whatever limit it met."""
@@ -172,12 +180,13 @@ class Crawl:
         if work is None:
             return False
         routes = self._routes()
+        self._loads.expect(item.candidate.action.target for item in work.items)
 
         async def perform(worker: Worker) -> None:
             while not self._parts.limits.are_reached() and (chunk := work.take(worker.untouched_state)):
                 await self._perform_chunk(chunk, work, worker, routes, number)
 
-        await self._parts.limits.run(_run_all(perform(worker) for worker in workers))
+        await self._run(_run_all(perform(worker) for worker in workers))
         if work.closed:
             self.cut_at = work.committed
         if self._stats.partial and not work.closed:
@@ -213,7 +222,7 @@ class Crawl:
             return self._resumed_round(resumed)
         frontier, depth = self._parts.frontier, self._parts.settings.depth
         new = [state for state in self._states_not_added() if self._graph.depth(state.id) < depth]
-        await self._parts.limits.run(self._probe_all(new, workers))
+        await self._run(self._probe_all(new, workers))
         if self._parts.limits.are_reached():
             return None
         self._commit_probes(new)
@@ -311,7 +320,7 @@ class Crawl:
         """Return the routes over what was known before the round began, in this process or an earlier one."""
         known, edges = self._graph.before_round()
         return Routes(
-            {id_: state.url for id_, state in known.items()},
+            known,
             [id_ for id_, state in known.items() if self.is_addressable(state)],
             edges,
         )
@@ -337,7 +346,7 @@ class Crawl:
 
     async def _probe_all(self, states: Sequence[State], workers: Sequence[Worker]) -> None:
         """Load the URLs of states, to find out which states they reproduce."""
-        urls = iter(dict.fromkeys(state.url for state in states))
+        urls = iter(dict.fromkeys(state.load_url for state in states))
 
         async def probe(worker: Worker) -> None:
             for url in urls:

@@ -160,8 +160,9 @@ class Explorer:
             traps,
             siblings,
             max_states=explore.max_states,
-            dead_links=DeadLinks(recogniser.url_key),
+            dead_links=DeadLinks(recogniser.link_key),
             skeleton=self._skeleton,
+            url_policy=explore.url_policy,
         )
         graph = GraphBuilder(rules, stats, snapshots)
         frontier = Frontier(
@@ -171,7 +172,7 @@ class Explorer:
             rules=rules,
             settings=explore,
             made_by=graph.made_by,
-            order=NoveltyOrder(recogniser.url_key, prior.wanted) if explore.order == "novelty" else BreadthOrder(),
+            order=NoveltyOrder(recogniser.link_key, prior.wanted) if explore.order == "novelty" else BreadthOrder(),
         )
         loads = Loads(explore.url_policy, journal.record_load, refresh.load)
         rates = RevertRatesByLevel()
@@ -193,7 +194,7 @@ class Explorer:
             rates=rates,
             checkpointer=Checkpointer(graph, frontier, stats, loads=loads, rates=rates, robots=start.robots),
             refresh=refresh,
-            login=LoginWatch(start.site, start.logged_in),
+            login=LoginWatch(start.site, start.logged_in, start.snapshots[1]),
             resumed=resumed,
         )
         self._crawl = Crawl(self._parts, on_progress=callbacks.on_progress, on_state=callbacks.on_state)
@@ -271,6 +272,7 @@ class Explorer:
             connection_problem=start.boundary.proxy.problem,
             is_pressed_behind_guard=start.site_policies.hazards.is_pressed,
             is_left_alone=lambda element, page: self._parts.frontier.refuse(element, page) is not None,
+            login=self._parts.login,
             reached=self._reached,
         )
         return Worker(
@@ -334,7 +336,7 @@ class Explorer:
             snapshot_of=parts.snapshots.get,
             depth=parts.graph.depth,
             normalize=lambda url: normalize_url(url, explore.url_policy),
-            url_key=parts.recogniser.url_key,
+            url_key=parts.recogniser.link_key,
             is_in_scope=lambda url: self._start.scope.refuse_url(url) is None,
             refuse=parts.frontier.refuse,
             listed=self._listing.pages,

@@ -311,7 +311,7 @@ def _action_words(action: ActionModel) -> str:
 
 
 def _action(node: NodeAnswer, edge: StepModel) -> ScreenAction:
-    url = cut(edge.expected_url, _URL_BYTES) if edge.expected_url != node.url else ""
+    url = cut(edge.expected_url, _URL_BYTES) if edge.expected_url != (node.normalized_url or node.url) else ""
     return ScreenAction(do=cut(_step_words(edge), _URL_BYTES), to=edge.expected_node_id, to_url=url)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from waygraph.core.schemas import ActionModel
+from waygraph.core.urls import normalize_url
 from waygraph.index.catalog.catalog import OpenMap
 from waygraph.index.graph import Action, Edge, PathStep, lead_id
 from waygraph.index.graph.lead_paths import lead_edge
@@ -69,8 +70,8 @@ def parts_of_step(opened: OpenMap, source: str | None, action: Action, target: s
     )
     if action.kind != "goto":
         return AvoidedParts(edges)
-    lead = (lead_id(action.url),) if lead_id(action.url) in opened.leads else ()
-    return AvoidedParts(edges, (*opened.states_loaded_by(action.url), *lead))
+    lead = lead_id(normalize_url(action.url, opened.manifest.url_policy))
+    return AvoidedParts(edges, (*opened.states_loaded_by(action.url), *((lead,) if lead in opened.leads else ())))
 
 
 def parts_of_hidden_elements(opened: OpenMap, actions: Collection[Action]) -> AvoidedParts:

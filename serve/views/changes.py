@@ -101,4 +101,4 @@ def _action(change: EdgeChange, old: MapVersion, new: MapVersion) -> ActionChang
 
 def _broken(node_id: str, edge: Edge, old: MapVersion) -> BrokenPathModel:
     node = old.graph.nodes[node_id]
-    return BrokenPathModel(node_id=node_id, url=node.url, title=node.title, action=action_model(edge.action))
+    return BrokenPathModel(node_id=node_id, url=node.load_url, title=node.title, action=action_model(edge.action))

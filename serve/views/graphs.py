@@ -83,7 +83,7 @@ def graph_answer(shown: MapContents, skipped: Mapping[str, int]) -> GraphAnswer:
         start=index.get(graph.start or "", 0),
         states=GraphStates(
             id=[node.id for node in nodes],
-            url=[node.url for node in nodes],
+            url=[node.load_url for node in nodes],
             title=[node.title for node in nodes],
             depth=[node.depth for node in nodes],
             addressable=[node.addressable for node in nodes],
@@ -137,7 +137,7 @@ def elements_answer(opened: OpenMap, node_id: str, outcomes: Iterable[Mapping[st
         outcomes=kept[:MAX_OUTCOMES],
         outcomes_total=len(kept),
         leads=[
-            LeadSummary(node_id=lead.id, url=lead.url, title=lead.title, refusal=lead.refusal, hidden=lead.hidden)
+            LeadSummary(node_id=lead.id, url=lead.load_url, title=lead.title, refusal=lead.refusal, hidden=lead.hidden)
             for lead in leads[:MAX_LEADS]
         ],
         leads_total=len(leads),

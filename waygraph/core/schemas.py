@@ -200,7 +200,7 @@ class LeadModel(_Schema):
     refusal: str = ""
     """Why no path leads there: the rule that leaves its links alone (`robots`, `hazard`, ...). Empty: paths may."""
     linked: bool = True
-    """Whether a state shows a link to the page. If not, it is `hidden`, or only a sitemap or feed of the site lists it."""
+    """Whether a state shows a link to the page; if not, it is `hidden`, or only a sitemap or feed lists it."""
     hidden: bool = False
     """Whether no person sees a link to the page, which is in the markup of that state alone. Paths load its URL."""
     lastmod: str = ""
@@ -565,6 +565,7 @@ class NodeAnswer(_Schema):
     version: int
     node_id: str
     url: PageText
+    """The URL to load, as the site writes it."""
     title: PageText
     depth: int
     addressable: bool
@@ -584,6 +585,8 @@ class NodeAnswer(_Schema):
     """What is known of the page if it was not visited; `segments` and `edges` are empty then."""
     evidence: EvidenceModel | None = None
     """As in `StepModel`."""
+    normalized_url: PageText = ""
+    """The URL that pages are compared by: `expected_url` of steps that lead to this state."""
     description: DescriptionModel | None = None
     """What a language model wrote about the state, if the map was described (`waygraph describe`)."""
 

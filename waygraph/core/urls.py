@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from typing import Literal
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urlsplit, urlunsplit
 
@@ -59,7 +60,10 @@ def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     """Return the canonical form of `url`: idempotent, and equal for URLs of the same page under `policy`.
 
     Scheme and host are lower-cased (international hosts in their ASCII form), default ports dropped, the query sorted
-    by key and value, percent-encoding unified. URLs that are malformed or not http(s) are returned unchanged.
+    by key, percent-encoding unified. Values of one key keep their order: `?by=name&by=date` and its reverse are two
+    pages. URLs that are malformed or not http(s) are returned unchanged.
+
+    The result is what URLs are compared by. It is never requested: servers may refuse it, see `linked_url`.
 
     >>> normalize_url("HTTP://Shop.example:80/a?b=2&a=1&utm_source=x#top")
     'http://shop.example/a?a=1&b=2'
@@ -88,7 +92,18 @@ def normalize_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
     fragment = parts.fragment
     if policy.fragment == "drop" or (policy.fragment == "route" and not fragment.startswith(("/", "!"))):
         fragment = ""
-    return urlunsplit((scheme, netloc, path or "/", urlencode(sorted(pairs), errors="surrogateescape"), fragment))
+    query = urlencode(sorted(pairs, key=itemgetter(0)), errors="surrogateescape")
+    return urlunsplit((scheme, netloc, path or "/", query, fragment))
+
+
+def linked_url(url: str, policy: UrlPolicy = UrlPolicy()) -> str:
+    """Return the URL to request for the page that `url` names: as it is written, without a fragment that names no page.
+
+    >>> linked_url("http://shop.example/?b=2&a=1#top"), linked_url("http://shop.example/?wsdl#/route")
+    ('http://shop.example/?b=2&a=1', 'http://shop.example/?wsdl#/route')
+    """
+    address, mark, _ = url.partition("#")
+    return address if mark and "#" not in normalize_url(url, policy) else url
 
 
 _PATH_SAFE = "/:@!$&'()*+,;=~-._"

@@ -28,7 +28,7 @@ def step_to_node(node: NodeAnswer) -> PathStep:
     return recorded_step(
         StepModel(
             action=ActionModel(kind="goto", url=node.url),
-            expected_url=node.url,
+            expected_url=node.normalized_url or node.url,
             expected_node_id=node.node_id,
             cost_ms=0.0,
             accepts=node.aliases,

@@ -65,6 +65,7 @@ def build_graph(
                 depth=depth(node_id),
                 addressable=ms is not None,
                 load_ms=round(ms or 0.0, 1),
+                address=state.address,
             )
         )
     for edge in edges:

@@ -10,6 +10,7 @@ from waygraph.core.urls import UrlPolicy
 from waygraph.pipeline.browser.egress.problems import ConnectionProblem
 from waygraph.pipeline.browser.page.snapshot import Candidate, Snapshot
 from waygraph.pipeline.browser.session import GuardedPage, PreparedSession, TakeCapture
+from waygraph.pipeline.explore.session.login import LoginWatch
 
 #: Stores a snapshot, with a function that captures the page while it shows it, and returns the snapshot's key.
 SaveSnapshot = Callable[[Snapshot, TakeCapture], Awaitable[str]]
@@ -40,6 +41,8 @@ class CrawlContext:
         (`explore.hazards: press`).
     is_left_alone
         Whether a policy refuses an element of a page.
+    login
+        Notices that the session has ended.
     reached
         Ids of the states that this process reached to act on them; shared by all workers.
     """
@@ -53,6 +56,7 @@ class CrawlContext:
     connection_problem: Callable[[str], ConnectionProblem | None] = lambda _: None
     is_pressed_behind_guard: Callable[[Candidate, Snapshot], bool] = lambda _element, _state: False
     is_left_alone: Callable[[Candidate, Snapshot], bool] = lambda _element, _page: False
+    login: LoginWatch = field(default_factory=lambda: LoginWatch("", logged_in=False))
     reached: set[str] = field(default_factory=set)
 
     def saving_to(self, save_snapshot: SaveSnapshot) -> CrawlContext:

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
+from waygraph.core.urls import UrlPolicy, linked_url
 from waygraph.index.graph import Action, Edge, Merge
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.explore.checkpoint.snapshot_store import SnapshotStore
@@ -49,6 +50,8 @@ class GraphRules:
         Links that are not followed any more.
     skeleton
         Which page stands for others; None: none does.
+    url_policy
+        Which parts of a URL name a page.
     """
 
     scope: Scope
@@ -58,6 +61,7 @@ class GraphRules:
     max_states: int
     dead_links: DeadLinks
     skeleton: Skeleton | None
+    url_policy: UrlPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class GraphBuilder:
 
     def __init__(self, rules: GraphRules, stats: ExplorationStats, snapshots: SnapshotStore) -> None:
         self._scope = rules.scope
+        self._url_policy = rules.url_policy
         self._stats = stats
         self._recogniser = rules.recogniser
         self._traps = rules.traps
@@ -126,6 +131,8 @@ class GraphBuilder:
         """Number of states and of edges before the round began."""
         self.merges: dict[str, Merge] = {}
         """Snapshots that were merged into a known state, by their own id."""
+        self._addresses: dict[str, str] = {}
+        """By normalised URL of a state, the form in which it was found first."""
 
     def learn(self, first: Snapshot, again: Snapshot) -> None:
         """Learn noise from two snapshots of one page without an action between them."""
@@ -297,7 +304,9 @@ class GraphBuilder:
 
     def _add(self, new: _NewState, snapshot_key: str, depth: int, parent: str | None, arrival: Arrival) -> State:
         seen = new.snapshot
-        state = self.states[seen.id] = State.of(seen, snapshot_key, depth, parent)
+        address = self._addresses.setdefault(seen.url, linked_url(seen.raw_url, self._url_policy))
+        state = State.of(seen, snapshot_key, depth, parent, address if address != seen.url else "")
+        self.states[seen.id] = state
         self._depths[seen.id] = depth
         self._snapshots.choose(state)
         self._recogniser.add(seen, new.placement, arrival)
@@ -362,6 +371,7 @@ class GraphBuilder:
         """Restore the result of `to_checkpoint`, with states and edges."""
         for state in states:
             self.states[state.id] = state
+            self._addresses.setdefault(state.url, state.load_url)
             self._snapshots.choose(state)
             if state.parent is None:
                 self._depths[state.id] = state.depth

@@ -381,7 +381,7 @@ def _lead(sources: LeadSources, target: _Target, seen: Snapshot, contexts: LinkC
         heading=heading,
         description=description,
         state=target.state,
-        action=candidate.action if target.number >= 0 else Action("goto", url=url),
+        action=candidate.action if target.number >= 0 else Action("goto", url=candidate.action.target),
         depth=sources.depth(target.state) + 1,
         refusal=target.refusal,
         hidden=target.hidden,

@@ -93,7 +93,7 @@ class ListedLeads:
             heading="",
             description="",
             state=start,
-            action=Action("goto", url=url),
+            action=Action("goto", url=page.url),
             depth=1,
             lastmod=page.lastmod,
         )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
+from msgspec import structs
 from playwright.async_api import Error as PlaywrightError
 
 from waygraph.core.errors import BrowserFailure
-from waygraph.core.urls import UrlPolicy, normalize_url
+from waygraph.core.urls import UrlPolicy, linked_url, normalize_url
 from waygraph.pipeline.browser.guard import suggest_rule
 from waygraph.pipeline.browser.page.failures import ClassifiedError, FailureCause, FailureKind, failure_cause
 from waygraph.pipeline.browser.page.snapshot import Snapshot
@@ -122,7 +123,7 @@ class Loader:
         kind = FailureKind.NETWORK_ERROR if reason.is_lasting else cause.kind
         return replace(cause, kind=kind, message=f"{cause.message} ({reason})")
 
-    async def _load(self, page: GuardedPage, url: str, referrer: str) -> Load:
+    async def _load(self, page: GuardedPage, url: str, referrer: str, *, is_checked: bool = False) -> Load:
         page.take_stopped()
         result = await page.view.goto(url, referrer=referrer, digest=False)
         snapshot = result.snapshot
@@ -132,6 +133,9 @@ class Loader:
         self._counters["settle/capped"] += int(snapshot.capped)
         self._counters["look/cut"] += int(snapshot.cut)
         await check_answer(page, snapshot, url, pace=self.pace, counters=self._counters)
+        if self._context.login.may_be_signed_out(url, snapshot) and not is_checked:
+            await self._check_session(page, url, snapshot)
+            return await self._load(await self._page.open(), url, referrer, is_checked=True)
         if needs_second_load(url, snapshot, self._context.url_policy):
             second = await self._load_again(page, url, referrer)
             if second.status == snapshot.status and shows_another_page(snapshot, second):
@@ -152,6 +156,18 @@ class Loader:
             snapshot_key=key,
             sends=sends,
         )
+
+    async def _check_session(self, page: GuardedPage, url: str, snapshot: Snapshot) -> None:
+        """Restore the session, and load the start page in it. Raise LoggedOut if that shows what visitors see."""
+        login = self._context.login
+        await self._restore_session(page, snapshot)
+        page = await self._page.open()
+        self._counters["session/checks"] += 1
+        self._counters["browser/loads"] += 1
+        again = (await page.view.goto(login.start.raw_url if login.start else url, digest=False)).snapshot
+        page.take_stopped()
+        login.check_start(url, snapshot, again)
+        await self._restore_session(page, again)
 
     async def _load_again(self, page: GuardedPage, url: str, referrer: str) -> Snapshot:
         """Load a URL a second time, to find out whether it leads elsewhere each time."""
@@ -214,6 +230,9 @@ async def _blocker(page: GuardedPage, snapshot: Snapshot) -> str | None:
 class Loads:
     """Results of loaded URLs, by normalised URL. Concurrent requests of one URL share one load.
 
+    A URL is requested as it is written, never in its normalised form, which servers may refuse. Of several forms of one
+    URL, one is requested: the first in the order of the work, whichever worker is the first to load it (`expect`).
+
     Parameters
     ----------
     policy
@@ -221,20 +240,28 @@ class Loads:
     record
         Stores a result durably.
     ask
-        Loads a URL with the loader of the worker that requests it. The default calls the loader; a refresh may reuse an
-        earlier answer.
+        Loads a page with the loader of the worker that requests it, by its normalised URL and the one to request. The
+        default calls the loader; a refresh may reuse an earlier answer.
     """
 
     def __init__(
         self,
         policy: UrlPolicy,
         record: Callable[[str, Load], Awaitable[None]],
-        ask: Callable[[str, Loader, str], Awaitable[Load]] | None = None,
+        ask: Callable[[str, str, Loader, str], Awaitable[Load]] | None = None,
     ) -> None:
         self._policy = policy
         self._record = record
-        self._ask = ask or (lambda url, loader, referrer: loader.load(url, referrer))
+        self._ask = ask or (lambda _, url, loader, referrer: loader.load(url, referrer))
         self._loads: dict[str, asyncio.Future[Load]] = {}
+        self._expected: dict[str, str] = {}
+        """By normalised URL, the form in which the links of this round are written first."""
+
+    def expect(self, targets: Iterable[str]) -> None:
+        """Prepare for a round: of each URL, the first form of `targets` is the one that is requested."""
+        self._expected = {}
+        for target in targets:
+            self._expected.setdefault(normalize_url(target, self._policy), target)
 
     def add(self, url: str, load: Load) -> None:
         """Add the result of a load in the run that this one resumes."""
@@ -264,7 +291,10 @@ class Loads:
         future: asyncio.Future[Load] = asyncio.get_running_loop().create_future()
         self._loads[key] = future
         try:
-            load = await self._ask(key, loader, referrer)
+            address = linked_url(self._expected.get(key, url), self._policy)
+            load = await self._ask(key, address, loader, referrer)
+            if address != key:
+                load = structs.replace(load, address=address)
             await self._record(key, load)
             future.set_result(load)
         finally:

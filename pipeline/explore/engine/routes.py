@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from waygraph.index.graph import Action, Edge, PathStep
+from waygraph.pipeline.explore.records.state import State
 
 
 class Routes:
@@ -15,16 +16,16 @@ class Routes:
 
     Parameters
     ----------
-    urls
-        URLs of all states by id.
+    states
+        All states by id.
     addressable
         Ids of the addressable states.
     edges
         Performed edges, in canonical order.
     """
 
-    def __init__(self, urls: Mapping[str, str], addressable: Iterable[str], edges: Iterable[Edge]) -> None:
-        self._urls = urls
+    def __init__(self, states: Mapping[str, State], addressable: Iterable[str], edges: Iterable[Edge]) -> None:
+        self._states = states
         self._last: dict[str, Edge | None] = dict.fromkeys(addressable)
         out: dict[str, list[Edge]] = {}
         for edge in edges:
@@ -44,8 +45,8 @@ class Routes:
         steps: list[PathStep] = []
         here = node_id
         while (edge := self._last[here]) is not None:
-            steps.append(PathStep(edge.action, here, self._urls[here], edge.cost_ms))
+            steps.append(PathStep(edge.action, here, self._states[here].url, edge.cost_ms))
             here = edge.source
-        url = self._urls[here]
-        steps.append(PathStep(Action("goto", url=url), here, url, 0.0))
+        first = self._states[here]
+        steps.append(PathStep(Action("goto", url=first.load_url), here, first.url, 0.0))
         return tuple(reversed(steps))

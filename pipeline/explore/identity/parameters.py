@@ -49,6 +49,9 @@ class VolatileParameters:
     a page offers a choice of is never volatile: two links with different names and otherwise equal, or a list of
     `MIN_LISTED_VALUES` links.
 
+    A name alone is enough to compare two pages that were loaded. It says nothing about a page that was not: on some
+    sites `token` names an article. For such pages a parameter is volatile once two loads proved it (`note_same_page`).
+
     Parameters
     ----------
     enabled
@@ -61,6 +64,7 @@ class VolatileParameters:
         """By learned parameter, whether only random values of it are volatile."""
         self._prefixes: set[tuple[str, ...]] = set()
         self._identifying: set[str] = set()
+        self._proved: set[str] = set()
         self._votes: Counter[str] = Counter()
         self.version = 0
         """Changes whenever `strip` may return other results than before."""
@@ -72,8 +76,21 @@ class VolatileParameters:
 
     # ---- stripping -----------------------------------------------------------------------------------------------
 
-    def strip(self, url: str) -> str:
-        """Return a URL without its volatile parts. The result is a key to compare by, not always a loadable URL."""
+    def strip(self, url: str, *, proved: bool = False) -> str:
+        """Return a URL without its volatile parts. The result is a key to compare by, not always a loadable URL.
+
+        Parameters
+        ----------
+        url
+            A normalised URL.
+        proved
+            Whether to keep parts that are volatile by their name only.
+
+        Returns
+        -------
+        str
+            The key.
+        """
         if not self._enabled:
             return url
         try:
@@ -81,25 +98,25 @@ class VolatileParameters:
         except ValueError:
             return url
         pairs = parse_qsl(parts.query, keep_blank_values=True, errors="surrogateescape")
-        kept = [(key, value) for key, value in pairs if not self._is_volatile(key, value)]
+        kept = [(key, value) for key, value in pairs if not self._is_volatile(key, value, proved)]
         query = parts.query if len(kept) == len(pairs) else urlencode(kept, errors="surrogateescape")
         path = parts.path
         if self._prefixes or ";" in path or "(" in path:
-            path = "/".join(self._strip_segments(path.split("/")))
+            path = "/".join(self._strip_segments(path.split("/"), proved))
         fragment = parts.fragment
         if "?" in fragment:
             route, _, inner = fragment.partition("?")
-            kept = [(k, v) for k, v in parse_qsl(inner, keep_blank_values=True) if not self._is_volatile(k, v)]
+            kept = [(k, v) for k, v in parse_qsl(inner, keep_blank_values=True) if not self._is_volatile(k, v, proved)]
             fragment = f"{route}?{urlencode(kept)}" if kept else route
         return urlunsplit((parts.scheme, parts.netloc, path, query, fragment))
 
-    def _strip_segments(self, segments: list[str]) -> Iterator[str]:
+    def _strip_segments(self, segments: list[str], proved: bool) -> Iterator[str]:
         prefix: tuple[str, ...] = ()
         for index, segment in enumerate(segments):
             if _ASP_SESSION.fullmatch(segment):
                 continue
             name, *matrix = segment.split(";")
-            kept = [pair for pair in matrix if not self._is_volatile(*_key_value(pair))]
+            kept = [pair for pair in matrix if not self._is_volatile(*_key_value(pair), proved)]
             text = ";".join((name, *kept))
             if index and prefix in self._prefixes and is_random_token(text):
                 text = "*"
@@ -107,9 +124,9 @@ class VolatileParameters:
                 prefix = (*prefix, text)
             yield text
 
-    def _is_volatile(self, key: str, value: str) -> bool:
+    def _is_volatile(self, key: str, value: str, proved: bool) -> bool:
         name = key.lower()
-        if name in self._identifying:
+        if name in self._identifying or (proved and name not in self._proved and name not in self._learned):
             return False
         if _ALWAYS.fullmatch(name):
             return True
@@ -189,10 +206,16 @@ class VolatileParameters:
         if self._votes[key] >= SAME_CONTENT_VOTES:
             self._mark_volatile(part, only_random=True)
 
+    def note_same_page(self, first: str, second: str) -> None:
+        """Note that two URLs were loaded and show one page: what they differ in is volatile."""
+        names = {key.lower() for key in _differing(first, second)}
+        if not names <= self._proved:
+            self._proved |= names
+            self.version += 1
+
     def note_distinct_pages(self, first: str, second: str) -> None:
         """Mark the parameters as naming pages in which two URLs of different pages differ."""
-        a, b = dict(url_parts(first).query), dict(url_parts(second).query)
-        self._mark_identifying({key.lower() for key in a.keys() | b.keys() if a.get(key) != b.get(key)})
+        self._mark_identifying({key.lower() for key in _differing(first, second)})
 
     def _mark_identifying(self, names: set[str]) -> None:
         if not names <= self._identifying:
@@ -216,6 +239,7 @@ class VolatileParameters:
             "learned": dict(self._learned),
             "prefixes": [list(prefix) for prefix in sorted(self._prefixes)],
             "identifying": sorted(self._identifying),
+            "proved": sorted(self._proved),
             "votes": dict(self._votes),
         }
 
@@ -224,6 +248,7 @@ class VolatileParameters:
         self._learned = dict(checkpoint["learned"])
         self._prefixes = {tuple(prefix) for prefix in checkpoint["prefixes"]}
         self._identifying = set(checkpoint["identifying"])
+        self._proved = set(checkpoint["proved"])
         self._votes = Counter(checkpoint["votes"])
         self.version += 1
 
@@ -239,6 +264,18 @@ def _collect_changed_values(
     if len(differing.path) == 1:
         index, old, new = differing.path[0]
         changed.setdefault(url_parts(target).segments[:index], []).append((old, new))
+
+
+def _differing(first: str, second: str) -> set[str]:
+    """Return the names of the parameters in which two URLs differ."""
+    a, b = (dict((*url_parts(url).query, *_path_parameters(url))) for url in (first, second))
+    return {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)}
+
+
+def _path_parameters(url: str) -> Iterator[tuple[str, str]]:
+    """Yield the parameters in the path of a URL (RFC 3986, section 3.3): `;jsessionid=1`."""
+    for segment in urlsplit(url).path.split("/"):
+        yield from map(_key_value, segment.split(";")[1:])
 
 
 def _key_value(pair: str) -> tuple[str, str]:

@@ -114,7 +114,7 @@ class Recogniser:
         """Collapses functionally equivalent pages; None if they are kept."""
         self.parameters = VolatileParameters(enabled=self._tolerant)
         """Parts of URLs that comparisons leave out."""
-        self._url_keys: dict[str, str] = {}
+        self._url_keys: dict[tuple[str, bool], str] = {}
         self._url_keys_version = 0
         self._source_features: tuple[str, Features] | None = None
         self._known: dict[str, _KnownState] = {}
@@ -127,11 +127,19 @@ class Recogniser:
         self._changes: dict[str, InPageChange] = {}
 
     def url_key(self, url: str) -> str:
-        """Return the normalised URL without its volatile parts: a key to compare by, not always a loadable URL."""
+        """Return the normalised URL of a page without its volatile parts: a key to compare loaded pages by."""
+        return self._key(url, proved=False)
+
+    def link_key(self, url: str) -> str:
+        """Return the key of a page that was perhaps not loaded: without the parts that loads proved to be volatile."""
+        return self._key(url, proved=True)
+
+    def _key(self, url: str, *, proved: bool) -> str:
         if self._url_keys_version != self.parameters.version or len(self._url_keys) > _MAX_CACHED_KEYS:
             self._url_keys, self._url_keys_version = {}, self.parameters.version
-        if (key := self._url_keys.get(url)) is None:
-            key = self._url_keys[url] = self.parameters.strip(normalize_url(url, self._url_policy))
+        if (key := self._url_keys.get((url, proved))) is None:
+            key = self.parameters.strip(normalize_url(url, self._url_policy), proved=proved)
+            self._url_keys[url, proved] = key
         return key
 
     # ---- placing -------------------------------------------------------------------------------------------------
@@ -194,6 +202,8 @@ class Recogniser:
         if known.url != snapshot.url and not is_same_page(known, snapshot):
             self.parameters.note_distinct_pages(known.url, snapshot.url)
             return None
+        if known.url != snapshot.url:
+            self.parameters.note_same_page(known.url, snapshot.url)
         self.learn(known, snapshot)
         reason = "reload" if known.url == snapshot.url else "volatile_parameters"
         return Merge(kept, snapshot.id, reason, snapshot.url)
@@ -300,7 +310,10 @@ class Recogniser:
     def loaded_state(self, url: str) -> str | None:
         """Return the state that was loaded from a URL, or from one that shows the same page."""
         key = self.url_key(url)
-        return self._loaded.get(key) or self._same_pages.get(key)
+        loaded = self._loaded.get(key)
+        if loaded is not None and self.link_key(self._known[loaded].url) != self.link_key(url):
+            return None
+        return loaded or self._same_pages.get(key)
 
     def change_of(self, node_id: str) -> Features | None:
         """Return what in-page actions changed until a state was reached, without noise; None if it is not recorded."""

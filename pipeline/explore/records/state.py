@@ -31,6 +31,8 @@ class State(Struct, frozen=True):
         Number of actions from the start page.
     parent
         State from which it was found first; None for the start page.
+    address
+        URL that is requested to load the page, as it is written where it was found first; empty if that is `url`.
     """
 
     id: str
@@ -39,11 +41,17 @@ class State(Struct, frozen=True):
     snapshot_key: str = field(name="look")
     depth: int
     parent: str | None = None
+    address: str = ""
+
+    @property
+    def load_url(self) -> str:
+        """The URL that is requested to load the page."""
+        return self.address or self.url
 
     @classmethod
-    def of(cls, snapshot: Snapshot, key: str, depth: int, parent: str | None) -> State:
+    def of(cls, snapshot: Snapshot, key: str, depth: int, parent: str | None, address: str = "") -> State:
         """Return the state that a snapshot shows. `key` is its key in the snapshot store."""
-        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent)
+        return cls(snapshot.id, snapshot.url, snapshot.title, key, depth, parent, address)
 
 
 class Load(Struct, frozen=True):
@@ -74,6 +82,8 @@ class Load(Struct, frozen=True):
         Another page that the URL showed when it was loaded again: it leads elsewhere each time, and `node_id` is empty.
     sends
         Shapes of the requests and messages that the page sent by itself while loading and that were let pass.
+    address
+        URL that was requested; empty if that is the normalised URL.
     """
 
     node_id: str = ""
@@ -87,3 +97,4 @@ class Load(Struct, frozen=True):
     failure: FailureKind | None = None
     sends: tuple[str, ...] = ()
     varies: str = ""
+    address: str = ""

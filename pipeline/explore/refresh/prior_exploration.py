@@ -413,7 +413,9 @@ class PriorExploration:
             return ""
         urls = self._urls_of.get(outcome.snapshot_key, [])
         target = normalize_url(action.target, self._url_policy) if action.target else ""
-        return target if target in urls or not urls else urls[0]
+        if target in urls or not urls:
+            return action.target
+        return self.record.loads[urls[0]].load.address or urls[0]
 
     def _is_plain_link(self, known: RecordedOutcome) -> bool:
         """Return whether an action did nothing but request the document of its link."""

@@ -71,13 +71,30 @@ class Refresh:
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
-    async def load(self, url: str, loader: Loader, referrer: str) -> Load:
-        """Return the result of loading a normalised URL: reused, new, or kept in an outage."""
+    async def load(self, url: str, address: str, loader: Loader, referrer: str) -> Load:
+        """Return the result of loading a page: reused, new, or kept in an outage.
+
+        Parameters
+        ----------
+        url
+            Normalised URL of the page.
+        address
+            URL to request.
+        loader
+            Requests it.
+        referrer
+            Value of the `Referer` header; empty for none.
+
+        Returns
+        -------
+        Load
+            The result, with its source.
+        """
         if (reused := self._prior.reused_load(url)) is not None:
             self._counters["refresh/recalled_loads"] += 1
             await self._adopt(reused.snapshot_key)
             return reused
-        load = await loader.load(url, referrer)
+        load = await loader.load(address, referrer)
         kept = self._prior.kept_load(url, load, self._snapshots.read(load.snapshot_key) if load.snapshot_key else None)
         if kept is None:
             return load
@@ -196,7 +213,7 @@ class Refresh:
             for url, old, new in self._pages_asked_again(loads):
                 pairs = [(old, new), *self._snapshot_pairs(changed_states.pop(new.url, ()))]
                 known = {*noise_at(new.url), *self._prior.record.noise(new.url)}
-                noise = await self._noise_of_page(pairs, known, partial(load_again, url))
+                noise = await self._noise_of_page(pairs, known, partial(load_again, loads[url].address or url))
                 self._found_noise.setdefault(new.url, set()).update(noise)
         finally:
             await fresh_loader.close()

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from waygraph.core.settings import ExploreSettings
 from waygraph.core.urls import MASK, SECRET_PARAMETERS, mask_secrets
-from waygraph.index.graph import Action, BlockedRequest, Edge, InteractionGraph, Lead, Observation, Segment
+from waygraph.index.graph import Action, BlockedRequest, Edge, InteractionGraph, Lead, Node, Observation, Segment
 from waygraph.pipeline.browser.page.snapshot import Snapshot
 from waygraph.pipeline.browser.storage.secret_values import secret_values
 from waygraph.pipeline.browser.storage.session_file import SessionState
@@ -135,6 +135,13 @@ class Redactor:
         redacted: Action = structs.replace(action, target=target, url=self.url(action.url), name=self.text(action.name))
         return redacted
 
+    def node(self, node: Node) -> Node:
+        """Return a state without secrets. A URL that contained one loads another page, so it is not addressable."""
+        url, address = self.url(node.url), self.url(node.address)
+        is_whole = self.url(node.load_url) == node.load_url
+        title, addressable = self.text(node.title), node.addressable and is_whole
+        return replace(node, url=url, address=address, title=title, addressable=addressable)
+
     def edge(self, edge: Edge) -> Edge:
         """Return an edge without secrets."""
         return replace(
@@ -194,10 +201,7 @@ class Redactor:
     def site(self, capture: SiteCapture) -> SiteCapture:
         """Return the capture of a site without secrets, ready to be published."""
         graph = InteractionGraph(
-            (
-                replace(node, url=self.url(node.url), title=self.text(node.title))
-                for node in capture.graph.nodes.values()
-            ),
+            map(self.node, capture.graph.nodes.values()),
             (self.edge(edge) for edge in capture.graph.edges),
         )
         observations = {node_id: self.observation(each) for node_id, each in capture.observations.items()}

@@ -207,7 +207,7 @@ def _print_leads(leads: Sequence[Lead]) -> None:
         say(f"{clean(lead.title, one_line=True)}{f'  ({marks})' if marks else ''}")
         source = f"from [{lead.state[:8]}]" if lead.is_linked or lead.hidden else "listed by the site"
         changed = f", changed {lead.lastmod}" if lead.lastmod else ""
-        say(f"  {lead.url}  [{lead.id[:8]}], {source}{changed}")
+        say(f"  {lead.load_url}  [{lead.id[:8]}], {source}{changed}")
 
 
 def _print_lead(node: NodeAnswer, lead: LeadModel) -> None:

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from waygraph.core.errors import InvalidInput
-from waygraph.core.urls import UrlPolicy, normalize_url, parse_start_url, site_key, url_template
+from waygraph.core.urls import UrlPolicy, linked_url, normalize_url, parse_start_url, site_key, url_template
 
 pieces = st.text(st.sampled_from("ab/%2Ff5cé?=&;+ .~:@[]#!\t\ud800"), max_size=12)
 urls = st.one_of(
@@ -47,7 +47,7 @@ def test_normalising_is_idempotent(url, policy):
         ("http://user:secret@shop.example/", "http://shop.example/"),
         ("http://Bücher.example/", "http://xn--bcher-kva.example/"),
         ("http://[::1]:8000/", "http://[::1]:8000/"),
-        ("http://x/?b=2&a=1&a=0", "http://x/?a=0&a=1&b=2"),
+        ("http://x/?b=2&a=1&a=0", "http://x/?a=1&a=0&b=2"),
         ("http://x/?q=&utm_source=mail&gclid=1", "http://x/?q="),
         ("http://x/#section", "http://x/"),
         ("http://x/#/orders", "http://x/#/orders"),
@@ -62,6 +62,19 @@ def test_normalising_is_idempotent(url, policy):
 )
 def test_urls_of_one_page_have_one_form(url, canonical):
     assert normalize_url(url) == canonical
+
+
+@pytest.mark.parametrize(
+    ("url", "requested"),
+    [
+        ("http://x/?b=2&a=1", "http://x/?b=2&a=1"),
+        ("http://x/?wsdl#top", "http://x/?wsdl"),
+        ("http://x/%7e?fbclid=1#/orders", "http://x/%7e?fbclid=1#/orders"),
+        ("http://x/a%#", "http://x/a%"),
+    ],
+)
+def test_a_page_is_requested_as_its_link_is_written(url, requested):
+    assert linked_url(url) == requested
 
 
 @pytest.mark.parametrize("url", ["http://x/%ff", "http://x/?q=%ff%fe"])

@@ -66,6 +66,25 @@ async def test_load_is_not_taken_over_when_all_workers_are_cancelled():
     assert second.loads == 0
 
 
+@pytest.mark.parametrize("first", [0, 1])
+async def test_of_two_forms_of_a_url_the_first_link_is_requested_whichever_worker_is_first(first):
+    forms, requested, written = ["http://x/?b=1&a=2#part", "http://x/?a=2&b=1"], [], {}
+
+    async def ask(key, url, *_):
+        requested.append((key, url))
+        return Load("state")
+
+    async def record(url, load):
+        written[url] = load
+
+    loads = Loads(UrlPolicy(), record, ask)
+    loads.expect(["", *forms])
+    for form in (forms[first], forms[1 - first]):
+        await loads.get(form, Loader())
+    assert requested == [("http://x/?a=2&b=1", "http://x/?b=1&a=2")]
+    assert written == {"http://x/?a=2&b=1": Load("state", address="http://x/?b=1&a=2")}
+
+
 async def test_url_alias_of_a_load_is_recorded_for_a_resumed_run():
     written = {}
 

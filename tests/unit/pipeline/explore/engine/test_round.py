@@ -8,6 +8,7 @@ from waygraph.index.graph import Action, Edge
 from waygraph.pipeline.explore.engine.round import CHUNK, Round, WorkItem
 from waygraph.pipeline.explore.engine.routes import Routes
 from waygraph.pipeline.explore.records.outcome import ActionOutcome
+from waygraph.pipeline.explore.records.state import State
 
 
 def items_of(groups):
@@ -82,7 +83,7 @@ def test_a_level_that_was_closed_at_a_cap_stays_closed_in_a_resumed_run():
     assert (committed, level.take(), level.pending) == ([], (), 0)
 
 
-URLS = {name: f"http://x/{name}" for name in "abcd"}
+STATES = {name: State(name, f"http://x/{name}", name, "", 0) for name in "abcd"}
 
 
 def edge(source, target, **details):
@@ -90,14 +91,20 @@ def edge(source, target, **details):
 
 
 def test_route_to_a_state_is_a_goto_and_the_fewest_actions():
-    ways = Routes(URLS, "ac", [edge("a", "b"), edge("b", "d"), edge("c", "d")])
+    ways = Routes(STATES, "ac", [edge("a", "b"), edge("b", "d"), edge("c", "d")])
     assert [str(step.action) for step in ways.to("d")] == ["goto http://x/c", 'click  "cd"']
     assert [step.expected_node_id for step in ways.to("d")] == ["c", "d"]
     assert [str(step.action) for step in ways.to("a")] == ["goto http://x/a"]
 
 
+def test_route_begins_with_the_address_as_the_site_writes_it():
+    states = {"a": State("a", "http://x/?wsdl=", "", "", 0, address="http://x/?wsdl")}
+    (step,) = Routes(states, "a", []).to("a")
+    assert (step.action.url, step.expected_url) == ("http://x/?wsdl", "http://x/?wsdl=")
+
+
 def test_routes_never_use_edges_that_open_tabs():
-    ways = Routes(URLS, "a", [edge("a", "b", opens_tab=True)])
+    ways = Routes(STATES, "a", [edge("a", "b", opens_tab=True)])
     assert ways.to("b") is None
 
 

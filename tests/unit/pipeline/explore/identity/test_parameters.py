@@ -95,12 +95,23 @@ def test_pages_of_equal_content_show_that_a_parameter_is_volatile():
     assert found.learned == ("zx",)
 
 
+def test_a_name_proves_nothing_about_pages_that_were_not_loaded_until_two_loads_did():
+    found, (one, other) = VolatileParameters(), (f"{BASE}/a;jsessionid=1?token={random_hex(n)}" for n in (1, 2))
+    assert found.strip(other) == f"{BASE}/a"
+    assert found.strip(other, proved=True) == other
+    found.note_same_page(one, other)
+    assert found.strip(other, proved=True) == f"{BASE}/a;jsessionid=1"
+    found.note_same_page(other, other.replace("=1", "=2"))
+    assert found.strip(other, proved=True) == f"{BASE}/a"
+
+
 def test_a_checkpoint_restores_what_was_learned():
     found, other = VolatileParameters(), VolatileParameters()
     found.learn(*(page(("A", f"/s/{random_hex(n)}/a?zx={random_hex(1)}")) for n in (1, 2)))
     found.learn(*(page(("A", f"/a?zx={random_hex(n)}")) for n in (1, 2)))
     found.note_choices(page(("Report", "/share?t=1"), ("Minutes", "/share?t=2")))
     found.note_same_content(f"{BASE}/a?y={random_hex(1)}", f"{BASE}/a?y={random_hex(2)}")
+    found.note_same_page(f"{BASE}/a?sid={random_hex(1)}", f"{BASE}/a?sid={random_hex(2)}")
     other.load_checkpoint(json.loads(json.dumps(found.to_checkpoint())))
     assert other.to_checkpoint() == found.to_checkpoint()
     assert other.learned == found.learned != ()

@@ -200,6 +200,15 @@ def test_urls_that_differ_in_a_known_token_only_are_one_page():
     assert merge == Merge(one.id, other.id, "volatile_parameters", other.url)
 
 
+def test_a_link_with_another_token_counts_as_a_known_page_once_two_loads_showed_one():
+    one, other, third = (f"{HOME}a?token={random_hex(n)}" for n in (1, 2, 3))
+    found = known(first := look(PAGE, one))
+    assert (found.loaded_state(one), found.loaded_state(third)) == (first.id, None)
+    found.place(look(PAGE, other), source=None, arrival="load")
+    assert found.loaded_state(third) == first.id
+    assert found.link_key(one) == found.link_key(third)
+
+
 def test_tokens_that_lead_to_different_pages_are_no_longer_volatile():
     one, other = f"{HOME}share?token={random_hex(1)}", f"{HOME}share?token={random_hex(2)}"
     found = known(look("<h1>Mine</h1>", one))
@@ -222,6 +231,40 @@ def test_sort_orders_without_effect_are_one_page():
     body = "<h1>List</h1><a href='/l?sort=name'>Name</a><a href='/l?sort=price'>Price</a><p>One item</p>"
     first, sorted_ = look(body, f"{HOME}l"), look(body, f"{HOME}l?sort=name")
     assert known(first).place(sorted_, source=None, arrival="load").merge.reason == "same_content"
+
+
+FOLDER = "<title>Docs</title><h1>Docs</h1><a href='/docs/a'>A</a><a href='/'>Home</a><p>All about it</p>"
+
+
+@pytest.mark.parametrize(
+    ("path", "again"),
+    [
+        ("docs", "docs/"),
+        ("docs", "docs/index.html"),
+        ("docs/", "docs//index.php"),
+        ("docs", "docs.html"),
+    ],
+)
+def test_a_folder_is_one_page_however_it_is_written(path, again):
+    first, second = look(FOLDER, HOME + path), look(FOLDER, HOME + again)
+    found = known(first)
+    assert found.place(second, source=None, arrival="load").merge == Merge(
+        first.id, second.id, "same_content", second.url
+    )
+    assert found.loaded_state(second.url) == first.id
+
+
+@pytest.mark.parametrize(
+    ("path", "again", "other"),
+    [
+        ("guide", "guide/a", FOLDER),
+        ("links", "links/", FOLDER.replace("/docs/a", "/docs/b")),
+        ("texts", "texts/", FOLDER.replace("All", "Nothing")),
+    ],
+)
+def test_pages_below_each_other_stay_apart(path, again, other):
+    found = known(look(FOLDER, HOME + path))
+    assert found.place(look(other, HOME + again), source=None, arrival="load").merge is None
 
 
 CONTENTS = "<h1>Wiki</h1><a href='{0}#news'>News</a><a href='/?id=start'>Start</a><p>Welcome</p>"
