@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from waygraph.index.graph.url_tokens import is_random_token, url_parts
 
 _SUFFIX = re.compile(r"\.[a-z]{2,5}$")
+#: The file that a server shows for a folder, and the suffix that it may leave out.
+_INDEX = re.compile(r"(?:index|default)(?:\.[a-z]{2,5})?", re.IGNORECASE)
+_PAGE_SUFFIX = re.compile(r"\.(?:html?|php|aspx?)$", re.IGNORECASE)
 _YEAR = r"(?:1[5-9]|2\d|30)\d\d"
 _DATE = re.compile(rf"(?<!\d){_YEAR}[-_./]?(?:0[1-9]|1[0-2]|[1-9])(?:[-_./]?[0-3]?\d)?(?!\d)")
 _DATE_PATH = re.compile(rf"/{_YEAR}(?:/(?:0?[1-9]|1[0-2]))+(?:/|$)")
@@ -47,16 +50,23 @@ def mask_identifier(text: str) -> str:
 def content_template(url: str) -> str:
     """Return what the URLs of two pages with equal content must share for the pages to be one.
 
-    That is everything but random tokens and query values that do not number an item.
+    That is everything but random tokens, query values that do not number an item, and how a folder is written.
 
     >>> content_template("http://x/orders/17/edit?sort=name") == content_template("http://x/orders/17/edit")
+    True
+    >>> content_template("http://x/docs/index.html") == content_template("http://x/docs/") == content_template("http://x/docs")
     True
     >>> content_template("http://x/orders?id=17") == content_template("http://x/orders?id=18")
     False
     """
     parts = url_parts(url)
     numbers = sorted(pair for pair in parts.query if is_identifier(pair[1]) and not is_random_token(pair[1]))
-    return repr((parts.host, ["*" if is_random_token(segment) else segment for segment in parts.segments], numbers))
+    segments = ["*" if is_random_token(segment) else segment for segment in parts.segments if segment]
+    if segments and _INDEX.fullmatch(segments[-1]):
+        segments.pop()
+    elif segments:
+        segments[-1] = _PAGE_SUFFIX.sub("", segments[-1])
+    return repr((parts.host, segments, numbers))
 
 
 @dataclass(frozen=True, slots=True)
